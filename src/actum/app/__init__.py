@@ -1,0 +1,1 @@
+"""The composition root: `Agent` and `Tools` put the layers together."""

@@ -1,0 +1,209 @@
+"""`Agent`: a model, tools and limits put together, and the ways to run a context through them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar, overload
+
+from ..errors import MessageError, SchemaError
+from ..events import AnyEvent
+from ..execution.approval import Approve
+from ..execution.delegate import Delegation
+from ..execution.emitter import Emitter
+from ..execution.limits import Budget, Limits
+from ..execution.loop import Loop, Setup
+from ..execution.single import request_once
+from ..generation.compile import Handler
+from ..generation.model import Model
+from ..messages import KINDS
+from ..protocol.config import Config
+from ..protocol.context import Context
+from ..protocol.message import DATA_KINDS, kind_of
+from ..protocol.registry import Registry
+from ..protocol.solution import Result, Solution
+from ..schema.infer import shape_of
+from ..schema.json import JsonObject
+from ..schema.validator import Validator
+from .delegates import AnyDelegate, resolver
+from .given import Given, context_of, model_of
+from .idea import Idea
+from .stream import Stream
+
+T = TypeVar("T")
+MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
+"""A user's own message type: a handler `(message, request) -> request`, or `dict` for one that carries data (M2, M3)."""
+
+
+class Agent:
+    """Runs contexts: asks the model, carries out its calls while they arrive, and goes on until there is an output.
+
+    Args:
+        model: a name such as "openai:gpt-5.2", any object with the `Model` protocol, or None for plans of explicit calls.
+        tools: the registry; the process-wide `actum.tools` where none is given.
+        config: how requests are made; limits: what a run may spend.
+        approve: is asked before every call (L6).
+        delegates: what the names in `_delegate` stand for: an Idea, a dict or a path.
+        roots: the folders that delegates' paths may lead into.
+        store: where Ideas are kept; reserved for addresses.
+        message_types: message types of one's own: a handler, or `dict` for a data kind with the short form (M2, M3).
+    """
+
+    def __init__(
+        self,
+        model: Model | str | None = None,
+        *,
+        tools: Registry | None = None,
+        config: Config | None = None,
+        limits: Limits | None = None,
+        approve: Approve | None = None,
+        delegates: Mapping[str, AnyDelegate] | None = None,
+        roots: Iterable[str | Path] = (),
+        store: Any = None,
+        message_types: Mapping[str, MessageType] | None = None,
+    ) -> None:
+        self.model = model_of(model)
+        self.tools = tools if tools is not None else _default_tools()
+        self.config = config or Config()
+        self.limits = limits or Limits()
+        self.approve = approve
+        self.store = store
+        self.delegates = dict(delegates or {})
+        self.roots = tuple(Path(root) for root in roots)
+        self._handlers, self._data_kinds = _split(message_types or {})
+
+    @overload
+    async def run(self, context: Given, schema: type[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
+    @overload
+    async def run(
+        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
+    ) -> Result[Any]: ...
+    async def run(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
+        """Run until there is an output.
+
+        `schema` is a JSON Schema, a Pydantic model or any type; with a type, the output is an instance of it.
+
+        Raises:
+            MessageError, SchemaError: what was given is malformed; nothing was asked.
+            ActumError: what ended the run; its `result` is what had been done.
+        """
+        return await self._loop(context, schema, input, Emitter()).run()
+
+    def stream(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Stream:
+        """The same run as an async context manager and iterator of its events; `.result` when it is over."""
+
+        def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+            return self._loop(context, schema, input, Emitter(sink))
+
+        return Stream(begin)
+
+    @overload
+    def run_sync(self, context: Given, schema: type[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
+    @overload
+    def run_sync(
+        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
+    ) -> Result[Any]: ...
+    def run_sync(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
+        """`run` for scripts and notebooks: outside an event loop, or beside the one that is running."""
+        coroutine = self.run(context, schema, input=input)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(coroutine)
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, coroutine).result()
+
+    async def request(
+        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
+    ) -> Solution[Any]:
+        """Ask exactly once (an unusable answer is asked for again, L3); nothing is carried out.
+
+        Raises:
+            SchemaError: there is no model. Otherwise as `run`.
+        """
+        if self.model is None:
+            raise SchemaError("a request needs a model, and the agent has none")
+        budget = Budget(self.limits)
+        return await request_once(self._setup(context, schema, input, budget, Emitter()), budget, Emitter())
+
+    async def resume(
+        self, context: Given | Idea, schema: Any = None, *, input: Mapping[str, Any] | None = None
+    ) -> Result[Any]:
+        """Go on with a run that was cut, from its context alone: what has left its message is not run again (L8)."""
+        if isinstance(context, Idea):
+            context, schema = context.context, schema if schema is not None else context.schema
+        return await self.run(context, schema, input=input)
+
+    def compose(self, context: Given = (), schema: Any = None) -> JsonObject:
+        """The exact JSON Schema that the model would be given (T5)."""
+        setup = self._setup(context, schema, None, Budget(self.limits), Emitter())
+        return setup.frame(setup.context).lowered.schema
+
+    def render(self, context: Given = (), schema: Any = None) -> list[dict[str, str]]:
+        """The exact messages that the model would be given (M7)."""
+        setup = self._setup(context, schema, None, Budget(self.limits), Emitter())
+        budget = Budget(self.limits)
+        request = setup.frame(setup.context).request(setup.context, notices=list(budget.notices()))
+        return [{"role": message["role"], "content": message["content"]} for message in request.messages]
+
+    def _loop(self, context: Given, schema: Any, input: Mapping[str, Any] | None, emit: Emitter) -> Loop:
+        budget = Budget(self.limits)
+        return Loop(self._setup(context, schema, input, budget, emit), budget, emit)
+
+    def _setup(
+        self, context: Given, schema: Any, input: Mapping[str, Any] | None, budget: Budget, emit: Emitter
+    ) -> Setup:
+        own = self._context(context, input)
+        shape = shape_of(schema)
+        Validator(shape.schema, at="schema")
+
+        def setup(delegation: Delegation) -> Setup:
+            return Setup(
+                model=self.model,
+                registry=self.tools,
+                config=self.config,
+                context=own,
+                shape=shape,
+                delegate=delegation,
+                approve=self.approve,
+                handlers=self._handlers,
+                dialect=getattr(self.model, "dialect", None),
+            )
+
+        return setup(Delegation(setup, resolver(self.delegates, self.roots), budget, emit))
+
+    def _context(self, given: Given, input: Mapping[str, Any] | None) -> Context:
+        own = context_of(given, self._handlers, DATA_KINDS | self._data_kinds)
+        if input is None:
+            return own
+        extended = Context.checked(
+            [*own, *Context([{"type": "input", "input": dict(input)}])], DATA_KINDS | self._data_kinds
+        )
+        _check_input(extended)
+        return extended
+
+
+def _check_input(context: Context) -> None:
+    value = context.data.get("input")
+    for index, message in enumerate(context):
+        if kind_of(message) == "input" and "schema" in message:
+            complaint = Validator(message["schema"], at="schema").complaint(value)
+            if complaint is not None:
+                raise MessageError(f"the input doesn't fit its schema: {complaint}", index=index)
+
+
+def _split(types: Mapping[str, MessageType]) -> tuple[dict[str, Handler], frozenset[str]]:
+    for name in types:
+        if name in KINDS:
+            raise MessageError(f"the message type {name!r} is the protocol's own")
+    handlers = {name: handler for name, handler in types.items() if handler is not dict}
+    return handlers, frozenset(types) - handlers.keys()  # pyright: ignore[reportReturnType]
+
+
+def _default_tools() -> Registry:
+    from .. import tools
+
+    return tools

@@ -1,0 +1,41 @@
+"""What callers give in many forms: a context, a model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeAlias, cast
+
+from ..generation.model import Model
+from ..messages import MessageObject, is_message
+from ..protocol.context import Context
+from ..protocol.message import DATA_KINDS
+
+Given: TypeAlias = "Context | str | Iterable[Mapping[str, Any] | MessageObject]"
+"""A context as it is given: messages as dicts or objects, or one text of the user."""
+
+
+def context_of(given: Given, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS) -> Context:
+    """The context that was given, judged.
+
+    Raises:
+        MessageError: for a malformed message, naming its index.
+    """
+    if isinstance(given, Context):
+        return given
+    if isinstance(given, str):
+        return Context(given)
+    plain = [_plain(message) for message in given]
+    return Context(plain, kinds=kinds, data_kinds=data_kinds)
+
+
+def _plain(message: Mapping[str, Any] | MessageObject) -> Mapping[str, Any]:
+    return cast("MessageObject", message).to_dict() if is_message(message) else cast("Mapping[str, Any]", message)
+
+
+def model_of(model: Model | str | None) -> Model | None:
+    """The model that was given, by name or as an object."""
+    if not isinstance(model, str):
+        return model
+    from ..models import load
+
+    return load(model)

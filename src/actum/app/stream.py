@@ -1,0 +1,68 @@
+"""A run as a stream of its events (L7: leaving the block cancels and awaits what it started)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from types import TracebackType
+from typing import Any
+
+from ..errors import ActumError
+from ..events import AnyEvent
+from ..execution.loop import Loop
+from ..protocol.context import Context
+from ..protocol.solution import Result
+
+
+class Stream:
+    """`async with agent.stream(…) as run: async for event in run: …`, then `run.result`.
+
+    The run goes on at its own pace while its events wait to be read. Leaving the block before it is over cancels it;
+    `context` is what it had come to, fit to be resumed (L8).
+    """
+
+    def __init__(self, begin: Callable[[Callable[[AnyEvent], None]], Loop]) -> None:
+        self._begin = begin
+        self._events: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
+        self._loop: Loop | None = None
+        self._task: asyncio.Task[Result[Any]] | None = None
+
+    async def __aenter__(self) -> Stream:
+        self._loop = self._begin(self._events.put_nowait)
+        self._task = asyncio.create_task(self._loop.run())
+        self._task.add_done_callback(lambda _: self._events.put_nowait(None))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        task = self._task
+        if task is None:
+            return
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()
+
+    async def __aiter__(self) -> AsyncIterator[AnyEvent]:
+        while (event := await self._events.get()) is not None:
+            yield event
+        self._events.put_nowait(None)
+        if self._task is not None and not self._task.cancelled() and (error := self._task.exception()) is not None:
+            raise error
+
+    @property
+    def result(self) -> Result[Any]:
+        """What the run came to.
+
+        Raises:
+            ActumError: what ended it; or that it is not over.
+        """
+        if self._task is None or not self._task.done() or self._task.cancelled():
+            raise ActumError("the run is not over: read its events to the end first")
+        return self._task.result()
+
+    @property
+    def context(self) -> Context:
+        """The run's context so far."""
+        return self._loop.result.context if self._loop is not None else Context()

@@ -1,0 +1,87 @@
+"""A reference names one place in the context: `†kind.path` (O1). Parsing and printing, nothing of what stands there."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Segment: TypeAlias = str | int
+Path: TypeAlias = tuple[Segment, ...]
+
+SIGIL = "†"
+
+_NAME = r'[^\s.\[\]()<>|&*"†]+'
+_KIND = re.compile(_NAME)
+_SEGMENT = re.compile(rf'\.(?P<name>{_NAME})|\[(?P<index>\d{{1,9}})\]|\[(?P<key>"(?:[^"\\]|\\.)*")\]')
+_PLAIN = re.compile(rf"{_NAME}\Z")
+
+
+class ReferenceSyntax(ValueError):
+    """A text that begins like a reference and isn't one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`†kind.path`: the kind of a data message, or `calls`, and the way into its value."""
+
+    kind: str
+    path: Path = ()
+
+    def __str__(self) -> str:
+        return f"{SIGIL}{self.kind}{print_path(self.path)}"
+
+    def covers(self, other: Reference) -> bool:
+        """Whether `other` is this place or one inside it."""
+        return self.kind == other.kind and other.path[: len(self.path)] == self.path
+
+
+def print_path(path: Path) -> str:
+    """Write a path as it stands behind a kind: `.x[0]["odd key"]`."""
+    return "".join(_print_segment(segment) for segment in path)
+
+
+def _print_segment(segment: Segment) -> str:
+    if isinstance(segment, int):
+        return f"[{segment}]"
+    if _PLAIN.match(segment):
+        return f".{segment}"
+    return f"[{json.dumps(segment, ensure_ascii=False)}]"
+
+
+def scan_reference(text: str, start: int) -> tuple[Reference, int]:
+    """Read the reference that begins at `start`; return it and where it ends.
+
+    Raises:
+        ReferenceSyntax: with the character that can't stand there.
+    """
+    kind = _KIND.match(text, start + 1)
+    if kind is None:
+        raise ReferenceSyntax(f"a kind must follow † at character {start + 1} of {clip(text)!r}")
+    path: list[Segment] = []
+    position = kind.end()
+    while segment := _SEGMENT.match(text, position):
+        path.append(_segment(segment))
+        position = segment.end()
+    if position < len(text) and text[position] in '.["†':
+        raise ReferenceSyntax(f"no path segment can be read at character {position} of {clip(text)!r}")
+    if kind.group() == "calls" and path and isinstance(path[0], str) and path[0].isdigit():
+        path[0] = int(path[0])
+    return Reference(kind.group(), tuple(path)), position
+
+
+def _segment(match: re.Match[str]) -> Segment:
+    if (name := match["name"]) is not None:
+        return name
+    if (index := match["index"]) is not None:
+        return int(index)
+    try:
+        return str(json.loads(match["key"]))
+    except json.JSONDecodeError as error:
+        raise ReferenceSyntax(f"{match['key']} is not a quoted key: {error.msg}") from None
+
+
+def clip(text: str, most: int = 80) -> str:
+    """Shorten a text that is quoted in a message."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"

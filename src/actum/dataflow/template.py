@@ -1,0 +1,81 @@
+"""JSON with references at some leaves: found and parsed once, filled when their values are there (A5, O1, O7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from .expression import Expression, is_expression, parse
+from .reference import SIGIL, Path, ReferenceSyntax, print_path
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """The place in a template that its n-th expression fills."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A value whose references have been parsed; `places[n]` is where `expressions[n]` stands."""
+
+    value: Any
+    expressions: tuple[Expression, ...]
+    places: tuple[Path, ...]
+
+    def fill(self, values: list[Any]) -> Any:
+        """The value with each expression replaced by the value of the same number; always a fresh copy."""
+        return _fill(self.value, values)
+
+
+def template(value: Any) -> Template:
+    """Parse the references of a JSON value; `††` at the start of a string stands for a literal † (O1).
+
+    Raises:
+        ReferenceSyntax: naming the place of the reference that can't be read.
+    """
+    compiler = _Compiler()
+    return Template(compiler.visit(value, ()), tuple(compiler.expressions), tuple(compiler.places))
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.expressions: list[Expression] = []
+        self.places: list[Path] = []
+
+    def visit(self, value: Any, path: Path) -> Any:
+        if isinstance(value, str):
+            return self._text(value, path)
+        if isinstance(value, dict):
+            members = cast("dict[str, Any]", value)
+            return {key: self.visit(member, (*path, key)) for key, member in members.items()}
+        if isinstance(value, list):
+            return [self.visit(item, (*path, index)) for index, item in enumerate(cast("list[Any]", value))]
+        return value
+
+    def _text(self, text: str, path: Path) -> Any:
+        if text.startswith(SIGIL * 2):
+            return text[1:]
+        if not is_expression(text):
+            return text
+        try:
+            expression = parse(text)
+        except ReferenceSyntax as error:
+            if not text.startswith(SIGIL):
+                return text
+            place = print_path(path).lstrip(".")
+            raise ReferenceSyntax(f"at {place}: {error}" if place else str(error)) from None
+        self.expressions.append(expression)
+        self.places.append(path)
+        return Hole(len(self.expressions) - 1)
+
+
+def _fill(value: Any, values: list[Any]) -> Any:
+    if isinstance(value, Hole):
+        return values[value.number]
+    if isinstance(value, dict):
+        return {key: _fill(member, values) for key, member in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_fill(item, values) for item in cast("list[Any]", value)]
+    return value

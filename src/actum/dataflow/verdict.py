@@ -1,0 +1,244 @@
+"""What becomes of the calls that still wait when nothing runs any more (C7, P1). Pure, and linear in the graph.
+
+A call may wait for a gate (a proposal), for a call that the model owes, for one that failed, for an alternative that was
+not taken, for itself (a cycle), or for what nobody can fill.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+from .expression import MISSING, Each, Expression, First
+from .graph import CALLS, Graph, Node, Status, call_index
+from .reference import Reference, Segment
+
+
+class Fate(IntEnum):
+    """Why a call waits, the graver the lower; a choice takes its best option, a conjunction its worst part."""
+
+    CYCLE = 0
+    DEAD = 1
+    SKIPPED = 2
+    FAILED = 3
+    OWED = 4
+    PROPOSAL = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One call's fate: the references it is about, and the calls: those that failed, or the cycle in its order."""
+
+    fate: Fate
+    references: tuple[Reference, ...] = ()
+    nodes: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """A reference that other waiting calls may fill."""
+
+    reference: Reference
+    nodes: tuple[Node, ...]
+
+
+_Outlook: TypeAlias = "Verdict | _Behind"
+
+
+def verdicts(graph: Graph, nodes: Iterable[Node], is_gate: Callable[[Reference], bool]) -> dict[int, Verdict]:
+    """Judge every waiting call of a graph at a standstill; `nodes` are all its calls. By the calls' numbers."""
+    return _Judgement(graph, _Writers(nodes), is_gate).judge()
+
+
+class _Judgement:
+    def __init__(self, graph: Graph, writers: _Writers, is_gate: Callable[[Reference], bool]) -> None:
+        self._graph = graph
+        self._writers = writers
+        self._is_gate = is_gate
+        self._outlooks: dict[int, list[Expression]] = {}
+        self._decided: dict[int, Verdict] = {}
+        self._memo: dict[tuple[int, Reference, str | None], _Outlook] = {}
+        self._dependents: defaultdict[int, list[Node]] = defaultdict(list)
+        self._open: dict[int, int] = {}
+
+    def judge(self) -> dict[int, Verdict]:
+        waiting = list(self._graph.waiting.values())
+        for node in waiting:
+            for other in self._behind(node):
+                self._dependents[other.number].append(node)
+        self._spread_proposals(waiting)
+        undecided = {node.number: node for node in waiting if node.number not in self._decided}
+        for node in undecided.values():
+            self._open[node.number] = sum(other.number in undecided for other in self._behind(node))
+        self._settle(deque(node for node in undecided.values() if not self._open[node.number]))
+        for node in undecided.values():
+            if node.number not in self._decided:
+                self._settle(deque(self._break_cycle(node)))
+        return self._decided
+
+    def _spread_proposals(self, waiting: list[Node]) -> None:
+        spreading = deque[Node]()
+        for node in waiting:
+            gates = tuple(
+                reference
+                for outlook in self._leaves(node)
+                if isinstance(outlook, Verdict) and outlook.fate is Fate.PROPOSAL
+                for reference in outlook.references
+            )
+            if gates:
+                self._decided[node.number] = Verdict(Fate.PROPOSAL, gates)
+                spreading.append(node)
+        while spreading:
+            node = spreading.popleft()
+            for dependent in self._dependents[node.number]:
+                if dependent.number not in self._decided:
+                    self._decided[dependent.number] = self._decided[node.number]
+                    spreading.append(dependent)
+
+    def _settle(self, settled: deque[Node]) -> None:
+        while settled:
+            node = settled.popleft()
+            if node.number not in self._decided:
+                parts = [self._fate(node.expressions[place], node) for place in sorted(node.unmet)]
+                self._decided[node.number] = min(parts, key=lambda verdict: verdict.fate)
+            for dependent in self._dependents.pop(node.number, ()):
+                if dependent.number in self._open:
+                    self._open[dependent.number] -= 1
+                    if self._open[dependent.number] == 0 and dependent.number not in self._decided:
+                        settled.append(dependent)
+
+    def _break_cycle(self, node: Node) -> list[Node]:
+        way: dict[int, Node] = {}
+        while node.number not in way:
+            way[node.number] = node
+            node = next(other for other in self._behind(node) if other.number not in self._decided)
+        numbers = list(way)
+        cycle = [way[number] for number in numbers[numbers.index(node.number) :]]
+        for member in cycle:
+            self._decided[member.number] = Verdict(Fate.CYCLE, nodes=tuple(cycle))
+        return cycle
+
+    def _fate(self, expression: Expression, node: Node) -> Verdict:
+        match expression:
+            case First(options=options):
+                return max((self._fate(option, node) for option in options), key=lambda verdict: verdict.fate)
+            case Each(parts=parts):
+                unmet = [part for part in parts if not self._is_met(part, node)]
+                return min((self._fate(part, node) for part in unmet or parts), key=lambda verdict: verdict.fate)
+            case Reference():
+                return self._fate_behind(self._outlook(expression, node))
+
+    def _is_met(self, expression: Expression, node: Node) -> bool:
+        return self._graph.evaluate(expression, node.answer, node.instance) is not MISSING
+
+    def _fate_behind(self, outlook: _Outlook) -> Verdict:
+        if isinstance(outlook, Verdict):
+            return outlook
+        found = [(self._decided[other.number], other) for other in outlook.nodes if other.number in self._decided]
+        verdict, other = max(found, key=lambda pair: pair[0].fate)
+        if verdict.fate in {Fate.OWED, Fate.SKIPPED, Fate.PROPOSAL}:
+            return Verdict(verdict.fate, (outlook.reference,))
+        return Verdict(Fate.FAILED, (outlook.reference,), (other,))
+
+    def _behind(self, node: Node) -> list[Node]:
+        behind = {
+            other.number: other
+            for outlook in self._leaves(node)
+            if isinstance(outlook, _Behind)
+            for other in outlook.nodes
+        }
+        return list(behind.values())
+
+    def _leaves(self, node: Node) -> Iterator[_Outlook]:
+        for place in sorted(node.unmet):
+            yield from self._leaf_outlooks(node.expressions[place], node)
+
+    def _leaf_outlooks(self, expression: Expression, node: Node) -> Iterator[_Outlook]:
+        match expression:
+            case First(options=parts):
+                for part in parts:
+                    yield from self._leaf_outlooks(part, node)
+            case Each(parts=parts):
+                for part in parts:
+                    if not self._is_met(part, node):
+                        yield from self._leaf_outlooks(part, node)
+            case Reference():
+                yield self._outlook(expression, node)
+
+    def _outlook(self, reference: Reference, node: Node) -> _Outlook:
+        key = (id(node.answer) if reference.kind == CALLS else 0, reference, node.instance)
+        if key not in self._memo:
+            self._memo[key] = self._looked_up(reference, node)
+        return self._memo[key]
+
+    def _looked_up(self, reference: Reference, node: Node) -> _Outlook:
+        if self._is_gate(reference):
+            return Verdict(Fate.PROPOSAL, (reference,))
+        if reference.kind == CALLS:
+            index = call_index(reference)
+            target = node.answer.nodes.get(index) if index is not None else None
+            writers = [target] if target is not None and target.status is not Status.DONE else []
+        else:
+            writers = self._writers.of(reference, node.instance)
+        by_status: defaultdict[Status, list[Node]] = defaultdict(list)
+        for writer in writers:
+            by_status[writer.status].append(writer)
+        if waiting := by_status[Status.WAITING]:
+            return _Behind(reference, tuple(waiting))
+        for status, fate in _FATES:
+            if by_status[status]:
+                return Verdict(fate, (reference,), tuple(by_status[status][:1]))
+        return Verdict(Fate.DEAD, (reference,))
+
+
+_FATES = (
+    (Status.OWED, Fate.OWED),
+    (Status.HELD, Fate.PROPOSAL),
+    (Status.FAILED, Fate.FAILED),
+    (Status.SKIPPED, Fate.SKIPPED),
+    (Status.DONE, Fate.SKIPPED),
+)
+
+
+@dataclass(slots=True)
+class _Place:
+    nodes: list[Node] = field(default_factory=list[Node])
+    inner: dict[Segment, _Place] = field(default_factory=dict[Segment, Any])
+
+
+class _Writers:
+    """All calls by the paths that they may write."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._kinds: dict[str, _Place] = {}
+        for node in nodes:
+            for reference in node.writes:
+                place = self._kinds.setdefault(reference.kind, _Place())
+                for segment in reference.path:
+                    place = place.inner.setdefault(segment, _Place())
+                place.nodes.append(node)
+
+    def of(self, reference: Reference, instance: str | None) -> list[Node]:
+        """Those that may fill a path as an instance sees it; a write that was done elsewhere than here counts too."""
+        place = self._kinds.get(reference.kind)
+        found: list[Node] = []
+        for segment in reference.path:
+            if place is None:
+                break
+            found += place.nodes
+            place = place.inner.get(segment)
+        below = [place] if place is not None else []
+        while below:
+            place = below.pop()
+            found += place.nodes
+            below.extend(place.inner.values())
+        return [node for node in found if node.instance in {None, instance} and not _wrote(node, reference)]
+
+
+def _wrote(node: Node, reference: Reference) -> bool:
+    return node.status is Status.DONE and any(
+        written.covers(reference) or reference.covers(written) for written in node.written
+    )

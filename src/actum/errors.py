@@ -1,0 +1,231 @@
+"""Every error of Actum, by who can act on it.
+
+```text
+ActumError
+├── SchemaError             a tool, an output schema or an Activity can't be used: its author acts
+├── MessageError            a message of the context is malformed: its author acts
+├── CallError               structural: a call was refused before it ran: the model acts (L2)
+│   ├── UnknownTool             no such tool is offered
+│   ├── InvalidParameters       the parameters, or a result, don't fit the tool's schema
+│   ├── UnresolvedReference     a path that nothing holds and no call will fill
+│   ├── ScopeDenied             a scope or a path that the call may not touch
+│   └── CyclicPlan              calls that wait for each other
+├── ApprovalDenied          a person or a policy said no (L6)
+├── ActivityError           the code behind a call failed
+├── AllCallsFailed          `any` had no success; holds every cause (C5)
+├── DelegateError           a delegate could not be carried out
+│   ├── DelegateNotFound
+│   ├── DelegateForbidden
+│   └── DelegateDepthExceeded
+├── ModelError              the model or its provider failed
+├── SolutionError           the model's answers stayed unusable after every retry (L3)
+├── NoProgress              the same calls again, with nothing new between (L4)
+├── LimitExceeded           a limit of the run was reached (L5)
+└── IdeaError               an Idea could not be read, found or written
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class ActumError(Exception):
+    """The root. `str()` is one line that says what was wrong and where; `result` is the partial result of a run it ended.
+
+    `tool` is a tool's name, `path` a JSON path inside what was judged, `index` a message's place in its context,
+    `data` anything more, JSON only.
+    """
+
+    code: str = "error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        tool: str | None = None,
+        path: str | None = None,
+        index: int | None = None,
+        data: dict[str, Any] | None = None,
+    ) -> None:
+        self.tool = tool
+        self.path = path
+        self.index = index
+        self.data = data or {}
+        self.result: Any = None
+        self.message = _placed(message, tool, path, index)
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return self.message
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error as JSON: its code, its message and the places it names."""
+        places = {"tool": self.tool, "path": self.path, "index": self.index, "data": self.data or None}
+        return {"code": self.code, "message": self.message} | {k: v for k, v in places.items() if v is not None}
+
+
+def _placed(message: str, tool: str | None, path: str | None, index: int | None) -> str:
+    places = [
+        f"message {index}" if index is not None else "",
+        f"tool {tool!r}" if tool is not None else "",
+        f"at {path}" if path else "",
+    ]
+    place = ", ".join(part for part in places if part)
+    text = " ".join(message.split("\n"))
+    return f"{place}: {text}" if place else text
+
+
+class SchemaError(ActumError):
+    """A schema that can't be used (T3, A1, D8)."""
+
+    code = "schema"
+
+
+class MessageError(ActumError):
+    """A malformed message of the context (M1-M3)."""
+
+    code = "message"
+
+
+class CallError(ActumError):
+    """A call that was refused before it ran; the model is told and may correct it (L2)."""
+
+    code = "call"
+
+
+class UnknownTool(CallError):
+    """`_tool` names no offered tool (C2)."""
+
+    code = "unknown_tool"
+
+
+class InvalidParameters(CallError):
+    """Parameters, or a result, that don't fit the tool's own schema (C3, C4, A4)."""
+
+    code = "invalid_parameters"
+
+
+class UnresolvedReference(CallError):
+    """A reference that can't be read, to a path that nothing holds and no call will fill (C7)."""
+
+    code = "unresolved_reference"
+
+
+class ScopeDenied(CallError):
+    """A scope outside what the tool allows, or a path that the call may not write (S2, C7)."""
+
+    code = "scope_denied"
+
+
+class CyclicPlan(CallError):
+    """Calls that wait for each other; the message prints the cycle (P1)."""
+
+    code = "cyclic_plan"
+
+
+class ApprovalDenied(ActumError):
+    """The approver said no; the message holds the reason (L6)."""
+
+    code = "approval_denied"
+
+
+class ActivityError(ActumError):
+    """The code behind a call raised, or returned what is not JSON; `__cause__` is its exception."""
+
+    code = "activity"
+
+
+class AllCallsFailed(ActumError):
+    """No call of `any` succeeded; `errors` holds every cause, in call order (C5)."""
+
+    code = "all_calls_failed"
+
+    def __init__(self, message: str, *, errors: Sequence[ActumError]) -> None:
+        super().__init__(message, data={"errors": [error.to_dict() for error in errors]})
+        self.errors = tuple(errors)
+
+
+class DelegateError(ActumError):
+    """A delegate could not be carried out; the message names the chain that led to it (D10, D11)."""
+
+    code = "delegate"
+
+
+class DelegateNotFound(DelegateError):
+    """No delegate stands where the tool's `_delegate` points."""
+
+    code = "delegate_not_found"
+
+
+class DelegateForbidden(DelegateError):
+    """The delegate exists, but this run may not load it or it may not do what it asks (D12)."""
+
+    code = "delegate_forbidden"
+
+
+class DelegateDepthExceeded(DelegateError):
+    """Delegates nested deeper than the run allows (D10)."""
+
+    code = "delegate_depth_exceeded"
+
+
+class ModelError(ActumError):
+    """The model or its provider failed.
+
+    `status` is the HTTP status where there was one, `retry_after` the seconds the provider asked to wait.
+    `retryable`: the same request may succeed later. `schema_refused`: the provider did not take the schema, a lower
+    rung of the ladder may do. `code` tells the kinds apart: model_timeout, model_connection, model_rate_limit, …
+    """
+
+    code = "model"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "model",
+        status: int | None = None,
+        retry_after: float | None = None,
+        retryable: bool = False,
+        schema_refused: bool = False,
+    ) -> None:
+        super().__init__(message, data={"status": status} if status is not None else None)
+        self.code = code
+        self.status = status
+        self.retry_after = retry_after
+        self.retryable = retryable
+        self.schema_refused = schema_refused
+
+
+class SolutionError(ActumError):
+    """The model's answer was unusable, and so were the corrected ones (L3)."""
+
+    code = "solution"
+
+
+class NoProgress(ActumError):
+    """The model asked for the same calls again and nothing was written in between; `errors` holds the last ones (L4)."""
+
+    code = "no_progress"
+
+    def __init__(self, message: str, *, errors: Sequence[ActumError] = ()) -> None:
+        super().__init__(message, data={"errors": [error.to_dict() for error in errors]} if errors else None)
+        self.errors = tuple(errors)
+
+
+class LimitExceeded(ActumError):
+    """A limit of the run was reached; `limit` names it (L5)."""
+
+    code = "limit_exceeded"
+
+    def __init__(self, message: str, *, limit: str) -> None:
+        super().__init__(message, data={"limit": limit})
+        self.limit = limit
+
+
+class IdeaError(ActumError):
+    """An Idea that can't be read, found or written (X1-X5)."""
+
+    code = "idea"

@@ -1,0 +1,126 @@
+"""What a run tells while it runs. All events are frozen; `at` is in seconds since the epoch, monotonic within a run.
+
+`depth` is 0 for the run itself, 1 for its delegates and so on; `path` are the calls that led there. `number` counts the
+calls of a run, so that two equal calls can be told apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from .errors import ActumError
+from .protocol.call import Call
+from .protocol.solution import Result, Solution
+from .protocol.usage import Usage
+from .schema.json import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """What all events have."""
+
+    at: float = 0.0
+    depth: int = 0
+    path: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEvent(Event):
+    """What all events of a call have."""
+
+    call: Call
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestStarted(Event):
+    """A request goes to the model: the context as plain messages, and both parts of what the model is sent."""
+
+    context: list[JsonObject]
+    messages: list[JsonObject]
+    schema: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallReady(CallEvent):
+    """Everything that the call refers to exists."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallStarted(CallEvent):
+    """The call is being carried out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFinished(CallEvent):
+    """The call is done; `overwrote` says that its path had been written by another call meanwhile (O8)."""
+
+    value: Any = None
+    overwrote: bool = False
+    latent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFailed(CallEvent):
+    """The call was refused or failed."""
+
+    error: ActumError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallWaiting(CallEvent):
+    """The call waits for references; at the end of a run, a proposal waits for its gates (C7)."""
+
+    on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSkipped(CallEvent):
+    """The call will not run, and that is no error (C7)."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputDelta(Event):
+    """The output as far as it has arrived."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFinished(Event):
+    """The model's answer has ended."""
+
+    solution: Solution[Any]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retried(Event):
+    """The answer was unusable and is asked for again (L3)."""
+
+    error: ActumError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished(Event):
+    """The run is over."""
+
+    result: Result[Any]
+
+
+AnyEvent: TypeAlias = (
+    RequestStarted
+    | CallReady
+    | CallStarted
+    | CallFinished
+    | CallFailed
+    | CallWaiting
+    | CallSkipped
+    | OutputDelta
+    | RequestFinished
+    | Retried
+    | RunFinished
+)

@@ -1,0 +1,88 @@
+"""What a model is told of a call that can never run: which path it waits for, and what exists instead (C7, P1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, cast
+
+from ..dataflow.expression import MISSING, Expression, references
+from ..dataflow.fold import Fold
+from ..dataflow.graph import CALLS, Answer, Graph, Status, call_index
+from ..dataflow.reference import Reference, clip
+from ..dataflow.verdict import Fate, Verdict
+from ..errors import ActumError, CyclicPlan, UnresolvedReference
+from .job import Job
+from .journal import Journal
+
+_MOST_NAMED = 8
+
+
+def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Journal) -> ActumError:
+    """The structural error of a call whose references will not resolve."""
+    tool = job.tool.name
+    match verdict.fate:
+        case Fate.CYCLE:
+            names = [_named(node.number, jobs) for node in verdict.nodes]
+            return CyclicPlan(f"these calls wait for each other: {' → '.join([*names, names[0]])}", tool=tool)
+        case Fate.FAILED:
+            cause = _named(verdict.nodes[0].number, jobs)
+            return UnresolvedReference(f"{verdict.references[0]} was to come from {cause}, which failed", tool=tool)
+        case _:
+            reference = verdict.references[0]
+            near = hint(reference, job.node.answer, job.node.instance, journal)
+            return UnresolvedReference(f"nothing fills {reference}; {near}", tool=tool)
+
+
+def _named(number: int, jobs: Mapping[int, Job]) -> str:
+    job = jobs.get(number)
+    return f"call {job.node.index} ({job.tool.name})" if job is not None else "a call that was refused"
+
+
+def missing_in_output(expression: Expression, answer: Answer, graph: Graph, journal: Journal) -> UnresolvedReference:
+    """What is wrong with an output that refers to what isn't there (O7)."""
+    absent = next(one for one in references(expression) if graph.evaluate(one, answer, None) is MISSING)
+    return UnresolvedReference(f"'output' refers to {absent}; {hint(absent, answer, None, journal)}", path="output")
+
+
+def hint(reference: Reference, answer: Answer, instance: str | None, journal: Journal) -> str:
+    """What exists nearest to a path that holds nothing."""
+    if reference.kind == CALLS:
+        return _hint_of_calls(reference, answer)
+    depth = len(reference.path)
+    while depth and journal.read(Reference(reference.kind, reference.path[:depth]), instance) is MISSING:
+        depth -= 1
+    nearest = Reference(reference.kind, reference.path[:depth])
+    value = journal.read(nearest, instance)
+    if value is MISSING:
+        kinds = ", ".join(f"†{kind}" for kind in journal.memory.kinds()) or "none"
+        return f"the data kinds that exist: {kinds}"
+    return f"{nearest} {_contents(value, reference.path[depth] if depth < len(reference.path) else '')}"
+
+
+def _hint_of_calls(reference: Reference, answer: Answer) -> str:
+    nodes = answer.nodes
+    index = call_index(reference)
+    node = nodes.get(index) if index is not None else None
+    if node is not None and node.status is not Status.DONE:
+        return f"call {index} came to no result"
+    if node is None:
+        return f"the answer has {len(nodes)} calls, from †calls.0" if nodes else "the answer has no calls"
+    value, depth = node.value, 1
+    while depth < len(reference.path):
+        inner = Fold(value).read((reference.path[depth],))
+        if inner is MISSING:
+            break
+        value, depth = inner, depth + 1
+    return f"{Reference(CALLS, reference.path[:depth])} {_contents(value, reference.path[-1])}"
+
+
+def _contents(value: Any, wanted: object) -> str:
+    if isinstance(value, dict):
+        keys = list(cast("dict[str, Any]", value))
+        near = get_close_matches(str(wanted), keys[:1000], n=3, cutoff=0.6)
+        named = ", ".join(clip(key, 40) for key in (near or keys)[:_MOST_NAMED])
+        return f"has {'near it ' if near else ''}{named}" if keys else "is an empty object"
+    if isinstance(value, list):
+        return f"is a list of {len(cast('list[Any]', value))}"
+    return f"is {'null' if value is None else type(value).__name__}"

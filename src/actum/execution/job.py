@@ -1,0 +1,198 @@
+"""A call on its way: what was authored, judged as far as that goes before its references resolve (C2, T8, O3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ..dataflow.expression import Each, Expression, First, is_expression, parse
+from ..dataflow.fold import METHODS, OutputMethod
+from ..dataflow.graph import CALLS, Node, written_paths
+from ..dataflow.reference import Path, Reference, ReferenceSyntax, scan_reference
+from ..dataflow.template import Template, template
+from ..errors import InvalidParameters, ScopeDenied, UnknownTool, UnresolvedReference
+from ..generation.offer import Toolset
+from ..protocol.call import META, WITH, Call
+from ..protocol.scopes import scopes_of
+from ..protocol.tool import Tool
+from ..schema.json import copy
+from ..schema.validator import Validator
+from .journal import GATES
+
+OPENED_BETWEEN_RUNS = Reference("state", (GATES,))
+"""Where gates stand: no call may choose to write there (C7)."""
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One call of a run."""
+
+    call: Call
+    tool: Tool
+    template: Template
+    path: Expression | None
+    method: OutputMethod
+    scopes: list[str]
+    is_latent: bool
+    node: Node
+    has_run: bool = False
+    started: int = 0
+    """How many calls of the run had finished when it started (O8)."""
+    followers: list[Job] = field(default_factory=list[Any])
+    """The same call in a corrected answer, which waits for what this one comes to (L3)."""
+
+    @property
+    def alternatives(self) -> tuple[Reference, ...]:
+        """The paths of which one is written; more than one where the output path lists alternatives (O5)."""
+        return tuple(written_paths(self.path)) if isinstance(self.path, First) else ()
+
+    @property
+    def targets(self) -> tuple[Reference, ...]:
+        """The paths that are written when the Activity names none."""
+        match self.path:
+            case None:
+                return ()
+            case First(options=options):
+                return written_paths(options[0])
+            case path:
+                return written_paths(path)
+
+    @property
+    def has_result(self) -> bool:
+        """Whether anything waits for it (C8)."""
+        return self.path is not None or self.tool.output is not None or self.tool.is_delegated
+
+
+def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node) -> Job:
+    """Judge a call by itself and enter what it reads and writes in its node.
+
+    Raises:
+        CallError: what is wrong with it, so that nothing of it runs.
+    """
+    if not call.tool:
+        raise UnknownTool("a call names its tool in '_tool'")
+    tool = toolset.find(call.tool)
+    _check_meta(call, tool, instances)
+    path = _output_path(call, tool)
+    job = Job(
+        call=call,
+        tool=tool,
+        template=_template(call, tool),
+        path=path,
+        method=_method(call, tool),
+        scopes=scopes_of(tool, call),
+        is_latent=toolset.is_latent(tool),
+        node=node,
+    )
+    node.expressions, node.writes, node.instance = job.template.expressions, written_paths(path), call.instance
+    return job
+
+
+def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
+    for key, value in call.items():
+        if not key.startswith("_") or key in {"_tool", "_output", "_outputPath", WITH}:
+            continue
+        if key not in META:
+            raise InvalidParameters(f"{key!r} is no meta-property", tool=tool.name, path=key)
+        if key == "_instance" and value not in instances:
+            there = ", ".join(instances) or "none"
+            raise InvalidParameters(f"there is no instance {value!r}; there are: {there}", tool=tool.name, path=key)
+        _check_declared(key, value, tool)
+    if tool.is_fixed("_outputPath") and call.get("_outputPath", tool.fixed("_outputPath")) != tool.fixed("_outputPath"):
+        raise ScopeDenied(
+            f"its output path is fixed to {tool.fixed('_outputPath')}", tool=tool.name, path="_outputPath"
+        )
+
+
+def _check_declared(key: str, value: Any, tool: Tool) -> None:
+    if key in {"_instance", "_reasoningForCall", "_scopes"}:
+        return
+    if key not in tool.meta and key in {"_delegate", "_activity"}:
+        raise ScopeDenied(f"{key!r} is the tool's to say, and it says none", tool=tool.name, path=key)
+    if key in tool.meta and (complaint := Validator(tool.meta[key]).complaint(value)):
+        raise InvalidParameters(complaint, tool=tool.name, path=key)
+
+
+def _output_path(call: Call, tool: Tool) -> Expression | None:
+    if tool.output_path is not None:
+        return tool.output_path
+    text = call.get("_outputPath")
+    if text is None:
+        return None
+    if not isinstance(text, str) or not is_expression(text):
+        raise InvalidParameters(f"an output path begins with †, not {text!r}", tool=tool.name, path="_outputPath")
+    try:
+        path = parse(text)
+    except ReferenceSyntax as error:
+        raise InvalidParameters(str(error), tool=tool.name, path="_outputPath") from None
+    if complaint := Validator(tool.meta.get("_outputPath", {})).complaint(text):
+        raise InvalidParameters(complaint, tool=tool.name, path="_outputPath")
+    _check_writable(path, tool)
+    return path
+
+
+def _check_writable(path: Expression, tool: Tool) -> None:
+    for reference in written_paths(path):
+        if reference.kind == CALLS:
+            raise InvalidParameters("†calls holds results and can't be written", tool=tool.name, path="_outputPath")
+        if OPENED_BETWEEN_RUNS.covers(reference):
+            raise ScopeDenied(f"{reference} is a gate: a call can't open it", tool=tool.name, path="_outputPath")
+    if isinstance(path, First) and any(isinstance(option, Each) for option in path.options):
+        raise InvalidParameters("an alternative is one path", tool=tool.name, path="_outputPath")
+
+
+def _method(call: Call, tool: Tool) -> OutputMethod:
+    method = call.get("_outputMethod") or tool.fixed("_outputMethod") or "set"
+    if method not in METHODS:
+        raise InvalidParameters(f"{method!r} is none of {', '.join(METHODS)}", tool=tool.name, path="_outputMethod")
+    return method
+
+
+def _template(call: Call, tool: Tool) -> Template:
+    try:
+        return template(_with_references(call, tool))
+    except ReferenceSyntax as error:
+        raise UnresolvedReference(str(error), tool=tool.name) from None
+
+
+def _with_references(call: Call, tool: Tool) -> dict[str, Any]:
+    """The parameters with the references that stand beside them in their places (T9)."""
+    aside = call.get(WITH)
+    if aside is None:
+        return call.parameters
+    if not isinstance(aside, dict):
+        raise InvalidParameters("it maps parameter paths to references", tool=tool.name, path=WITH)
+    parameters = copy(call.parameters)
+    for place, reference in cast("dict[str, Any]", aside).items():
+        if not isinstance(reference, str) or not is_expression(reference):
+            raise InvalidParameters(f"{reference!r} is no reference", tool=tool.name, path=f"{WITH}.{place}")
+        _put(parameters, _parameter_path(place, tool), reference, tool)
+    return parameters
+
+
+def _parameter_path(place: str, tool: Tool) -> Path:
+    reference, end = scan_reference(f"†parameters.{place}", 0)
+    if end != len(place) + len("†parameters."):
+        raise InvalidParameters(f"{place!r} is no parameter path", tool=tool.name, path=WITH)
+    return reference.path
+
+
+def _put(parameters: Any, path: Path, value: Any, tool: Tool) -> None:
+    for segment, following in zip(path, path[1:], strict=False):
+        empty: Any = [] if isinstance(following, int) else {}
+        if isinstance(parameters, list) and isinstance(segment, int) and segment == len(cast("list[Any]", parameters)):
+            parameters.append(empty)  # pyright: ignore[reportUnknownMemberType]
+        elif isinstance(parameters, dict):
+            cast("dict[str, Any]", parameters).setdefault(str(segment), empty)
+        try:
+            parameters = parameters[segment]
+        except (KeyError, IndexError, TypeError):
+            raise InvalidParameters("there is no such place in the parameters", tool=tool.name, path=WITH) from None
+    try:
+        if isinstance(parameters, list) and path[-1] == len(cast("list[Any]", parameters)):
+            parameters.append(value)  # pyright: ignore[reportUnknownMemberType]
+        else:
+            parameters[path[-1]] = value
+    except (IndexError, TypeError):
+        raise InvalidParameters("there is no such place in the parameters", tool=tool.name, path=WITH) from None

@@ -1,0 +1,129 @@
+"""A run's own copy of its context: what is appended is folded at once, so that reading stays cheap (M4, M6)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from ..dataflow.expression import MISSING
+from ..dataflow.fold import Misfit, OutputMethod
+from ..dataflow.reference import Path, Reference
+from ..errors import ActumError, InvalidParameters, MessageError
+from ..messages import MessageObject
+from ..protocol.call import Call
+from ..protocol.context import Context, Memory, absorb
+from ..protocol.message import RESULT, Write, check_message, record_message, write_of, written_message
+from ..schema.json import JsonObject
+
+GATES = "approvals"
+"""The part of the state whose values open gates, between runs only (C7)."""
+
+
+def is_gate(reference: Reference) -> bool:
+    """Whether a reference names a gate."""
+    return reference.kind == "state" and reference.path[:1] == (GATES,)
+
+
+class Journal:
+    """Messages and their folded values; append-only."""
+
+    def __init__(self, context: Context, kinds: Collection[str] = ()) -> None:
+        self._messages = context.messages
+        self._kinds = kinds
+        self.data_kinds = context.data_kinds
+        self.memory = Memory()
+        for index, message in enumerate(self._messages):
+            absorb(self.memory, message, index, self.data_kinds)
+        self._gates = Memory()
+        for instance in (None, *context.instances):
+            value = self.memory.read(Reference("state", (GATES,)), instance)
+            if value is not MISSING:
+                self._gates.write(Write("state", instance, "set", (GATES,), value))
+        self.instances = context.instances
+        self.writes = 0
+        """How many values calls have written; records and errors don't count (L4)."""
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @property
+    def messages(self) -> Sequence[JsonObject]:
+        """The messages so far; not to be changed."""
+        return self._messages
+
+    def context(self) -> Context:
+        """The context as it is now."""
+        return Context.checked(self._messages, self.data_kinds)
+
+    def read(self, reference: Reference, instance: str | None) -> Any:
+        """What a reference names for a call of that instance; a gate as it stood when the run began (C7)."""
+        memory = self._gates if is_gate(reference) else self.memory
+        return memory.read(reference, instance)
+
+    def holds(self, kind: str, path: Path, instance: str | None) -> Any:
+        """Whether anything stands at a path."""
+        return self.memory.read(Reference(kind, path), instance) is not MISSING
+
+    def write(self, call: Call, value: Any, reference: Reference, method: OutputMethod) -> None:
+        """Append what a call has come to, at one path.
+
+        Raises:
+            InvalidParameters: where what stands at the path can't take it.
+        """
+        write = Write(reference.kind, call.instance, method, reference.path, value)
+        try:
+            self.memory.write(write)
+        except Misfit as error:
+            raise InvalidParameters(
+                f"can't {method} {reference}: {error}", tool=call.tool, path="_outputPath"
+            ) from None
+        self._messages.append(written_message(write, dict(call), _now(), data_kinds=self.data_kinds))
+        self.writes += 1
+
+    def result(self, call: Call, value: Any) -> None:
+        """Append the result of a call without output path (C8)."""
+        write = Write(RESULT, call.instance, "set", (), value)
+        self.memory.write(write)
+        self._messages.append(written_message(write, dict(call), _now(), data_kinds=self.data_kinds))
+        self.writes += 1
+
+    def record(self, call: Call) -> None:
+        """Append that a call without a result was made (C4, C8)."""
+        self._messages.append(record_message(dict(call), _now()))
+
+    def append(self, call: Call, message: MessageObject) -> Reference | None:
+        """Append a message that an Activity returned, as it is, and return the place that it writes, if any (A4).
+
+        Raises:
+            InvalidParameters: where it is malformed.
+        """
+        own = message.to_dict() | {"_call": dict(call), "_date": _now()}
+        if call.instance is not None and "_instance" not in own:
+            own["_instance"] = call.instance
+        try:
+            checked = check_message(own, len(self._messages), self._kinds, self.data_kinds)
+            absorb(self.memory, checked, len(self._messages), self.data_kinds)
+        except MessageError as error:
+            raise InvalidParameters(f"it returned a bad message: {error.message}", tool=call.tool) from None
+        write = write_of(checked, len(self._messages), self.data_kinds)
+        self._messages.append(checked)
+        self.writes += 1
+        return write.reference if write is not None else None
+
+    def fail(self, errors: Iterable[tuple[Call | None, ActumError]]) -> None:
+        """Append error messages (L2)."""
+        for call, error in errors:
+            self._messages.append({"type": "error", "call": dict(call) if call else None, "error": error.message})
+
+    def insert(self, index: int, message: JsonObject) -> None:
+        """Put the plan of the answer under way where that answer began, before what its calls have written (L8)."""
+        self._messages.insert(index, message)
+
+    def add(self, message: JsonObject) -> None:
+        """Append a message that was judged before and carries no data."""
+        self._messages.append(message)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,101 @@
+"""What a run may spend, and what it has spent (L5)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..errors import LimitExceeded, SchemaError
+from ..protocol.usage import Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of one run, its delegates included; None bounds nothing.
+
+    `requests` to the model, `calls` started, `seconds` of wall time, `tokens` in and out, `usd` of money, `depth` of
+    delegates. A count or price that the model does not tell is not counted.
+    """
+
+    requests: int | None = 50
+    calls: int | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("requests", "calls", "seconds", "tokens", "usd", "depth"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
+                raise SchemaError(
+                    f"{name} is a number that is not negative, or None; not {value!r}", path=f"limits.{name}"
+                )
+
+
+_LITTLE = 1
+"""How many requests are little."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """What has been spent of limits. A delegate spends from the budget of its parent, so it is handed on, not copied."""
+
+    limits: Limits
+    requests: int = 0
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    started: float = field(default_factory=time.monotonic)
+
+    def ask(self) -> None:
+        """Spend one request.
+
+        Raises:
+            LimitExceeded: where there is none left, or tokens or money are spent.
+        """
+        most = self.limits.requests
+        if most is not None and self.requests >= most:
+            raise LimitExceeded(f"the run has made its {most} requests without an output", limit="requests")
+        self._check(self.usage)
+        self.requests += 1
+
+    def call(self) -> None:
+        """Spend one call.
+
+        Raises:
+            LimitExceeded: where there is none left.
+        """
+        most = self.limits.calls
+        if most is not None and self.calls >= most:
+            raise LimitExceeded(f"the run has started its {most} calls", limit="calls")
+        self.calls += 1
+
+    def pay(self, usage: Usage) -> None:
+        """Count what a request has cost; `ask` and the end of the tick judge it."""
+        self.usage += usage
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Wall time that is left, None where it isn't limited."""
+        if self.limits.seconds is None:
+            return None
+        return max(0.0, self.limits.seconds - (time.monotonic() - self.started))
+
+    def notices(self) -> Iterator[str]:
+        """What the model should know of the budget before the next request."""
+        most = self.limits.requests
+        if most is None:
+            return
+        left = most - self.requests
+        if left <= 1:
+            yield "This is the last request: `output` must be answered now, calls alone come to nothing."
+        elif left <= 1 + _LITTLE:
+            yield f"{left} requests are left, this one included."
+
+    def _check(self, usage: Usage) -> None:
+        tokens, limits = usage.tokens, self.limits
+        if limits.tokens is not None and tokens is not None and tokens >= limits.tokens:
+            raise LimitExceeded(f"{tokens} of {limits.tokens} tokens are spent", limit="tokens")
+        if limits.usd is not None and usage.usd is not None and usage.usd >= limits.usd:
+            raise LimitExceeded(f"{usage.usd:.4f} of {limits.usd:.4f} USD are spent", limit="usd")

@@ -1,0 +1,154 @@
+"""Calls outside a run: one, `all`, `any`, `race` (C5). All-or-nothing is kept under failure and under cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from ..dataflow.graph import Answer, Status
+from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference
+from ..events import AnyEvent, CallFailed, CallFinished
+from ..generation.offer import Toolset
+from ..protocol.call import Call
+from .approval import Approve
+from .emitter import Emitter
+from .journal import Journal
+from .limits import Budget
+from .run_call import Delegate, in_thread
+from .scheduler import Scheduler
+
+Pattern: TypeAlias = Literal["all", "any", "race"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the calls of a pattern run in; nothing of it is changed."""
+
+    journal: Journal
+    toolset: Toolset
+    budget: Budget
+    delegate: Delegate
+    approve: Approve | None = None
+
+
+async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Pattern) -> list[Any]:
+    """Run calls as one group; the values of `all` in call order, of `any` and `race` the one that won.
+
+    Raises:
+        ActumError: of the first call that failed (`all`, `race`).
+        AllCallsFailed: no call succeeded (`any`).
+        LimitExceeded: the time ran out.
+    """
+    group = _Group(pattern, len(calls))
+    scheduler = Scheduler(
+        journal=around.journal,
+        toolset=around.toolset,
+        budget=around.budget,
+        emit=Emitter(group.see),
+        delegate=around.delegate,
+        approve=around.approve,
+        awaits_all=True,
+    )
+    try:
+        await _run_group(calls, scheduler, group)
+    except BaseException as error:
+        if pattern == "all":
+            await asyncio.shield(asyncio.ensure_future(_undo(group, around.toolset, error)))
+        raise
+    return group.values()
+
+
+async def _run_group(calls: Sequence[Call], scheduler: Scheduler, group: _Group) -> None:
+    try:
+        async with asyncio.timeout(scheduler.budget.seconds_left), asyncio.TaskGroup() as tasks:
+            scheduler.bind(tasks)
+            waiting = tasks.create_task(_settle(calls, scheduler, group))
+            await group.decided.wait()
+            waiting.cancel()
+            scheduler.cancel()
+    except TimeoutError:
+        raise LimitExceeded(f"{scheduler.budget.limits.seconds} seconds are over", limit="seconds") from None
+    except BaseExceptionGroup as wrapped:
+        raise wrapped.exceptions[0] from None
+    group.judge()
+
+
+async def _settle(calls: Sequence[Call], scheduler: Scheduler, group: _Group) -> None:
+    answer = Answer()
+    try:
+        for index, call in enumerate(calls):
+            if not group.decided.is_set():
+                scheduler.accept(call, answer, index)
+        scheduler.close(answer)
+        await scheduler.quiet()
+        scheduler.conclude()
+        for job in scheduler.open_jobs():
+            if job.node.status is Status.HELD:
+                error = UnresolvedReference("it waits for an approval, which only a run can hold", tool=job.tool.name)
+                group.fail(job.node.number, job.call, error)
+    except LimitExceeded as error:
+        group.stop = error
+    group.decided.set()
+
+
+@dataclass(slots=True)
+class _Group:
+    """Watches the events of its calls and says when the pattern is decided."""
+
+    pattern: Pattern
+    size: int
+    decided: asyncio.Event = field(default_factory=asyncio.Event)
+    done: dict[int, tuple[Call, Any]] = field(default_factory=dict[int, tuple[Call, Any]])
+    """By number, in the order of finishing."""
+    failed: dict[int, ActumError] = field(default_factory=dict[int, ActumError])
+    stop: LimitExceeded | None = None
+
+    def see(self, event: AnyEvent) -> None:
+        if event.depth:
+            return
+        if isinstance(event, CallFinished) and not self.decided.is_set():
+            self.done[event.number] = (event.call, event.value)
+            self._decide(self.pattern in {"any", "race"} or len(self.done) == self.size)
+        elif isinstance(event, CallFailed) and not self.decided.is_set():
+            self.fail(event.number, event.call, event.error)
+
+    def fail(self, number: int, _call: Call, error: ActumError) -> None:
+        self.failed[number] = error
+        self._decide(self.pattern in {"all", "race"} or len(self.failed) == self.size)
+
+    def judge(self) -> None:
+        if self.stop is not None:
+            raise self.stop
+        if self.pattern == "any" and not self.done:
+            causes = [self.failed[number] for number in sorted(self.failed)]
+            raise AllCallsFailed(f"none of {self.size} calls succeeded: {causes[0].message}", errors=causes)
+        if self.failed and (self.pattern == "all" or (self.pattern == "race" and not self.done)):
+            raise next(iter(self.failed.values()))
+
+    def values(self) -> list[Any]:
+        if self.pattern == "all":
+            return [self.done[number][1] for number in sorted(self.done)]
+        return [next(iter(self.done.values()))[1]]
+
+    def _decide(self, is_decided: bool) -> None:
+        if is_decided:
+            self.decided.set()
+
+
+async def _undo(group: _Group, toolset: Toolset, error: BaseException) -> None:
+    """Take back what was done, the last first; an undo that fails is noted on the error and does not stop the others."""
+    for call, value in reversed(group.done.values()):
+        activity = toolset.activities.get(call.tool)
+        if activity is None or activity.compensation is None:
+            continue
+        undo: Callable[[Call, Any], Any] = activity.compensation
+        try:
+            if inspect.iscoroutinefunction(undo):
+                await undo(call, value)
+            else:
+                await in_thread(lambda undo=undo, call=call, value=value: undo(call, value))
+        except Exception as failure:
+            error.add_note(f"undoing {call.tool!r} failed: {type(failure).__name__}: {failure}")

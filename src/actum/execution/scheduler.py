@@ -1,0 +1,384 @@
+"""Starts calls when they are ready, owns their tasks, and writes what they come to (C6, C8, L1, L7)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..dataflow.expression import mapped
+from ..dataflow.fold import exported
+from ..dataflow.graph import CALLS, Answer, Graph, Node, Status, call_index
+from ..dataflow.reference import Reference
+from ..dataflow.verdict import Fate, verdicts
+from ..errors import ActumError, InvalidParameters, LimitExceeded
+from ..events import CallFailed, CallReady, CallSkipped, CallStarted, CallWaiting
+from ..generation.offer import Toolset
+from ..protocol.call import Call
+from ..protocol.context import Context
+from ..protocol.scopes import scoped
+from ..schema.json import encode
+from .approval import Approve, decide
+from .complaints import complaint
+from .emitter import Emitter
+from .job import Job, judge
+from .journal import Journal, is_gate
+from .limits import Budget
+from .run_call import Delegate, Yield, carry_out, check_result, judged
+from .writing import Writer
+
+
+class Failure(NamedTuple):
+    """A call that was refused or has failed; an element that is no call at all has no job and no call."""
+
+    error: ActumError
+    call: Call | None = None
+    job: Job | None = None
+
+
+@dataclass(kw_only=True, eq=False)
+class Scheduler:
+    """The calls of one run. Everything that it starts belongs to the task group that it is bound to."""
+
+    journal: Journal
+    toolset: Toolset
+    budget: Budget
+    emit: Emitter
+    delegate: Delegate
+    approve: Approve | None = None
+    parallel: int = 1_000
+    awaits_all: bool = False
+    """Whether calls without a result are waited for, too."""
+    jobs: dict[int, Job] = field(default_factory=dict[int, Job])
+    failures: list[Failure] = field(default_factory=list[Failure])
+    """Those that the model has not been told of."""
+    gates: dict[str, None] = field(default_factory=dict[str, None])
+    """What proposals wait for, in order (C7)."""
+
+    def __post_init__(self) -> None:
+        self.graph = Graph(self.journal.read)
+        self._writer = Writer(self.journal, self.graph, self.emit)
+        self._nodes: list[Node] = []
+        self._numbers = 0
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._tasks: asyncio.TaskGroup | None = None
+        self._all: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
+        self._started: defaultdict[str, list[Job]] = defaultdict(list)
+        self._owed: dict[str, Job] = {}
+        self._stop: LimitExceeded | None = None
+        self._stopped = False
+
+    # Taking calls in
+
+    def bind(self, tasks: asyncio.TaskGroup) -> None:
+        """Let the tasks of the calls belong to this group."""
+        self._tasks = tasks
+
+    def accept(self, call: Call, answer: Answer, index: int) -> None:
+        """Take in the index-th call of an answer: refuse it, start it, or let it wait (C2, C6)."""
+        node = self._node(answer, index)
+        try:
+            job = judge(call, self.toolset, self.journal.instances, node)
+        except ActumError as error:
+            self._refuse(node, error, call)
+            return
+        self.jobs[node.number] = job
+        self.graph.add(node)
+        if node.status is Status.WAITING:
+            self.emit(CallWaiting, call=call, number=node.number, on=self._missing(node))
+        self.pump()
+
+    def reject(self, answer: Answer, index: int, error: ActumError) -> None:
+        """Take in an element of `calls` that is no call at all."""
+        self._refuse(self._node(answer, index), error, None)
+
+    def recall(self, answer: Answer, index: int, value: Any) -> None:
+        """Take in a call that was carried out before this run (L8)."""
+        node = self._node(answer, index)
+        answer.nodes[index] = node
+        self.graph.settle(node, Status.DONE, value)
+
+    def close(self, answer: Answer) -> None:
+        """No more calls come in this answer, and none of its earlier attempts is looked back to."""
+        self._started.clear()
+        self.graph.close(answer)
+        self.pump()
+
+    def restart(self, answer: Answer) -> Answer:
+        """Begin an answer again: of its calls, those that run or have run stay and are not started twice (L3)."""
+        for job in [job for job in self.jobs.values() if job.node.answer is answer]:
+            if job.has_run:
+                self._started[self._identity(job)].append(job)
+            else:
+                self.graph.settle(job.node, Status.SKIPPED)
+                del self.jobs[job.node.number]
+        self.failures = [one for one in self.failures if one.job is not None and one.job.has_run]
+        self.graph.close(answer)
+        return Answer()
+
+    # Waiting for what runs
+
+    async def quiet(self) -> None:
+        """Wait until nothing runs and nothing can start.
+
+        Raises:
+            LimitExceeded: where the budget did not let a call start.
+        """
+        self.pump()
+        while not self._stopped and (self._running or (self.graph.waiting and self._background)):
+            if self._running:
+                await self._idle.wait()
+            else:
+                await asyncio.wait(self._background, return_when=asyncio.FIRST_COMPLETED)
+        if self._stop is not None:
+            raise self._stop
+
+    async def drain(self, seconds: float) -> None:
+        """Wait, bounded, for the calls that nothing waits for; cancel those that take longer (C8)."""
+        if self._background:
+            await asyncio.wait(self._background, timeout=seconds)
+        self.cancel()
+
+    def cancel(self) -> None:
+        """Start nothing more and cancel everything that runs; the task group waits for it (L7)."""
+        self._stopped = True
+        for task in self._all:
+            task.cancel()
+
+    def pump(self) -> None:
+        """Start what is ready, as far as there is room."""
+        while self.graph.ready and self._running < self.parallel and not self._stopped:
+            self._start(self.jobs[self.graph.ready.popleft().number])
+
+    # The end of a tick
+
+    def conclude(self) -> None:
+        """Judge the calls that still wait when nothing runs any more (C7, P1)."""
+        found = verdicts(self.graph, self._nodes, is_gate) if self.graph.waiting else {}
+        for number, verdict in found.items():
+            job = self.jobs[number]
+            match verdict.fate:
+                case Fate.PROPOSAL:
+                    gates = [str(reference) for reference in verdict.references]
+                    self.graph.settle(job.node, Status.HELD)
+                    self.gates |= dict.fromkeys(gates)
+                    self.emit(CallWaiting, call=job.call, number=number, on=tuple(gates))
+                case Fate.SKIPPED:
+                    self.graph.settle(job.node, Status.SKIPPED)
+                    why = f"the alternative that fills {verdict.references[0]} was not taken"
+                    self.emit(CallSkipped, call=job.call, number=number, why=why)
+                case Fate.OWED:
+                    self.graph.withdraw(job.node)
+                case _:
+                    error = complaint(verdict, job, self.jobs, self.journal)
+                    self._refuse(job.node, error, job.call, job)
+        stay = {Status.WAITING, Status.OWED, Status.HELD}
+        self._nodes = [node for node in self._nodes if node.status in stay]
+        self._settle_owed()
+
+    def open_jobs(self) -> list[Job]:
+        """The calls that stay for a later tick or run: waiting, owed by the model, held by a gate, or erased."""
+        closed = {Status.DONE, Status.FAILED, Status.SKIPPED}
+        return [job for job in self.jobs.values() if job.node.status not in closed or self._writer.is_erased(job)]
+
+    def reopen(self) -> None:
+        """Make the calls again whose path has been erased (O4)."""
+        for job in [job for job in self.jobs.values() if self._writer.is_erased(job)]:
+            del self.jobs[job.node.number]
+            self.accept(job.call, job.node.answer, job.node.index)
+        self._writer.erased.clear()
+
+    def forget(self) -> None:
+        """Drop what is settled, so that a long run holds only what is open."""
+        self.jobs = {job.node.number: job for job in self.open_jobs()}
+
+    def _settle_owed(self) -> None:
+        for key, job in list(self._owed.items()):
+            if job.node.status is not Status.OWED:
+                del self._owed[key]
+            elif job.targets and (value := self._writer.standing(job)) is not None:
+                self.graph.settle(job.node, Status.DONE, value[0])
+                del self._owed[key]
+
+    # One call
+
+    def _node(self, answer: Answer, index: int) -> Node:
+        self._numbers += 1
+        node = Node(self._numbers - 1, answer, index)
+        self._nodes.append(node)
+        return node
+
+    def _missing(self, node: Node) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(str(reference) for reference in self.graph.missing(node)))
+
+    def _refuse(self, node: Node, error: ActumError, call: Call | None, job: Job | None = None) -> None:
+        node.answer.nodes[node.index] = node
+        self.graph.settle(node, Status.FAILED)
+        self.failures.append(Failure(error, call, job))
+        self.emit(CallFailed, call=call if call is not None else Call(), number=node.number, error=error)
+        self._lead(job)
+        self.pump()
+
+    def _lead(self, job: Job | None) -> None:
+        if job is None:
+            return
+        for follower in job.followers:
+            self.graph.settle(follower.node, job.node.status, job.node.value, job.node.written)
+
+    def _start(self, job: Job) -> None:
+        values = self.graph.values(job.node)
+        if values is None or (self._started and self._follows(job)):
+            return
+        try:
+            call = self._resolved(job, values)
+            self.budget.call()
+        except LimitExceeded as error:
+            self._stop, self._stopped = error, True
+            self._idle.set()
+            return
+        except ActumError as error:
+            self._refuse(job.node, error, job.call, job)
+            return
+        self.emit(CallReady, call=job.call, number=job.node.number)
+        if job.is_latent and self.approve is None:
+            self._begin(job)
+            self._answer(job, call)
+        else:
+            self._spawn(job, self._carry(job, call))
+
+    def _resolved(self, job: Job, values: Sequence[Any]) -> Call:
+        """The call with its values in place of references, fixed meta-properties filled in, judged by the tool (C3)."""
+        parameters = job.template.fill([exported(value) for value in values])
+        if (problem := job.tool.validator.complaint(parameters)) is not None:
+            raise InvalidParameters(problem, tool=job.tool.name)
+        fixed = {key: schema["const"] for key, schema in job.tool.meta.items() if "const" in schema}
+        written = {key: value for key, value in job.call.items() if key.startswith("_") and key != "_with"}
+        return Call.of({"_tool": job.tool.name, **fixed, **written, **parameters})
+
+    def _spawn(self, job: Job, work: Coroutine[Any, Any, None]) -> None:
+        assert self._tasks is not None
+        task = self._tasks.create_task(work)
+        self._all.add(task)
+        task.add_done_callback(self._all.discard)
+        if job.has_result or self.awaits_all:
+            self._running += 1
+            self._idle.clear()
+            task.add_done_callback(self._one_less)
+        else:
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
+
+    def _one_less(self, task: asyncio.Task[None]) -> None:
+        self._running -= 1
+        self._stopped = self._stopped or task.cancelled() or task.exception() is not None
+        self.pump()
+        if not self._running:
+            self._idle.set()
+
+    def _begin(self, job: Job) -> None:
+        job.has_run = True
+        job.started = self._writer.finished
+        self.emit(CallStarted, call=job.call, number=job.node.number)
+
+    async def _carry(self, job: Job, call: Call) -> None:
+        try:
+            context = scoped(self.journal.messages, self.journal.memory, job.scopes, job.node.instance)
+            if self.approve is not None:
+                call = await self._approved(self.approve, job, call, context)
+            self._begin(job)
+            if job.is_latent:
+                self._answer(job, call)
+            else:
+                self._finish(job, await self._yield(job, call, context))
+        except ActumError as error:
+            self._refuse(job.node, error, job.call, job)
+
+    async def _approved(self, approve: Approve, job: Job, call: Call, context: Context) -> Call:
+        decided = await decide(approve, call, job.tool, context)
+        if decided is call or decided == call:
+            return call
+        changed = judge(decided, self.toolset, self.journal.instances, Node(-1, job.node.answer, job.node.index))
+        values = [self.graph.evaluate(one, job.node.answer, changed.node.instance) for one in changed.node.expressions]
+        job.call, job.tool, job.template = changed.call, changed.tool, changed.template
+        job.path, job.method, job.scopes, job.is_latent = (
+            changed.path,
+            changed.method,
+            changed.scopes,
+            changed.is_latent,
+        )
+        return self._resolved(job, values)
+
+    async def _yield(self, job: Job, call: Call, context: Context) -> Yield:
+        if job.tool.is_delegated:
+            return judged(await self.delegate(call, job.tool, context), job.tool)
+        activity = self.toolset.activities[job.tool.name]
+        assert activity is not None
+        return await carry_out(call, job.tool, context, activity)
+
+    def _answer(self, job: Job, call: Call) -> None:
+        """Take the result that the model wrote itself, or wait for it (C4)."""
+        try:
+            if job.tool.output is None:
+                self._finish(job, Yield())
+            elif call.output is None and not job.tool.accepts_null:
+                self.graph.settle(job.node, Status.OWED)
+                self._owed[self._owing(job)] = job
+            else:
+                check_result(call.output, job.tool)
+                self._finish(job, Yield(value=call.output))
+                self._pay_debt(job)
+        except ActumError as error:
+            self._refuse(job.node, error, job.call, job)
+
+    def _finish(self, job: Job, result: Yield) -> None:
+        value, written = self._writer.write(job, result)
+        self.graph.settle(job.node, Status.DONE, value, written)
+        self._lead(job)
+        for reference in written:
+            self.graph.wrote(reference, job.node.instance)
+        self._writer.tell(job, value)
+        self.pump()
+
+    # The same call again
+
+    def _follows(self, job: Job) -> bool:
+        """Whether an earlier attempt of this answer has started the same call, which then stands for this one (L3)."""
+        started = self._started.get(self._identity(job))
+        if not started:
+            return False
+        first = started.pop()
+        job.has_run = True
+        if first.node.status is Status.READY:
+            first.followers.append(job)
+        else:
+            self.graph.settle(job.node, first.node.status, first.node.value, first.node.written)
+        return True
+
+    def _identity(self, job: Job) -> str:
+        """What makes two calls the same: all that was authored, with `†calls.N` read as the call that it means."""
+
+        def meant(reference: Reference) -> Reference:
+            index = call_index(reference) if reference.kind == CALLS else None
+            target = job.node.answer.nodes.get(index) if index is not None else None
+            if target is None or target.number not in self.jobs:
+                return reference
+            return Reference(CALLS, (self._identity(self.jobs[target.number]), *reference.path[1:]))
+
+        own = {key: value for key, value in job.call.items() if key.startswith("_")}
+        if not any(str(reference).startswith("†calls") for reference in job.template.expressions):
+            return encode(job.call, sort_keys=True)
+        meanings = [str(mapped(expression, meant)) for expression in job.template.expressions]
+        return encode([own, job.template.fill(meanings)], sort_keys=True)
+
+    def _owing(self, job: Job) -> str:
+        rest = {key: value for key, value in job.call.items() if key not in {"_output", "_reasoningForCall"}}
+        return encode(rest, sort_keys=True)
+
+    def _pay_debt(self, job: Job) -> None:
+        owed = self._owed.pop(self._owing(job), None) if self._owed else None
+        if owed is not None:
+            self.graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)

@@ -1,0 +1,42 @@
+"""Exactly one answer, of which nothing is carried out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ActumError
+from ..generation.ask import ask, solution_of
+from ..generation.model import Model
+from ..protocol.solution import Result, Solution
+from ..protocol.usage import Usage
+from .asking import Asking, Script
+from .emitter import Emitter
+from .journal import Journal
+from .limits import Budget
+from .loop import Setup
+
+
+async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[Any]:
+    """Ask once, again where the answer is unusable (L3), and give out what was answered as it was authored.
+
+    Raises:
+        SolutionError, ModelError, LimitExceeded: there was no usable answer.
+    """
+    model: Model | None = setup.model
+    assert model is not None
+    journal = Journal(setup.context, setup.handlers)
+    judge = setup.judge()
+    script = Script(len(journal))
+    spent: list[Usage] = []
+    asking = Asking(script=script, journal=journal, scheduler=None, budget=budget, emit=emit, spent=spent.append)
+    try:
+        frame = setup.frame(setup.context)
+        answered, _ = await ask(model, frame, judge, asking, asking, retries=setup.config.retries)
+    except ActumError as error:
+        error.result = Result(output=None, context=setup.context, usage=budget.usage)
+        raise
+    output: Any = None
+    if answered.output is not None:
+        has_references = bool(answered.output.expressions)
+        output = answered.authored if has_references else judge.finished(answered.output.value)
+    return solution_of(answered, output, journal.instances)

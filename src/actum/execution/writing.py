@@ -1,0 +1,101 @@
+"""Writing what calls have come to into the journal (A4, C8, O3, O4, O5, O8)."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ..dataflow.expression import MISSING
+from ..dataflow.graph import Graph, Status, any_overlap
+from ..dataflow.reference import Reference
+from ..errors import InvalidParameters, ScopeDenied
+from ..events import CallFinished
+from .emitter import Emitter
+from .job import OPENED_BETWEEN_RUNS, Job
+from .journal import GATES, Journal
+from .run_call import Yield
+
+
+class Writer:
+    """Turns results into messages; knows who has written a path last, and which have been erased."""
+
+    def __init__(self, journal: Journal, graph: Graph, emit: Emitter) -> None:
+        self._journal = journal
+        self._graph = graph
+        self._emit = emit
+        self._last: dict[tuple[Reference, str | None], int] = {}
+        self._overwrote: set[int] = set()
+        self.finished = 0
+        """How many calls have finished."""
+        self.erased: list[Reference] = []
+
+    def write(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
+        """Append what a call has come to; return its value and the paths that were written.
+
+        Raises:
+            InvalidParameters: where the path that the Activity named is none of the call's, or can't take the value.
+            ScopeDenied: where it would open a gate.
+        """
+        self.finished += 1
+        if result.messages:
+            return self._append(job, result)
+        targets = self._targets(job, result)
+        self._check_gates(job, result.value, targets)
+        for target in targets:
+            self._note(job, target)
+            self._journal.write(job.call, result.value, target, job.method)
+            if job.method == "erase":
+                self.erased.append(target)
+        if not targets and job.has_result:
+            self._journal.result(job.call, result.value)
+        elif not targets:
+            self._journal.record(job.call)
+        return result.value, targets
+
+    def tell(self, job: Job, value: Any) -> None:
+        """Say that the call is done."""
+        number = job.node.number
+        overwrote = number in self._overwrote
+        self._emit(CallFinished, call=job.call, number=number, value=value, overwrote=overwrote, latent=job.is_latent)
+
+    def is_erased(self, job: Job) -> bool:
+        """Whether a call was done and what it wrote has been erased since, so that it is owed again (O4)."""
+        return (
+            bool(self.erased)
+            and job.node.status is Status.DONE
+            and job.method != "erase"
+            and any(any_overlap(job.node.written, reference) for reference in self.erased)
+            and self.standing(job) is None
+        )
+
+    def standing(self, job: Job) -> tuple[Any] | None:
+        """What stands at the paths that a call writes, None where any is empty."""
+        values = [self._journal.memory.read(target, job.node.instance) for target in job.node.written or job.targets]
+        return (values[-1],) if values and MISSING not in values else None
+
+    def _append(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
+        written = [self._journal.append(job.call, message) for message in result.messages]
+        values = [message.to_dict() for message in result.messages]
+        value = values[0] if len(values) == 1 else values
+        return value, tuple(reference for reference in written if reference is not None)
+
+    def _targets(self, job: Job, result: Yield) -> tuple[Reference, ...]:
+        if result.path is None:
+            return job.targets
+        if result.path not in job.alternatives:
+            there = ", ".join(str(reference) for reference in job.alternatives) or "none"
+            raise InvalidParameters(f"{result.path} is none of its alternatives: {there}", tool=job.tool.name)
+        return (result.path,)
+
+    def _check_gates(self, job: Job, value: Any, targets: tuple[Reference, ...]) -> None:
+        if job.tool.is_fixed("_outputPath"):
+            return
+        for target in targets:
+            holds = isinstance(value, dict) and GATES in cast("dict[str, Any]", value)
+            if holds and target.covers(OPENED_BETWEEN_RUNS):
+                raise ScopeDenied("it would write gates, which a call can't open", tool=job.tool.name)
+
+    def _note(self, job: Job, target: Reference) -> None:
+        key = (target, job.node.instance)
+        if job.method == "set" and self._last.get(key, -1) > job.started:
+            self._overwrote.add(job.node.number)
+        self._last[key] = self.finished

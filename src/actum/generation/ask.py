@@ -1,0 +1,246 @@
+"""One request becomes one solution: parts are handed on as they arrive, and an unusable answer is asked for again (L3)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+from ..dataflow.reference import ReferenceSyntax
+from ..dataflow.template import Template, template
+from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
+from ..protocol.call import Call
+from ..protocol.solution import Solution
+from ..protocol.usage import Usage
+from ..schema.infer import Shape
+from ..schema.json import Json, NotJson, decode
+from ..schema.validator import Validator
+from .compile import Frame
+from .model import Model, ModelRequest
+from .stream import AnswerParser, AnswerSyntax, Element, Member
+
+
+class Receiver(Protocol):
+    """Who takes the calls of an answer as they arrive."""
+
+    def element(self, index: int, call: Call | ActumError) -> None:
+        """The index-th element of `calls` is complete: a call, or why it is none."""
+        ...
+
+    def restart(self) -> None:
+        """The answer so far is void; it begins again."""
+        ...
+
+    def partial(self, text: str) -> None:
+        """The text of `output` has grown to this."""
+        ...
+
+
+class Asker(Protocol):
+    """What the asking side knows that generation doesn't: the budget, and who listens."""
+
+    def before(self, complaint: str | None, frame: Frame) -> ModelRequest:
+        """The request to send, with the complaint about the last answer; raises LimitExceeded where none is left."""
+        ...
+
+    def after(self, usage: Usage) -> None:
+        """What the request has cost."""
+        ...
+
+    def again(self, error: ActumError) -> None:
+        """The answer was unusable."""
+        ...
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges the `output` and the `meta` of answers by their schemas."""
+
+    shape: Shape[Any]
+    output: Validator
+    meta: Validator | None
+
+    def finished(self, value: Json) -> Any:
+        """An output without references as the caller's type.
+
+        Raises:
+            SolutionError: naming the place that doesn't fit.
+        """
+        if (problem := self.output.complaint(value)) is not None:
+            raise SolutionError(f"'output' doesn't fit its schema: {problem}", path="output")
+        if not self.shape.typed:
+            return value
+        try:
+            return self.shape.parse(value)
+        except ValueError as error:
+            text = "; ".join(str(error).splitlines()[1:3]).strip() or str(error)
+            raise SolutionError(f"'output' doesn't fit its type: {text}", path="output") from None
+
+
+@dataclass(slots=True)
+class Answered:
+    """An answer as far as it has arrived; `output` may hold references (O7), `authored` is the same as it was written."""
+
+    meta: dict[str, Any] | None = None
+    output: Template | None = None
+    authored: Json = None
+    calls: list[Call] = field(default_factory=list[Call])
+    errors: list[ActumError] = field(default_factory=list[ActumError])
+    usage: Usage = field(default_factory=Usage)
+
+
+async def ask(
+    model: Model, frame: Frame, judge: Judge, receiver: Receiver, asker: Asker, *, retries: int
+) -> tuple[Answered, Frame]:
+    """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema.
+
+    Raises:
+        SolutionError: no answer was usable.
+        ModelError: the model failed.
+    """
+    complaint: str | None = None
+    failed = 0
+    while True:
+        request = asker.before(complaint, frame)
+        try:
+            return await _attempt(model, request, frame, judge, receiver, asker), frame
+        except ModelError as error:
+            lower = frame.lower() if error.schema_refused else None
+            if lower is not None:
+                frame = lower
+                receiver.restart()
+                asker.again(error)
+                continue
+            if not error.retryable or failed >= retries:
+                raise
+            problem: ActumError = error
+        except (AnswerSyntax, SolutionError) as error:
+            problem = error if isinstance(error, SolutionError) else SolutionError(str(error))
+            complaint = f"Your last answer was not usable: {problem.message}. Answer again, whole."
+        failed += 1
+        if failed > retries:
+            attempts = "answer was" if failed == 1 else f"{failed} answers were"
+            raise SolutionError(f"the model's {attempts} not usable: {problem.message}", path=problem.path) from problem
+        receiver.restart()
+        asker.again(problem)
+
+
+async def _attempt(
+    model: Model, request: ModelRequest, frame: Frame, judge: Judge, receiver: Receiver, asker: Asker
+) -> Answered:
+    parser, answered = AnswerParser(), Answered()
+    told = 0
+    usage = Usage(requests=1)
+    try:
+        async with _deltas(model, request) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, Usage):
+                    usage = delta
+                    continue
+                for part in parser.feed(delta):
+                    _take(part, answered, frame, judge, receiver)
+                told = _tell_partial(parser, told, receiver)
+        parser.finish()
+    finally:
+        answered.usage = usage
+        asker.after(usage)
+    return answered
+
+
+@contextlib.asynccontextmanager
+async def _deltas(model: Model, request: ModelRequest) -> AsyncIterator[AsyncIterator[str | Usage]]:
+    """The model's stream, closed whatever happens, with every failure of it as ModelError."""
+    stream: Any = None
+    try:
+        stream = model.stream(request)
+        yield _guarded(stream, model.name)
+    finally:
+        close: Callable[[], Any] | None = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+
+
+async def _guarded(stream: AsyncIterator[str | Usage], name: str) -> AsyncIterator[str | Usage]:
+    try:
+        async for delta in stream:
+            yield delta
+    except ActumError:
+        raise
+    except Exception as error:
+        raise ModelError(f"the model {name!r} failed: {type(error).__name__}: {error}") from error
+
+
+def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge, receiver: Receiver) -> None:
+    if isinstance(part, Element):
+        call = _call(part, frame)
+        (answered.calls if isinstance(call, Call) else answered.errors).append(cast("Any", call))
+        receiver.element(part.index, call)
+        return
+    try:
+        if part.refused is not None:
+            raise NotJson(part.refused)
+        value = decode(part.text)
+    except NotJson as error:
+        raise SolutionError(str(error), path=part.name) from None
+    if part.name == "meta":
+        answered.meta = _meta(frame.lowered.restore_meta(value), judge)
+    else:
+        answered.authored = frame.lowered.restore_output(value)
+        answered.output = _output(answered.authored, judge)
+
+
+def _call(part: Element, frame: Frame) -> Call | CallError:
+    try:
+        if part.refused is not None:
+            raise NotJson(part.refused)
+        value = decode(part.text)
+        if not isinstance(value, dict):
+            raise NotJson(f"a call is a JSON object, not {type(value).__name__}")
+        return Call(frame.lowered.restore_call(value))
+    except NotJson as error:
+        return InvalidParameters(str(error), path=f"calls[{part.index}]")
+    except CallError as error:
+        return error
+
+
+def _meta(value: Json, judge: Judge) -> dict[str, Any] | None:
+    if judge.meta is not None and value is not None and (problem := judge.meta.complaint(value)) is not None:
+        raise SolutionError(f"'meta' doesn't fit its schema: {problem}", path="meta")
+    return value if isinstance(value, dict) else None
+
+
+def _output(value: Json, judge: Judge) -> Template | None:
+    if value is None:
+        return None
+    try:
+        parsed = template(value)
+    except ReferenceSyntax as error:
+        raise SolutionError(f"'output' has a reference that can't be read: {error}", path="output") from None
+    if not parsed.expressions:
+        judge.finished(parsed.value)
+    return parsed
+
+
+_LEAST_GROWTH = 16
+
+
+def _tell_partial(parser: AnswerParser, told: int, receiver: Receiver) -> int:
+    """Tell of the output when it has grown by a twentieth, so that telling costs no more than reading."""
+    length = parser.partial_output.length
+    if length < told + _LEAST_GROWTH + told // 20:
+        return told
+    receiver.partial(parser.partial_output.text)
+    return length
+
+
+def solution_of(answered: Answered, output: Any, instances: tuple[str, ...]) -> Solution[Any]:
+    """The answer as what it is given out as."""
+    return Solution(
+        meta=answered.meta,
+        calls=tuple(answered.calls),
+        output=output,
+        errors=tuple(answered.errors),
+        instances=instances,
+        usage=answered.usage,
+    )

@@ -1,0 +1,123 @@
+"""From a context, an output schema and tools to the exact request that a model is sent (T5, T9, M3, M7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..errors import MessageError
+from ..protocol.config import Config
+from ..protocol.context import Context
+from ..protocol.registry import Registry
+from ..schema.compose import References
+from ..schema.json import JsonObject
+from .model import ModelRequest
+from .offer import Toolset, composer, offered
+from .render import render
+
+if TYPE_CHECKING:
+    from ..schema.dialects import Dialect
+    from ..schema.lowering import Lowered
+
+Handler: TypeAlias = Callable[[JsonObject, ModelRequest], ModelRequest]
+"""What a user's own message type does to a request: change its settings, its schema and its messages (M3)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """What all requests of a run share: the tools, and the schema in the form that the model takes (M7)."""
+
+    toolset: Toolset
+    lowered: Lowered
+    compose: Callable[[References], JsonObject]
+    dialect: Dialect | None
+    config: Config
+    handlers: Mapping[str, Handler]
+
+    def request(
+        self,
+        context: Context,
+        *,
+        waiting: Sequence[JsonObject] = (),
+        owed: Sequence[JsonObject] = (),
+        notices: Sequence[str] = (),
+    ) -> ModelRequest:
+        """The request of one tick.
+
+        Raises:
+            MessageError: where the handler of a user's message type fails, naming the message.
+        """
+        mode = self.lowered.rung.mode if self.lowered.rung else "strict"
+        schema = self.lowered.schema
+        request = ModelRequest(
+            messages=render(
+                context,
+                self.toolset,
+                waiting=waiting,
+                owed=owed,
+                notices=notices,
+                prompted=schema if mode == "prompted" else None,
+            ),
+            schema=schema,
+            settings=dict(self.config.settings),
+            mode=mode,
+        )
+        return self._handled(context, request)
+
+    def lower(self) -> Frame | None:
+        """The same frame one rung down, for a provider that refused the schema; None on the last rung."""
+        from ..schema.lowering import choose
+
+        rung = self.lowered.rung
+        if rung is None or self.dialect is None or rung.mode == "prompted":
+            return None
+        return replace(self, lowered=choose(self.compose, self.dialect, below=rung))
+
+    def _handled(self, context: Context, request: ModelRequest) -> ModelRequest:
+        if not self.handlers:
+            return request
+        for index, message in enumerate(context):
+            handler = self.handlers.get(str(message.get("type")))
+            if handler is not None:
+                request = _apply(handler, message, index, request)
+        return request
+
+
+def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequest) -> ModelRequest:
+    try:
+        changed: Any = handler(message, request)
+    except Exception as error:
+        raise MessageError(f"the handler of {message['type']!r} failed: {error}", index=index) from error
+    if not isinstance(changed, ModelRequest):
+        raise MessageError(f"the handler of {message['type']!r} must return the ModelRequest", index=index)
+    return replace(request, messages=changed.messages, schema=changed.schema, settings=changed.settings)
+
+
+def frame(
+    context: Context,
+    output: JsonObject,
+    registry: Registry,
+    config: Config,
+    *,
+    dialect: Dialect | None = None,
+    handlers: Mapping[str, Handler] | None = None,
+) -> Frame:
+    """Compose what the requests of a run share.
+
+    Raises:
+        SchemaError, MessageError: as `offered`.
+    """
+    from ..schema.lowering import choose
+
+    toolset, compose = composer(offered(context, registry), context, output, config)
+    form = config.references
+    fixed = compose if form is None else lambda _: compose(form)
+    return Frame(
+        toolset=toolset,
+        lowered=choose(fixed, dialect),
+        compose=fixed,
+        dialect=dialect,
+        config=config,
+        handlers=handlers or {},
+    )

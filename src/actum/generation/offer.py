@@ -1,0 +1,147 @@
+"""The tools of a request: which are offered, which Activity serves each, and the schema they compose to (T4-T6, T12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from ..dataflow.expression import MISSING
+from ..dataflow.reference import Reference
+from ..errors import UnknownTool
+from ..messages.tool import tools_of
+from ..protocol.activity import Activity
+from ..protocol.config import Config
+from ..protocol.context import Context
+from ..protocol.offer import Offer, call_schema
+from ..protocol.registry import Registry
+from ..protocol.tool import Tool, parse_tool
+from ..schema.compose import References, compose
+from ..schema.json import JsonObject, encode
+
+REVEAL = "revealTools"
+"""The call that asks for the full schemas of tools of which only the names are offered (T12)."""
+REVEALED = "revealed"
+"""The data kind that holds the names that were asked for."""
+_CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolset:
+    """The tools of one request by name, each with the Activity that serves it; None for a latent one (A1)."""
+
+    tools: Mapping[str, Tool]
+    activities: Mapping[str, Activity | None]
+    hidden: Sequence[Tool] = ()
+    """Those of which only the name is offered."""
+    schemas: Sequence[JsonObject] = field(default_factory=list[JsonObject])
+
+    def find(self, name: str) -> Tool:
+        """The offered tool of this name.
+
+        Raises:
+            UnknownTool: listing near matches (C2).
+        """
+        tool = self.tools.get(name)
+        if tool is None:
+            near = get_close_matches(name[:100], self.tools, n=3, cutoff=0.5) or list(self.tools)[:10]
+            there = f"near it: {', '.join(near)}" if near else "there are none"
+            raise UnknownTool(f"no tool {name[:100]!r} is offered; {there}", tool=name[:100])
+        return tool
+
+    def is_latent(self, tool: Tool) -> bool:
+        """Whether the model itself carries out the tool's calls, inline (C1)."""
+        return self.activities.get(tool.name) is None and not tool.is_delegated
+
+    def shown(self) -> list[Tool]:
+        """The tools whose schemas are spelled out."""
+        hidden = {tool.name for tool in self.hidden}
+        return [tool for tool in self.tools.values() if tool.name not in hidden]
+
+
+def offered(context: Context, registry: Registry) -> Toolset:
+    """Gather the tools of a context: the registry's, then those of its messages; the last of a name wins (T4).
+
+    Raises:
+        MessageError: for a malformed tool in a message.
+        SchemaError: where a tool names an unknown Activity, or its Activity takes what no call gives (A1).
+    """
+    tools = {tool.name: tool for tool in registry}
+    for index, message in enumerate(context):
+        if message.get("type") == "tool":
+            tools |= {tool.name: tool for tool in tools_of(message, index)}
+    activities = {name: registry.serving(tool) for name, tool in tools.items()}
+    for name, activity in activities.items():
+        if activity is not None:
+            activity.check(tools[name])
+    return Toolset(tools=tools, activities=activities)
+
+
+def composer(
+    toolset: Toolset, context: Context, output: JsonObject, config: Config
+) -> tuple[Toolset, Callable[[References], JsonObject]]:
+    """What composes the schema of an answer in either form of references, and the tools as they are then offered (T5).
+
+    Beyond the budget of tokens only those tools are spelled out whose names a call has asked for (T12).
+    """
+    known = {kind for kind in context.memory().kinds()} | {str(message.get("type")) for message in context}
+    shape = output if not (config.instanced_output and context.instances) else per_instance(output, context.instances)
+
+    def schema_of(tool: Tool, references: References) -> JsonObject:
+        offer = Offer(
+            references=references,
+            reasoning=config.reasoning,
+            instances=context.instances,
+            existing=frozenset(known),
+        )
+        return call_schema(tool, offer, is_latent=toolset.is_latent(tool))
+
+    if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
+        toolset = _with_reveal(toolset, context)
+    shown = toolset.shown()
+    return toolset, lambda references: compose(shape, [schema_of(tool, references) for tool in shown], meta=config.meta)
+
+
+def per_instance(output: JsonObject, instances: Sequence[str]) -> JsonObject:
+    """The schema of one output per instance (I4)."""
+    rest = {key: value for key, value in output.items() if key not in {"$defs", "definitions"}}
+    shape: JsonObject = {
+        "type": "object",
+        "properties": dict.fromkeys(instances, rest),
+        "required": list(instances),
+        "additionalProperties": False,
+    }
+    return shape | {key: output[key] for key in ("$defs", "definitions") if key in output}
+
+
+def _tokens(toolset: Toolset) -> int:
+    return sum(len(encode(tool.schema)) for tool in toolset.tools.values()) // _CHARACTERS_PER_TOKEN
+
+
+def _with_reveal(toolset: Toolset, context: Context) -> Toolset:
+    asked: Any = context.memory().read(Reference(REVEALED))
+    revealed = set(asked if asked is not MISSING else ())
+    hidden = [tool for tool in toolset.tools.values() if tool.name not in revealed]
+    reveal = parse_tool(
+        {
+            "description": "Shows the full schemas of tools by name, so that they can be called.",
+            "properties": {
+                "names": {"type": "array", "items": {"type": "string"}},
+                "_output": {"type": "array", "items": {"type": "string"}},
+                "_outputPath": {"const": f"†{REVEALED}"},
+                "_outputMethod": {"const": "concat"},
+            },
+            "required": ["names"],
+        },
+        REVEAL,
+    )
+
+    def reveal_tools(names: list[str]) -> list[str]:
+        return [toolset.find(name).name for name in names]
+
+    return Toolset(
+        tools={**toolset.tools, REVEAL: reveal},
+        activities={**toolset.activities, REVEAL: Activity(name=REVEAL, function=reveal_tools)},
+        hidden=hidden,
+    )

@@ -1,0 +1,60 @@
+"""The messages that a model is shown: blocks of the context, sorted stably by volatility, in stable bytes (M7, M8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..messages import KINDS, Block, View
+from ..messages.plan import open_calls
+from ..messages.role import RAW
+from ..messages.tool import prose
+from ..protocol.context import Context
+from ..schema.json import JsonObject, encode
+from .model import ModelMessage
+from .offer import Toolset
+
+PRIMER = (
+    "Answer with one JSON object. Each element of `calls` is a call of a tool; calls run in parallel as soon as the "
+    "values that they refer to exist. A string may be a reference that is replaced by a value: `†calls.0` is the result "
+    "of the first call of this answer, `†calls.0.items[2].name` a part of it, `†state.x` data shown under ¶state. "
+    "Refer to results instead of guessing them. `output` may refer to them too, and then ends the work; "
+    "it is null while results must be seen first."
+)
+"""What a model must know of the † language, in few tokens (T10)."""
+
+
+def render(
+    context: Context,
+    toolset: Toolset,
+    *,
+    waiting: Sequence[JsonObject] = (),
+    owed: Sequence[JsonObject] = (),
+    notices: Sequence[str] = (),
+    prompted: JsonObject | None = None,
+) -> tuple[ModelMessage, ...]:
+    """Render a context; `prompted` is the schema that must be told in words because it can't be sent natively.
+
+    `waiting` and `owed` are the calls that stand open, `notices` short texts that hold for this tick only (L5).
+    """
+    blocks = [*_preamble(toolset, prompted), *_shown(context)]
+    blocks.sort(key=lambda block: block.volatility)
+    blocks += open_calls(waiting, owed)
+    messages: list[ModelMessage] = [{"role": block.role, "content": block.text} for block in blocks]
+    messages += [{"role": "user", "content": f"¶notice {notice}"} for notice in notices]
+    return tuple(messages)
+
+
+def _preamble(toolset: Toolset, prompted: JsonObject | None) -> Iterable[Block]:
+    if toolset.tools:
+        yield Block("system", PRIMER)
+    if prompted is not None:
+        yield Block("system", f"Answer with JSON of this schema and nothing else:\n{encode(prompted)}")
+    yield from prose(toolset.shown(), toolset.hidden)
+
+
+def _shown(context: Context) -> Iterable[Block]:
+    view = View(context)
+    for message in context:
+        kind = KINDS.get(str(message.get("type", RAW))) or (KINDS["data"] if context.kind_of(message) else None)
+        if kind is not None:
+            yield from kind.show(message, view)

@@ -1,0 +1,290 @@
+"""The text of an answer as it arrives: every element of `calls` the moment its brace closes, in one pass (L1, L3).
+
+It finds where values begin and end; what stands in them is judged by who decodes them. Memory holds the value under way
+and nothing before it. Code fences and chatter around the answer are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum, auto
+from typing import Literal, TypeAlias
+
+from ..schema.json import MAX_DEPTH
+
+MOST_CHARACTERS = 64 * 1024 * 1024
+"""How long one call, or the output, may be."""
+_DEEPEST = 100_000
+
+Name: TypeAlias = Literal["calls", "output", "meta"]
+
+
+class AnswerSyntax(ValueError):
+    """The text is not an answer; the message says where it stops being one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """The text of the N-th element of `calls`, or why it was not kept."""
+
+    index: int
+    text: str
+    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The text of `output` or `meta`, or why it was not kept."""
+
+    name: Name
+    text: str
+    refused: str | None = None
+
+
+class _Mode(IntEnum):
+    SEEK = auto()
+    OPENED = auto()
+    KEY = auto()
+    IN_KEY = auto()
+    COLON = auto()
+    VALUE = auto()
+    IN_VALUE = auto()
+    AFTER = auto()
+    ITEM = auto()
+    IN_ITEM = auto()
+    AFTER_ITEM = auto()
+    DONE = auto()
+
+
+_CLOSING = {"{": "}", "[": "]"}
+_VISIBLE = re.compile(r"\S")
+_STRUCTURE = re.compile(r'["{}\[\],]')
+_STRING_STOP = re.compile(r'["\\]')
+_KNOWN = ("calls", "output", "meta")
+
+
+class AnswerParser:
+    """Feed it deltas; it yields what each completes. `finish` says whether that was an answer."""
+
+    def __init__(self) -> None:
+        self.partial_output = _Capture()
+        self._mode = _Mode.SEEK
+        self._open: list[str] = []
+        self._base = 0
+        self._in_string = self._escaped = False
+        self._capture: _Capture | None = None
+        self._key = ""
+        self._seen: set[str] = set()
+        self._items = 0
+
+    def feed(self, text: str) -> Iterator[Element | Member]:
+        """Take in the next piece of text and yield what it completes.
+
+        Raises:
+            AnswerSyntax: where the answer stops being JSON of its form.
+        """
+        position = 0
+        while position < len(text):
+            if self._mode in {_Mode.IN_VALUE, _Mode.IN_ITEM, _Mode.IN_KEY}:
+                position, done = self._inside(text, position)
+                if done is not None:
+                    yield done
+            elif self._mode is _Mode.DONE:
+                return
+            else:
+                position = self._between(text, position)
+
+    def finish(self) -> None:
+        """The text has ended.
+
+        Raises:
+            AnswerSyntax: where it ended too soon.
+        """
+        if self._mode is _Mode.SEEK:
+            raise AnswerSyntax("there is no JSON object with 'calls' and 'output' in the answer")
+        if self._mode is not _Mode.DONE:
+            where = f" inside {self._key!r}" if self._key else ""
+            raise AnswerSyntax(f"the answer ends{where} before its object is closed")
+
+    def _between(self, text: str, position: int) -> int:
+        """Read one character between values; what it may be depends on what stood before."""
+        if self._mode is _Mode.SEEK:
+            start = text.find("{", position)
+            if start < 0:
+                return len(text)
+            self._restart()
+            return start + 1
+        match = _VISIBLE.search(text, position)
+        if match is None:
+            return len(text)
+        char, position = match.group(), match.start()
+        match self._mode, char:
+            case _Mode.OPENED | _Mode.KEY, '"':
+                self._begin(_Mode.IN_KEY)
+                return position
+            case _Mode.OPENED | _Mode.AFTER, "}":
+                self._close_root()
+            case _Mode.OPENED, _:
+                self._mode = _Mode.SEEK
+                return position
+            case _Mode.COLON, ":":
+                self._mode = _Mode.VALUE
+            case _Mode.VALUE, "[" if self._key == "calls":
+                self._mode = _Mode.ITEM
+            case _Mode.VALUE, _ if char not in ",:}]":
+                self._begin(_Mode.IN_VALUE)
+                return position
+            case _Mode.AFTER, ",":
+                self._mode, self._key = _Mode.KEY, ""
+            case _Mode.ITEM, "]" if self._items == 0:
+                self._mode = _Mode.AFTER
+            case _Mode.ITEM, _ if char not in ",:}]":
+                self._begin(_Mode.IN_ITEM)
+                return position
+            case _Mode.AFTER_ITEM, ",":
+                self._mode = _Mode.ITEM
+            case _Mode.AFTER_ITEM, "]":
+                self._mode = _Mode.AFTER
+            case _ if self._seen.isdisjoint(_KNOWN):  # not JSON at all: chatter with a brace in it
+                self._mode = _Mode.SEEK
+                return position
+            case _:
+                where = f" in {self._key!r}" if self._key else ""
+                raise AnswerSyntax(f"{char!r} can't stand here{where}: the answer is not JSON")
+        return position + 1
+
+    def _restart(self) -> None:
+        self._mode, self._items, self._key = _Mode.OPENED, 0, ""
+        self._seen.clear()
+
+    def _close_root(self) -> None:
+        if self._seen.isdisjoint(_KNOWN):  # an object in the chatter before the answer
+            self._mode = _Mode.SEEK
+        else:
+            self._mode = _Mode.DONE
+
+    def _begin(self, mode: _Mode) -> None:
+        self._mode = mode
+        self._capture = _Capture()
+        self._open.clear()
+        if mode is _Mode.IN_VALUE:
+            if self._key == "output":
+                self.partial_output = self._capture
+            self._capture.is_kept = self._key in _KNOWN
+
+    def _inside(self, text: str, start: int) -> tuple[int, Element | Member | None]:
+        """Read on inside a value; return where reading stopped and, if the value ended there, what it was."""
+        position = start
+        while position < len(text):
+            if self._in_string:
+                position = self._through_string(text, position)
+                if self._in_string or self._open:
+                    continue
+                return position, self._complete(text, start, position)
+            match = _STRUCTURE.search(text, position)
+            if match is None:
+                position = len(text)
+                break
+            char, position = match.group(), match.end()
+            if char == '"':
+                self._in_string = True
+            elif char in _CLOSING:
+                self._push(char)
+            elif not self._open:  # a scalar ends before the comma or bracket behind it
+                return position - 1, self._complete(text, start, position - 1)
+            elif char != "," and self._pop(char):
+                return position, self._complete(text, start, position)
+        self._keep(text[start:position])
+        return position, None
+
+    def _through_string(self, text: str, position: int) -> int:
+        if self._escaped:
+            self._escaped = False
+            return position + 1
+        match = _STRING_STOP.search(text, position)
+        if match is None:
+            return len(text)
+        if match.group() == "\\":
+            self._escaped = True
+        else:
+            self._in_string = False
+        return match.end()
+
+    def _push(self, char: str) -> None:
+        self._open.append(char)
+        if len(self._open) > _DEEPEST:
+            raise AnswerSyntax(f"the answer nests deeper than {_DEEPEST}")
+        if len(self._open) > MAX_DEPTH and self._capture is not None:
+            self._capture.refuse(f"it nests deeper than {MAX_DEPTH}")
+
+    def _pop(self, char: str) -> bool:
+        if _CLOSING[self._open.pop()] != char:
+            raise AnswerSyntax(f"{char!r} closes what it did not open, in {self._key!r}")
+        return not self._open
+
+    def _keep(self, piece: str) -> None:
+        if self._capture is not None:
+            self._capture.add(piece)
+
+    def _complete(self, text: str, start: int, end: int) -> Element | Member | None:
+        self._keep(text[start:end])
+        capture, self._capture = self._capture, None
+        assert capture is not None
+        mode = self._mode
+        if mode is _Mode.IN_KEY:
+            self._enter(capture.text)
+            return None
+        if mode is _Mode.IN_ITEM:
+            self._mode = _Mode.AFTER_ITEM
+            self._items += 1
+            return Element(self._items - 1, capture.text.strip(), capture.refused)
+        self._mode = _Mode.AFTER
+        name = self._key
+        if name == "calls":
+            raise AnswerSyntax("'calls' is not a list")
+        if name in ("output", "meta"):
+            return Member(name, capture.text.strip(), capture.refused)
+        return None
+
+    def _enter(self, key: str) -> None:
+        try:
+            self._key = str(json.loads(key))
+        except json.JSONDecodeError as error:
+            raise AnswerSyntax(f"a key of the answer is not JSON: {error.msg}") from None
+        if self._key in self._seen:
+            raise AnswerSyntax(f"{self._key!r} stands twice in the answer")
+        self._seen.add(self._key)
+        self._mode = _Mode.COLON
+
+
+class _Capture:
+    """The pieces of one value, given up once it is refused."""
+
+    __slots__ = ("is_kept", "length", "pieces", "refused")
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.length = 0
+        self.refused: str | None = None
+        self.is_kept = True
+
+    def add(self, piece: str) -> None:
+        self.length += len(piece)
+        if self.length > MOST_CHARACTERS:
+            self.refuse(f"it is longer than {MOST_CHARACTERS} characters")
+        if self.is_kept:
+            self.pieces.append(piece)
+
+    def refuse(self, reason: str) -> None:
+        self.refused, self.is_kept = self.refused or reason, False
+        self.pieces.clear()
+
+    @property
+    def text(self) -> str:
+        """What has arrived of the value."""
+        if len(self.pieces) > 1:
+            self.pieces = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""

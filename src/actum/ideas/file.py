@@ -1,0 +1,88 @@
+"""An Idea as text: `{meta?, config?, context, schema, solution?}` in JSON, or YAML on reading (X1)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ..errors import IdeaError, MessageError, SchemaError
+from ..protocol.context import Context
+from ..schema.json import JsonObject, NotJson, decode, plain
+from ..schema.validator import Validator
+
+_KEYS = ("meta", "config", "context", "schema", "solution")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdeaText:
+    """The parts of an Idea as they were read."""
+
+    context: list[JsonObject]
+    schema: Any = None
+    meta: JsonObject = field(default_factory=dict[str, Any])
+    config: JsonObject = field(default_factory=dict[str, Any])
+    solution: JsonObject | None = None
+
+    def to_dict(self) -> JsonObject:
+        """The Idea as JSON, without the parts that are empty."""
+        parts: JsonObject = {"meta": self.meta, "config": self.config}
+        own: JsonObject = {key: value for key, value in parts.items() if value}
+        own |= {"context": self.context, "schema": self.schema}
+        return own if self.solution is None else {**own, "solution": self.solution}
+
+
+def read_idea(text: str, name: str) -> IdeaText:
+    """Read an Idea; `name` is what it is called in messages.
+
+    Raises:
+        IdeaError: naming the place: line and column for what is no JSON, the key for what is no Idea.
+    """
+    value = _parsed(text, name)
+    if not isinstance(value, dict):
+        raise IdeaError(f"{name}: an Idea is a JSON object")
+    if unknown := [key for key in value if key not in _KEYS and not key.startswith("$")]:
+        raise IdeaError(f"{name}: an Idea has no {unknown[0]!r}; it has {', '.join(_KEYS)}", path=unknown[0])
+    if not isinstance(value.get("context"), list):
+        raise IdeaError(f"{name}: 'context' is a list of messages", path="context")
+    for key in ("meta", "config"):
+        if not isinstance(value.get(key, {}), dict):
+            raise IdeaError(f"{name}: {key!r} is an object", path=key)
+    try:
+        Context(value["context"])
+        Validator(value.get("schema", True))
+    except (MessageError, SchemaError) as error:
+        raise IdeaError(f"{name}: {error.message}", path=error.path, index=error.index) from error
+    return IdeaText(**{key: value[key] for key in _KEYS if key in value})
+
+
+def write_idea(idea: IdeaText) -> str:
+    """The text of an Idea, the same for the same Idea."""
+    return json.dumps(idea.to_dict(), ensure_ascii=False, indent=2) + "\n"
+
+
+def _parsed(text: str, name: str) -> Any:
+    if name.endswith((".yaml", ".yml")):
+        return _yaml(text, name)
+    try:
+        return decode(text.removeprefix("\ufeff"))
+    except NotJson as error:
+        raise IdeaError(f"{name}: {error}") from None
+
+
+def _yaml(text: str, name: str) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise IdeaError(f"{name}: reading YAML needs PyYAML: pip install 'actum[yaml]'") from None
+    try:
+        # An alias can make a small file huge; JSON has none, so neither has an Idea.
+        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+            raise IdeaError(f"{name}: aliases (*name) are not accepted in an Idea")
+        return plain(cast("object", yaml.safe_load(text)))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+        raise IdeaError(f"{name}: {getattr(error, 'problem', None) or 'not YAML'}{where}") from None
+    except NotJson as error:
+        raise IdeaError(f"{name}: {error}") from None

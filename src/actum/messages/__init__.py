@@ -1,0 +1,49 @@
+"""One file per kind of message: its value, and how it is shown to a model. Adding a kind adds a file and edits none."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from .block import Block, Kind, MessageObject, View, Volatility
+from .data import Data, Input, State
+from .error import Error
+from .meta import Meta
+from .plan import Plan
+from .role import Assistant, System, User
+from .text import Text
+from .tool import ToolMessage
+
+__all__ = [
+    "KINDS",
+    "Assistant",
+    "Block",
+    "Data",
+    "Error",
+    "Input",
+    "Kind",
+    "MessageObject",
+    "Meta",
+    "Plan",
+    "State",
+    "System",
+    "Text",
+    "ToolMessage",
+    "User",
+    "View",
+    "Volatility",
+]
+
+KINDS: dict[str, Kind] = {
+    kind.type: kind
+    for module in iter_modules(__path__)
+    for kind in getattr(import_module(f"{__name__}.{module.name}"), "KINDS", ())
+}
+"""Every kind by its `type`."""
+
+_OBJECTS = tuple(kind.value for kind in KINDS.values() if kind.value is not None)
+
+
+def is_message(value: object) -> bool:
+    """Whether a value is a message object, which an Activity may return to have it appended as it is (A4)."""
+    return isinstance(value, _OBJECTS)

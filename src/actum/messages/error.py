@@ -1,0 +1,32 @@
+"""`error` `{call, error}`: what went wrong with a call or an answer, told to the model (L2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..schema.json import JsonObject, encode
+from .block import BLOCK_SIGIL, Block, Kind, View, Volatility
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """Why a call failed or was refused; without a call, what was wrong with the answer."""
+
+    error: str
+    call: JsonObject | None = None
+
+    def to_dict(self) -> JsonObject:
+        """The message as JSON."""
+        return {"type": "error", "call": self.call, "error": self.error}
+
+
+def _show(message: JsonObject, _: View) -> Iterable[Block]:
+    call = message.get("call")
+    of = f" in {encode(call)}" if call is not None else ""
+    error = message["error"]
+    text = error if isinstance(error, str) else encode(error)
+    yield Block("user", f"{BLOCK_SIGIL}error{of}\n{text}", Volatility.APPENDED)
+
+
+KINDS = [Kind(type="error", value=Error, show=_show)]

@@ -1,0 +1,27 @@
+"""`meta` `{meta}`: the identity of the Idea that the request is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..schema.json import JsonObject, encode
+from .block import BLOCK_SIGIL, Block, Kind, View, of_origin
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """Path, version and the like."""
+
+    meta: JsonObject
+
+    def to_dict(self) -> JsonObject:
+        """The message as JSON."""
+        return {"type": "meta", "meta": self.meta}
+
+
+def _show(message: JsonObject, _: View) -> Iterable[Block]:
+    yield Block("user", f"{BLOCK_SIGIL}meta\n{encode(message['meta'])}", of_origin(message))
+
+
+KINDS = [Kind(type="meta", value=Meta, show=_show)]

@@ -1,0 +1,62 @@
+"""`system`, `user`, `assistant` `{message}`, and the raw `{role, content}`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..schema.json import JsonObject, encode
+from .block import Block, Kind, View, of_origin
+
+RAW = "raw"
+"""Stands for the type of a message that has a role and no type."""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Instructions."""
+
+    message: str
+
+    def to_dict(self) -> JsonObject:
+        """The message as JSON."""
+        return {"type": "system", "message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """What the user said."""
+
+    message: str
+
+    def to_dict(self) -> JsonObject:
+        """The message as JSON."""
+        return {"type": "user", "message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
+class Assistant:
+    """What the assistant said."""
+
+    message: str
+
+    def to_dict(self) -> JsonObject:
+        """The message as JSON."""
+        return {"type": "assistant", "message": self.message}
+
+
+def _show(message: JsonObject, _: View) -> Iterable[Block]:
+    yield Block(message["type"], message["message"], of_origin(message))
+
+
+def _show_raw(message: JsonObject, _: View) -> Iterable[Block]:
+    content = message["content"]
+    yield Block(message["role"], content if isinstance(content, str) else encode(content), of_origin(message))
+
+
+KINDS = [
+    Kind(type="system", value=System, show=_show),
+    Kind(type="user", value=User, show=_show),
+    Kind(type="assistant", value=Assistant, show=_show),
+    Kind(type=RAW, value=None, show=_show_raw),
+]

@@ -1,0 +1,64 @@
+"""`tool` `{tool: {name: schema, …}}`, or one schema that carries its `_tool`: tools that a context brings along (T4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from ..errors import MessageError, SchemaError
+from ..protocol.tool import Tool, parse_tool
+from ..schema.json import JsonObject, encode
+from ..schema.validator import is_schema
+from .block import BLOCK_SIGIL, Block, Kind, View
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMessage:
+    """Tools by name."""
+
+    tool: JsonObject
+
+    def to_dict(self) -> JsonObject:
+        """The message as JSON."""
+        return {"type": "tool", "tool": self.tool}
+
+
+def tools_of(message: JsonObject, index: int) -> Iterator[Tool]:
+    """The tools that a message defines.
+
+    Raises:
+        MessageError: for one that is malformed, naming the message, the tool and the JSON path.
+    """
+    definition = cast("JsonObject", message["tool"])
+    named: list[tuple[str | None, object]] = [*definition.items()]
+    if "_tool" in definition or (is_schema(definition) and "_tool" in definition.get("properties", {})):
+        named = [(None, definition)]
+    for name, schema in named:
+        try:
+            yield parse_tool(schema, name)
+        except SchemaError as error:
+            raise MessageError(error.message, index=index) from error
+
+
+def _show(_message: JsonObject, _view: View) -> Iterable[Block]:
+    return ()
+
+
+def prose(tools: Sequence[Tool], hidden: Sequence[Tool]) -> Iterable[Block]:
+    """What a schema doesn't say of the tools: examples of calls, and the names of those that aren't spelled out (T12)."""
+    lines = [
+        f"{tool.name} {encode(example)}" for tool in tools for example in cast("list[object]", tool.schema.get("examples", []))
+    ]  # fmt: skip
+    if lines:
+        yield Block("system", f"{BLOCK_SIGIL}examples\n" + "\n".join(lines))
+    if hidden:
+        names = "\n".join(f"{tool.name}: {_first_line(tool.description)}" for tool in hidden)
+        yield Block("system", f"{BLOCK_SIGIL}tools, ask for the schemas of those you need\n{names}")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0][:200]
+
+
+KINDS = [Kind(type="tool", value=ToolMessage, show=_show)]

@@ -1,0 +1,10 @@
+"""Adapters of the model port. Importing this imports no provider: the first request that needs an SDK loads it."""
+
+from __future__ import annotations
+
+from ..generation.model import Model, ModelMessage, ModelRequest, Usage
+from .providers import load
+from .recording import Recording, Replay
+from .scripted import Scripted
+
+__all__ = ["Model", "ModelMessage", "ModelRequest", "Recording", "Replay", "Scripted", "Usage", "load"]

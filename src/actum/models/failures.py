@@ -1,0 +1,227 @@
+"""What went wrong at a provider, as a `ModelError` with a stable code.
+
+| code | what happened | retryable |
+|---|---|---|
+| `model_timeout` | nothing was received for `timeout` seconds | yes |
+| `model_connection` | not reached, or the stream was cut | yes |
+| `model_rate_limit` | too many requests | yes |
+| `model_quota` | quota or credits are used up | no |
+| `model_server` | the provider failed or is overloaded | yes |
+| `model_auth` | the key is missing, wrong or not allowed to | no |
+| `model_rejected` | the request was not taken; `schema_refused` when it was for its schema | no |
+| `model_content` | what came back is not an answer: wrong content type, garbled or empty | when empty |
+| `model_truncated` | the answer reached max_tokens | no |
+| `model_refused` | the model or a content filter declined | no |
+
+Beside them `load` raises `model_unknown` and `model_not_installed`, `Replay` `model_recording` and `Scripted`
+`model_script_exhausted`; none is retryable.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+from ..errors import ModelError
+
+if TYPE_CHECKING:
+    from pydantic_ai.exceptions import ModelAPIError
+
+_LONGEST_REASON = 500
+_SILENT = "nothing was received for as long as `timeout` allows"
+_SCHEMA_WORDS = (
+    "schema",
+    "response_format",
+    "response format",
+    "output_format",
+    "output_config",
+    "text.format",
+    "grammar",
+    "too many states",
+    "structured output",
+)
+
+
+def translated(error: Exception, name: str, *, answered: bool) -> ModelError:
+    """Turn what the library raised for the model `name` into a ModelError; `answered`: the host had begun to reply."""
+    from pydantic_ai import exceptions as library
+
+    own = next((cause for cause in _causes(error) if isinstance(cause, ModelError)), None)
+    if own is not None:
+        return own
+    match error:
+        case library.ModelAPIError():
+            return _api_error(error, name)
+        case library.ContentFilterError():
+            return ModelError(f"{name} declined to answer: {_short(str(error))}", code="model_refused")
+        case library.UnexpectedModelBehavior():
+            return _garbled(name, str(error))
+        case library.UserError():
+            refused = _names_schema(str(error))
+            return ModelError(f"{name}: {_short(str(error))}", code="model_rejected", schema_refused=refused)
+        case _:
+            return _foreign(error, name, answered)
+
+
+def _api_error(error: ModelAPIError, name: str) -> ModelError:
+    from pydantic_ai import exceptions as library
+
+    status = error.status_code if isinstance(error, library.ModelHTTPError) else None
+    reason = _SILENT if isinstance(error, library.ModelTimeoutError) else _reason(error)
+    said = f"{name} answered {status}: {reason}" if status is not None else f"{name}: {reason}"
+    kind = _kind(error)
+    if kind is None:
+        return _uncategorised(error, name, status, said)
+    code, retryable = kind
+    return ModelError(
+        said,
+        code=code,
+        status=status,
+        retry_after=error.retry_after,
+        retryable=retryable,
+        schema_refused=code == "model_rejected" and _is_about_schema(error),
+    )
+
+
+def _kind(error: ModelAPIError) -> tuple[str, bool] | None:
+    """Name an error's code and say if it is retryable, where the library has a category for it."""
+    from pydantic_ai import exceptions as library
+
+    match error:
+        case library.ModelTimeoutError() | library.ModelRequestTimeout():
+            return "model_timeout", True
+        case library.ModelConnectionError():
+            return "model_connection", True
+        case library.ModelQuotaExceededError():
+            return "model_quota", False
+        case library.ModelRateLimitError():
+            return "model_rate_limit", True
+        case library.ModelUnavailableError() | library.ModelServerError():
+            return "model_server", True
+        case library.ModelAuthenticationError():
+            return "model_auth", False
+        case library.ModelRequestRejectedError():
+            return "model_rejected", False
+        case _:
+            return None
+
+
+def _is_about_schema(error: ModelAPIError) -> bool:
+    from pydantic_ai import exceptions as library
+
+    if isinstance(error, library.ModelContextWindowExceededError | library.ModelNotFoundError):
+        return False
+    return _names_schema(f"{error.message} {error.provider_error_code} {error.body}")
+
+
+def _uncategorised(error: ModelAPIError, name: str, status: int | None, said: str) -> ModelError:
+    if status == 408:
+        return ModelError(said, code="model_timeout", status=status, retryable=True)
+    if status is not None and status >= 500:
+        return ModelError(said, code="model_server", status=status, retryable=True)
+    if status is not None and status >= 400:
+        return ModelError(said, code="model_rejected", status=status)
+    if "finish_reason" in str(error):
+        return _cut(name)
+    if any(isinstance(cause, json.JSONDecodeError | UnicodeDecodeError) for cause in _causes(error)):
+        return _garbled(name, str(error))
+    code = "model_server" if error.in_stream else "model_content"
+    return ModelError(said, code=code, retryable=error.in_stream)
+
+
+def _foreign(error: Exception, name: str, answered: bool) -> ModelError:
+    """Judge what is none of the library's: it leaves some transport and decoding errors of the SDKs as they are."""
+    kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
+    reason = _short(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    if kinds & {"TimeoutException", "TimeoutError"}:
+        return ModelError(f"{name}: {_SILENT}", code="model_timeout", retryable=True)
+    if kinds & {"TransportError", "StreamError", "ConnectionError"}:
+        return ModelError(f"{name}: {reason}", code="model_connection", retryable=True)
+    if not answered:
+        return ModelError(f"{name}: the request can't be sent: {reason}", code="model_rejected")
+    # The last three are what the SDKs run into where an event is JSON of another shape than they take for granted.
+    if kinds & {"ValueError", "DecodingError", "UnknownApiResponseError", "AttributeError", "TypeError", "LookupError"}:
+        return _garbled(name, reason)
+    return ModelError(f"{name}: {reason}")
+
+
+def unfit_content(name: str, content_type: str, start: str) -> ModelError:
+    """Build the error for a success that is no event stream."""
+    kind = content_type or "content of no type"
+    return ModelError(f"{name} sent {kind} where a stream was expected: {_short(start)!r}", code="model_content")
+
+
+def redirected(name: str, status: int, location: str) -> ModelError:
+    """Build the error for a redirect; it is not followed, because the key would go along."""
+    return ModelError(
+        f"{name} redirects to {location}: give the host that is meant as base_url", code="model_rejected", status=status
+    )
+
+
+def empty(name: str) -> ModelError:
+    """Build the error for an answer without any text; sampling may do better, so it is retryable."""
+    return ModelError(f"{name} sent an empty answer", code="model_content", retryable=True)
+
+
+def unfinished(name: str, reason: str | None, refusal: str | None) -> ModelError | None:
+    """Judge why an answer ended: None where it ended by itself."""
+    if reason is None:
+        return _cut(name)
+    if reason == "length":
+        return ModelError(
+            f"{name} was cut off in mid-answer by max_tokens: raise it in the settings or ask for less",
+            code="model_truncated",
+        )
+    if reason == "content_filter":
+        said = f": {_short(refusal)}" if refusal else ""
+        return ModelError(f"{name} declined to answer{said}", code="model_refused")
+    if reason == "error":
+        return ModelError(f"{name} broke the answer off", code="model_server", retryable=True)
+    return None
+
+
+def _cut(name: str) -> ModelError:
+    return ModelError(f"{name}: the stream ended in mid-answer", code="model_connection", retryable=True)
+
+
+def _garbled(name: str, reason: str) -> ModelError:
+    return ModelError(f"{name} sent a stream that can't be read: {_short(reason)}", code="model_content")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _reason(error: ModelAPIError) -> str:
+    said = _message_in(error.body)
+    if said is None and isinstance(error.body, str):
+        said = error.body
+    if said is None and not isinstance(error.__cause__, json.JSONDecodeError):
+        # An SDK says "Connection error."; what it was is said by the exception at the bottom.
+        *_, root = (str(cause) for cause in _causes(error) if str(cause))
+        said = error.message if root in error.message else f"{error.message} ({root})"
+    return _short(said or error.message)
+
+
+def _message_in(body: object) -> str | None:
+    if not isinstance(body, dict):
+        return None
+    members = cast("dict[str, Any]", body)
+    message = members.get("message")
+    return message if isinstance(message, str) else _message_in(members.get("error"))
+
+
+def _names_schema(text: str) -> bool:
+    lowered = text.lower()
+    return any(word in lowered for word in _SCHEMA_WORDS)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_REASON else f"{line[:_LONGEST_REASON]}…"

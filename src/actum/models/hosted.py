@@ -1,0 +1,171 @@
+"""A model that a provider serves, reached through pydantic-ai's low-level API: its wires and its typed errors.
+
+What is ours: the schema's bytes, one retry policy before the first delta, `ModelError`s, and the pool. The library and
+the SDK are imported by the first request, on a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ModelError
+from ..generation.model import ModelRequest, Usage
+from . import failures, wire
+from .endpoint import Endpoint, Kind
+from .retrying import Retrying
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic_ai import messages as library
+    from pydantic_ai.models import Model
+
+_CLIENTS = "actum.models.clients"
+_LIBRARY: dict[Kind, str] = {
+    "openai": "pydantic_ai.models.openai",
+    "openai-responses": "pydantic_ai.models.openai",
+    "openai-compatible": "pydantic_ai.models.openai",
+    "anthropic": "pydantic_ai.models.anthropic",
+    "google": "pydantic_ai.models.google",
+}
+
+
+class Hosted:
+    """The model port over HTTP; `load` makes them.
+
+    `timeout` is the longest silence in seconds, until the answer starts and between its parts; how long an answer may
+    take in all is the run's to limit (L5).
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        endpoint: Endpoint,
+        dialect: str | None = None,
+        timeout: float = 600.0,
+        retrying: Retrying | None = None,
+    ) -> None:
+        self._model = model
+        self._endpoint = endpoint
+        self._dialect = dialect
+        self._timeout = timeout
+        self._retrying = retrying or Retrying()
+
+    @property
+    def name(self) -> str:
+        """The provider and its name for the model, as `load` takes them."""
+        return f"{self._endpoint.provider}:{self._model}"
+
+    @property
+    def dialect(self) -> Any:
+        """The dialect of `actum.schema.dialects` that the provider's structured output takes, None where unknown."""
+        if self._dialect is None:
+            return None
+        return getattr(importlib.import_module("actum.schema.dialects"), self._dialect)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
+        """Yield the answer's text as it arrives, then its usage.
+
+        An answer that was cut by max_tokens or declined is yielded as far as it came, with its usage, and then raised.
+
+        Raises:
+            ModelError: whatever went wrong; its codes are listed in `actum.models.failures`.
+        """
+        attempt = 0
+        while True:
+            started = False
+            try:
+                async with aclosing(self._attempt(request)) as answer:
+                    async for item in answer:
+                        started = True
+                        yield item
+                return
+            except ModelError as error:
+                wait = None if started else self._retrying.wait(attempt, error)
+                if wait is None:
+                    raise
+            attempt += 1
+            await self._retrying.sleep(wait)
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections unless another model shares them; a later request opens new ones."""
+        if _CLIENTS in sys.modules:
+            from . import clients
+
+            await clients.release(self._endpoint, self)
+
+    async def _attempt(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
+        model = await self._connected()
+        answered = False
+        async with aclosing(self._events(model, request)) as events:
+            async for item in events:
+                if isinstance(item, str):
+                    answered = True
+                    yield item
+                    continue
+                ending = wire.ending(item)
+                if answered or ending is not None:
+                    # Before any failure: the tokens are spent however the answer ended.
+                    yield wire.usage(item, priced=self._endpoint.kind != "openai-compatible")
+                if failure := failures.unfinished(self.name, ending, wire.refusal(item)):
+                    raise failure
+                if not answered:
+                    raise failures.empty(self.name)
+
+    async def _events(self, model: Model[Any], request: ModelRequest) -> AsyncGenerator[str | library.ModelResponse]:
+        """Yield the text, then the whole response; everything the library raises is translated here and only here."""
+        from pydantic_ai.direct import model_request_stream
+
+        from . import clients
+
+        responses: list[httpx2.Response] = []
+        try:
+            stream = model_request_stream(
+                model,
+                wire.messages(request.messages, inline_system=self._inlines_system(model)),
+                model_settings=wire.settings(request, self._timeout),
+                model_request_parameters=wire.parameters(request, self._unenforced),
+                instrument=False,
+            )
+            async with clients.opened(stream, responses) as response:
+                async for event in response:
+                    if text := wire.text(event):
+                        yield text
+                yield response.get()
+        except Exception as error:
+            raise failures.translated(error, self.name, answered=bool(responses)) from error
+
+    async def _connected(self) -> Model[Any]:
+        try:
+            # A second of imports, once: on a thread, so that what else runs on the loop goes on.
+            if _CLIENTS not in sys.modules or _LIBRARY[self._endpoint.kind] not in sys.modules:
+                await asyncio.to_thread(_import, self._endpoint.kind)
+            from . import clients
+
+            return await clients.model(self._endpoint, self._model, self)
+        except ModelError:
+            raise
+        except ImportError as error:
+            raise ModelError(f"{self.name}: {error}", code="model_not_installed") from error
+        except Exception as error:
+            raise failures.translated(error, self.name, answered=False) from error
+
+    def _inlines_system(self, model: Model[Any]) -> bool:
+        if self._endpoint.kind in {"anthropic", "google"}:
+            return bool(model.profile.get("supports_inline_system_prompts", False))
+        return True
+
+    @property
+    def _unenforced(self) -> wire.Unenforced:
+        # Anthropic's output schemas are always enforced; a tool's need not be.
+        return "tool" if self._endpoint.kind == "anthropic" else "schema"
+
+
+def _import(kind: Kind) -> None:
+    for module in (_LIBRARY[kind], "pydantic_ai.direct", _CLIENTS):
+        importlib.import_module(module)

@@ -1,0 +1,234 @@
+"""What a model was asked and answered, as a file: written by `Recording`, answered from by `Replay`.
+
+One JSON object a line: `name`, `request` (messages, schema, settings, mode), `deltas` as they came, then `usage` or
+`error`. It holds everything that was sent and received, so it is as private as that; keys, and the headers that
+might hold one, are left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import AsyncGenerator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from ..errors import ModelError
+from ..generation.model import Model, ModelRequest, Usage
+from ..schema.json import Json, JsonObject, NotJson, encode, plain
+
+_ERROR_FIELDS = ("code", "status", "retry_after", "retryable", "schema_refused")
+
+
+class Recording:
+    """Asks another model and appends each request with its answer to a file, when the answer has ended.
+
+    An answer that failed, or that nobody read to its end, is written as far as it came.
+    """
+
+    def __init__(self, model: Model, path: str | os.PathLike[str]) -> None:
+        self._model = model
+        self._path = Path(path)
+
+    @property
+    def name(self) -> str:
+        """The name of the model that answers."""
+        return self._model.name
+
+    @property
+    def dialect(self) -> Any:
+        """The dialect of the model that answers."""
+        return getattr(self._model, "dialect", None)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
+        """Yield the model's answer unchanged.
+
+        Raises:
+            ModelError: the model's own, or because the file can't be written.
+        """
+        deltas: list[str] = []
+        entry: JsonObject = {"name": self.name, "request": _asked(request), "deltas": deltas}
+        answer = self._model.stream(request)
+        try:
+            async for item in answer:
+                if isinstance(item, str):
+                    deltas.append(item)
+                else:
+                    entry["usage"] = asdict(item)
+                yield item
+        except Exception as error:
+            entry["error"] = _failed(error)
+            raise
+        finally:
+            # Reached too when the reader leaves early or is cancelled, so what is written here must not wait.
+            try:
+                if isinstance(answer, AsyncGenerator):
+                    await cast("AsyncGenerator[str | Usage]", answer).aclose()
+            finally:
+                _append(self._path, entry)
+
+    async def aclose(self) -> None:
+        """Close the model that answers."""
+        if (close := getattr(self._model, "aclose", None)) is not None:
+            await close()
+
+
+class Replay:
+    """Answers from a recording: the request with the same messages and schema, the k-th time with the k-th of them."""
+
+    def __init__(self, path: str | os.PathLike[str], *, dialect: Any = None) -> None:
+        self._path = Path(path)
+        self._entries: _Entries | None = None
+        self._reading = threading.Lock()
+        self.dialect = dialect
+
+    @property
+    def name(self) -> str:
+        """The file's name, as `load` takes it."""
+        return f"replay:{self._path}"
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
+        """Yield the recorded answer in the deltas it came in.
+
+        Raises:
+            ModelError: when the file can't be read or has no such request, or because the recorded answer failed.
+        """
+        if self._entries is None:
+            await asyncio.to_thread(self._read)
+        assert self._entries is not None
+        entry = self._entries.take(request)
+        for delta in entry.deltas:
+            await asyncio.sleep(0)
+            yield delta
+        if entry.usage is not None:
+            yield entry.usage
+        if entry.error is not None:
+            raise entry.error
+        if entry.usage is None:
+            raise ModelError(f"{self.name}: the recorded answer was left before its end", code="model_recording")
+
+    def _read(self) -> None:
+        # Concurrent first requests each come here on a thread of their own, and only one may read.
+        with self._reading:
+            if self._entries is None:
+                self._entries = _Entries(self._path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    messages: list[Any]
+    deltas: list[str]
+    usage: Usage | None
+    error: ModelError | None
+
+
+class _Entries:
+    """The recorded answers by what was asked; each is given once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._asked = 0
+        self._by_key: dict[str, list[_Entry]] = {}
+        self._given: dict[str, int] = {}
+        try:
+            # Only the line feed ends a line: others may stand in a string, and are data there.
+            lines = path.read_bytes().decode(errors="surrogatepass").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"the recording {path} can't be read: {error}", code="model_recording") from error
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                key, entry = _parsed(line, f"{path}, line {number}")
+                self._by_key.setdefault(key, []).append(entry)
+
+    def take(self, request: ModelRequest) -> _Entry:
+        self._asked += 1
+        asked = _asked(request)
+        key = _key(asked)
+        recorded = self._by_key.get(key, [])
+        given = self._given.get(key, 0)
+        if given < len(recorded):
+            self._given[key] = given + 1
+            return recorded[given]
+        raise ModelError(
+            f"{self._path} has no answer for request number {self._asked}: {self._difference(asked, given)}",
+            code="model_recording",
+        )
+
+    def _difference(self, asked: JsonObject, given: int) -> str:
+        if given:
+            return f"it was recorded {given} times, and all of them were given"
+        entries = [entry for entries in self._by_key.values() for entry in entries]
+        if not entries:
+            return "nothing is recorded"
+        messages = cast("list[Any]", asked["messages"])
+        shared = max(_shared(entry.messages, messages) for entry in entries)
+        if any(entry.messages == messages for entry in entries):
+            return "the messages are recorded, with another schema"
+        return f"it differs from the nearest recorded one at message {shared}"
+
+
+def _shared(left: list[Any], right: list[Any]) -> int:
+    return next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+
+
+def _key(asked: JsonObject) -> str:
+    return encode([asked["messages"], asked["schema"]], sort_keys=True)
+
+
+def _asked(request: ModelRequest) -> JsonObject:
+    return {
+        "messages": [dict(message) for message in request.messages],
+        "schema": request.schema,
+        "settings": {key: _setting(value) for key, value in request.settings.items() if key != "extra_headers"},
+        "mode": request.mode,
+    }
+
+
+def _setting(value: object) -> Json:
+    try:
+        return plain(value)
+    except NotJson:
+        # A setting may be an object of the SDK's; it plays no part in a replay.
+        return repr(value)
+
+
+def _failed(error: Exception) -> JsonObject:
+    if not isinstance(error, ModelError):
+        return {"message": f"{type(error).__name__}: {error}"}
+    return {"message": error.message} | {field: getattr(error, field) for field in _ERROR_FIELDS}
+
+
+def _append(path: Path, entry: JsonObject) -> None:
+    # A provider may split a surrogate pair between two deltas; what came is what is written.
+    line = f"{encode(entry)}\n".encode(errors="surrogatepass")
+    try:
+        # One write to a file opened for appending: lines of concurrent requests, and processes, stay whole.
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, line)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise ModelError(f"the recording {path} can't be written: {error}", code="model_recording") from error
+
+
+def _parsed(line: str, place: str) -> tuple[str, _Entry]:
+    try:
+        record = json.loads(line)
+        request, error = record["request"], record.get("error")
+        deltas = record["deltas"]
+        if not all(isinstance(delta, str) for delta in deltas):
+            raise TypeError("deltas are strings")
+        return _key(request), _Entry(
+            messages=request["messages"],
+            deltas=deltas,
+            usage=Usage(**record["usage"]) if record.get("usage") else None,
+            error=ModelError(**error) if error else None,
+        )
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ModelError(f"{place} is not JSON: {error}", code="model_recording") from error
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ModelError(f"{place} is not a recorded request: {error!r}", code="model_recording") from error

@@ -1,0 +1,128 @@
+"""A model that answers from a script: what tests, examples and dry runs use instead of a provider.
+
+It is an adapter like the others, so a run cannot tell the difference; it never looks at the schema it is sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, TypeAlias, cast
+
+from ..errors import ModelError
+from ..generation.model import ModelRequest, Usage
+from ..schema.json import encode
+
+Answer: TypeAlias = Mapping[str, Any] | str | BaseException | AsyncIterator[str | Usage]
+"""A mapping is sent as JSON text, a string as it is, an exception is raised, an iterator gives the deltas itself."""
+
+ScriptedAnswer: TypeAlias = Answer | Callable[[ModelRequest], Answer | Awaitable[Answer]]
+"""An answer, or what makes one from the request (an async function or async generator function too)."""
+
+
+class Scripted:
+    """Answers the n-th request with the n-th answer.
+
+    `requests` holds what it was sent, in order. `chunk` is how many characters a delta has (None: the whole text is
+    one), `delay` the seconds between deltas; control is given up between them even when it is 0. `usage` is what each
+    request is said to have cost. With `repeat_last` the last answer serves every request after it.
+    """
+
+    def __init__(
+        self,
+        answers: Sequence[ScriptedAnswer],
+        *,
+        chunk: int | None = None,
+        delay: float = 0,
+        name: str = "scripted",
+        usage: Usage | None = None,
+        repeat_last: bool = False,
+        dialect: Any = None,
+    ) -> None:
+        if chunk is not None and chunk < 1:
+            raise ValueError(f"chunk is {chunk}: a delta has at least one character")
+        self.requests: list[ModelRequest] = []
+        self.dialect = dialect
+        self._answers = [_checked(answer, index) for index, answer in enumerate(answers, 1)]
+        self._chunk = chunk
+        self._delay = delay
+        self._name = name
+        self._usage = usage or Usage(requests=1)
+        self._repeat_last = repeat_last
+
+    @property
+    def name(self) -> str:
+        """The name given, "scripted" without one."""
+        return self._name
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
+        """Yield the next answer of the script.
+
+        Raises:
+            ModelError: when no answer is left. An exception of the script is raised as it is.
+        """
+        self.requests.append(request)
+        # Taken before anything is awaited: concurrent requests get their answers in the order they were sent.
+        answer = await _resolve(self._take(len(self.requests)), request)
+        if isinstance(answer, BaseException):
+            raise answer
+        if isinstance(answer, AsyncIterator):
+            async with aclosing(self._relay(answer)) as deltas:
+                async for delta in deltas:
+                    yield delta
+            return
+        text = answer if isinstance(answer, str) else encode(dict(answer))
+        size = self._chunk or len(text) or 1
+        for start in range(0, len(text), size):
+            await asyncio.sleep(self._delay if start else 0)
+            yield text[start : start + size]
+        yield self._usage
+
+    def _take(self, number: int) -> ScriptedAnswer:
+        if number <= len(self._answers):
+            return self._answers[number - 1]
+        if self._repeat_last and self._answers:
+            return self._answers[-1]
+        raise ModelError(
+            f"{self._name}: request number {number} had no answer left, the script has {len(self._answers)}",
+            code="model_script_exhausted",
+        )
+
+    async def _relay(self, deltas: AsyncIterator[str | Usage]) -> AsyncGenerator[str | Usage]:
+        try:
+            async for delta in deltas:
+                yield delta
+                if isinstance(delta, Usage):
+                    return
+                await asyncio.sleep(self._delay)
+            yield self._usage
+        finally:
+            if isinstance(deltas, AsyncGenerator):
+                await cast("AsyncGenerator[str | Usage]", deltas).aclose()
+
+
+async def _resolve(answer: ScriptedAnswer, request: ModelRequest) -> Answer:
+    if not callable(answer):
+        return answer
+    made = answer(request)
+    return _made(await made if inspect.isawaitable(made) else made)
+
+
+def _made(answer: object) -> Answer:
+    if isinstance(answer, str | Mapping | BaseException | AsyncIterator):
+        return cast("Answer", answer)
+    raise TypeError(f"a {type(answer).__name__} is not an answer: give a dict, a str, an exception or async deltas")
+
+
+def _checked(answer: ScriptedAnswer, number: int) -> ScriptedAnswer:
+    if callable(answer):
+        return answer
+    try:
+        made = _made(answer)
+        if isinstance(made, Mapping):
+            encode(dict(made))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"answer {number} of the script: {error}") from None
+    return made

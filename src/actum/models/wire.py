@@ -1,0 +1,129 @@
+"""A request in the library's terms and its answer in ours. Pure, but for the library's import.
+
+The schema is sent as it is: lowering it is `actum.schema.dialects`' work, so the library's transformers are off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from ..generation.model import ModelMessage, ModelRequest, Usage
+from ..schema.json import copy
+
+if TYPE_CHECKING:
+    from pydantic_ai import messages as library
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+
+PROFILE: Mapping[str, Any] = {
+    "json_schema_transformer": None,
+    "native_output_requires_schema_in_instructions": False,
+    # It would put a zero-width joiner into what reads like a chat template's token (S7, M7 want the bytes).
+    "may_tokenize_special_tokens_in_content": False,
+    "supports_json_schema_output": True,
+}
+"""What is the same for every model: nothing is rewritten on its way."""
+
+Unenforced = Literal["schema", "tool"]
+"""How a provider takes a schema that it does not enforce: as an output schema, or as the one tool it must call."""
+
+_TOOL = "answer"
+
+
+def messages(
+    items: Iterable[ModelMessage], *, inline_system: bool
+) -> list[library.ModelRequest | library.ModelResponse]:
+    """Map messages in order; where the wire has no place for a later system message it becomes a tagged user one."""
+    from pydantic_ai import messages as library
+
+    result: list[library.ModelRequest | library.ModelResponse] = []
+    opening = True
+    for by_model, group in groupby(items, lambda item: item["role"] == "assistant"):
+        if by_model:
+            opening = False
+            result.extend(library.ModelResponse(parts=[library.TextPart(content=item["content"])]) for item in group)
+            continue
+        parts: list[library.ModelRequestPart] = []
+        for item in group:
+            opening = opening and item["role"] == "system"
+            if item["role"] == "user":
+                parts.append(library.UserPromptPart(content=item["content"]))
+            elif opening or inline_system:
+                parts.append(library.SystemPromptPart(content=item["content"]))
+            else:
+                parts.append(library.UserPromptPart(content=f"<system>\n{item['content']}\n</system>"))
+        result.append(library.ModelRequest(parts=parts))
+    return result
+
+
+def parameters(request: ModelRequest, unenforced: Unenforced) -> ModelRequestParameters:
+    """Say how the schema is imposed: `strict` by decoding, `loose` as a wish, `prompted` not on the wire at all."""
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
+    from pydantic_ai.tools import ToolDefinition
+
+    if request.mode == "prompted":
+        return ModelRequestParameters(output_mode="text")
+    # A copy, because nothing says that the library and the SDKs leave what they are given alone.
+    schema = copy(request.schema)
+    if request.mode == "loose" and unenforced == "tool":
+        tool = ToolDefinition(name=_TOOL, parameters_json_schema=schema, kind="output", strict=False)
+        return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+    answer = OutputObjectDefinition(json_schema=schema, strict=request.mode == "strict")
+    return ModelRequestParameters(output_mode="native", output_object=answer)
+
+
+def settings(request: ModelRequest, timeout: float) -> ModelSettings:
+    """Pass the settings on; `timeout` is the longest silence unless they say another."""
+    return cast("ModelSettings", {"timeout": timeout} | dict(request.settings))
+
+
+def text(event: library.ModelResponseStreamEvent) -> str:
+    """Read the answer's text out of an event; thoughts and all else are none of it."""
+    from pydantic_ai import messages as library
+
+    match event:
+        case library.PartStartEvent(part=library.TextPart(content=content)):
+            return content
+        case library.PartStartEvent(part=library.ToolCallPart(args=str(arguments))):
+            return arguments
+        case library.PartDeltaEvent(delta=library.TextPartDelta(content_delta=content)):
+            return content
+        case library.PartDeltaEvent(delta=library.ToolCallPartDelta(args_delta=str(arguments))):
+            return arguments
+        case _:
+            return ""
+
+
+def usage(response: library.ModelResponse, *, priced: bool) -> Usage:
+    """Count what the answer cost; the library's zero may mean unknown, and unknown is never zero (L5)."""
+    counted = response.usage
+    return Usage(
+        requests=1,
+        input_tokens=counted.input_tokens or None,
+        output_tokens=counted.output_tokens or None,
+        cached_tokens=counted.cache_read_tokens or None,
+        usd=_price(response) if priced and counted.input_tokens else None,
+    )
+
+
+def _price(response: library.ModelResponse) -> float | None:
+    try:
+        return float(response.cost().total_price)
+    except (LookupError, ValueError, AssertionError):
+        # No price is listed for the model, or the answer does not say enough to know it.
+        return None
+
+
+def ending(response: library.ModelResponse) -> str | None:
+    """Say why the answer ended, in the library's word or else the provider's; None when it only stopped coming."""
+    own = (response.provider_details or {}).get("finish_reason")
+    return response.finish_reason or (own if isinstance(own, str) else None)
+
+
+def refusal(response: library.ModelResponse) -> str | None:
+    """Read the words in which the model declined, where the provider keeps them apart."""
+    said = (response.provider_details or {}).get("refusal")
+    return said if isinstance(said, str) else None

@@ -1,0 +1,1 @@
+"""The protocol's nouns: message, context, tool, call, activity, scopes, solution, registry. Pure, they run nothing."""

@@ -1,0 +1,125 @@
+"""An Activity: the code behind a tool, and how a call becomes its arguments (A1-A5)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from ..errors import InvalidParameters, SchemaError
+from ..schema.infer import adapter_of, is_plain
+from .call import Call
+from .context import Context
+from .tool import Tool
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+_RESERVED = {"call", "tool", "context"}
+_KEYWORD = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
+Undo = Callable[[Call, Any], "Awaitable[None] | None"]
+
+
+@dataclass(eq=False)
+class Activity:
+    """A named function. Called directly, it is that function; `undo` declares its compensation for `all` (C5).
+
+    It may take `call`, `tool` and `context` (the documents' three arguments), and any parameter by its own name, typed.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    compensation: Undo | None = None
+    tool: Tool | None = None
+    """The interface that was made from the same function, None where it stands alone."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def undo(self, function: Undo) -> Undo:
+        """Declare what takes back a call that was done: `(call, result)`, sync or async."""
+        self.compensation = function
+        return function
+
+    @property
+    def is_async(self) -> bool:
+        """Whether it runs on the event loop; otherwise it runs in a worker thread."""
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
+            getattr(self.function, "__call__", None)  # noqa: B004 -- an object with an async __call__ is async
+        )
+
+    @cached_property
+    def signature(self) -> inspect.Signature:
+        """What the function takes."""
+        return inspect.signature(self.function)
+
+    @cached_property
+    def _types(self) -> dict[str, TypeAdapter[Any]]:
+        hints = type_hints(self.function)
+        names = [name for name in self.signature.parameters if name.lstrip("_") not in _RESERVED]
+        return {name: adapter_of(hints[name]) for name in names if name in hints and not is_plain(hints[name])}
+
+    def check(self, tool: Tool) -> None:
+        """Whether a call of the tool gives the function everything it must have.
+
+        Raises:
+            SchemaError: naming the argument that no call would fill.
+        """
+        known = tool.parameters["properties"]
+        for name, parameter in self.signature.parameters.items():
+            if parameter.kind is inspect.Parameter.POSITIONAL_ONLY or (
+                parameter.kind in _KEYWORD
+                and parameter.default is inspect.Parameter.empty
+                and name not in known
+                and name.lstrip("_") not in _RESERVED
+            ):
+                raise SchemaError(
+                    f"the Activity {self.name!r} takes {name!r}, which is neither a parameter of the tool nor one of "
+                    "call, tool, context",
+                    tool=tool.name,
+                )
+
+    def arguments(self, call: Call, tool: Tool, context: Context) -> dict[str, Any]:
+        """The keyword arguments for one call whose parameters have been resolved and validated (A2, A5).
+
+        Raises:
+            InvalidParameters: where a value doesn't fit the type of the argument.
+        """
+        given: Mapping[str, Any] = {"call": call, "tool": tool, "context": context}
+        parameters = call.parameters
+        arguments: dict[str, Any] = {}
+        for name, parameter in self.signature.parameters.items():
+            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                arguments |= {key: value for key, value in parameters.items() if key not in arguments}
+            elif parameter.kind in _KEYWORD and name in parameters:
+                arguments[name] = self._typed(name, parameters[name], tool)
+            elif parameter.kind in _KEYWORD and name.lstrip("_") in given:
+                arguments[name] = given[name.lstrip("_")]
+        return arguments
+
+    def _typed(self, name: str, value: Any, tool: Tool) -> Any:
+        adapter = self._types.get(name)
+        if adapter is None:
+            return value
+        from pydantic import ValidationError
+
+        try:
+            return adapter.validate_python(value)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise InvalidParameters(first["msg"], tool=tool.name, path=name) from None
+
+
+def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The resolved annotations of a function.
+
+    Raises:
+        SchemaError: where a name in them is not known.
+    """
+    target = function if inspect.isroutine(function) else type(function).__call__
+    try:
+        return get_type_hints(target, include_extras=True)
+    except NameError as error:
+        raise SchemaError(f"an annotation of {getattr(function, '__name__', function)!r} is unknown: {error}") from None

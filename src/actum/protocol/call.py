@@ -1,0 +1,105 @@
+"""A call: an instance of a tool, as JSON that can't be changed. Its meta-properties say how it is carried out (C1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn, cast
+
+from ..errors import InvalidParameters
+from ..schema.json import Json, JsonObject, NotJson, plain
+
+SPELLINGS = {"_module": "_delegate", "_imports": "_scopes", "_why": "_reasoningForCall"}
+"""Other spellings of meta-properties, accepted everywhere (T2)."""
+
+META = (
+    "_tool", "_activity", "_delegate", "_scopes", "_output", "_outputPath", "_outputMethod", "_instance",
+    "_reasoningForCall",
+)  # fmt: skip
+"""The meta-properties of the protocol (T1)."""
+
+WITH = "_with"
+"""References beside the literal parameters, in the *aside* form (T9)."""
+
+
+class Call(dict[str, Any]):
+    """A call as it was authored: `call["city"]`, `call.tool`, `call.parameters`.
+
+    A JSON object like any other, but immutable. It is made of a mapping, of keywords, or of both: `Call(call, days=3)`
+    is the same call with another parameter. Other spellings of meta-properties are normalised (T2).
+
+    Raises:
+        InvalidParameters: where it is not JSON, or two spellings of one meta-property differ.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, call: Mapping[str, Any] | None = None, /, **changes: Any) -> None:
+        try:
+            own = cast("JsonObject", plain({**(call or {}), **changes}))
+        except NotJson as error:
+            raise InvalidParameters(str(error)) from None
+        super().__init__(normalised(own))
+
+    @classmethod
+    def of(cls, call: JsonObject) -> Call:
+        """A call made of JSON that was judged before; it takes the object over."""
+        made = cls.__new__(cls)
+        dict.__init__(made, call)
+        return made
+
+    @property
+    def tool(self) -> str:
+        """The name of its tool, empty where it says none."""
+        name = self.get("_tool")
+        return name if isinstance(name, str) else ""
+
+    @property
+    def parameters(self) -> JsonObject:
+        """Everything that is not a meta-property."""
+        return {key: value for key, value in self.items() if not key.startswith("_")}
+
+    @property
+    def instance(self) -> str | None:
+        """The instance it is for, None for the shared layer (I2)."""
+        return self.get("_instance")
+
+    @property
+    def output(self) -> Json:
+        """The result that the model wrote itself, None where it has not (C4)."""
+        return self.get("_output")
+
+    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] -- immutable, unlike dict
+        return hash((self.tool, len(self)))
+
+    def __repr__(self) -> str:
+        return f"Call({super().__repr__()})"
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("a Call can't be changed; Call(call, parameter=value) makes another")
+
+    __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = _refuse  # pyright: ignore
+    __ior__ = _refuse  # pyright: ignore[reportAssignmentType] -- refused like every other change
+
+    def __reduce__(self) -> tuple[type[Call], tuple[dict[str, Any]]]:
+        return Call, (dict(self),)
+
+    def copy(self) -> Call:
+        """The same call."""
+        return self
+
+
+def normalised(call: JsonObject) -> JsonObject:
+    """The call with the protocol's spellings of its meta-properties.
+
+    Raises:
+        InvalidParameters: where two spellings of one meta-property have different values (T2).
+    """
+    if SPELLINGS.keys().isdisjoint(call):
+        return call
+    result: JsonObject = {}
+    for key, value in call.items():
+        name = SPELLINGS.get(key, key)
+        if name in result and result[name] != value:
+            raise InvalidParameters(f"{key!r} and {name!r} are one meta-property and differ", path=key)
+        result[name] = value
+    return result

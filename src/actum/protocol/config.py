@@ -1,0 +1,49 @@
+"""How requests are made and runs behave: one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..errors import SchemaError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Every field has a default that is right for most.
+
+    `meta` asks for the Idea's identity (T5), `reasoning` for a reason with every call (T7), `upfront` resolves delegates
+    before composition (D8). `retries` is how often an unusable answer is asked for again (L3), `instanced_output` asks
+    for one output per instance (I4), `mode` "lazy" only plans (P2). `settings` go to the model as they are.
+    `tool_budget` is how many tokens, roughly, tools' schemas may take before only their names are offered (T12).
+    `references` is the form of references in the composed schema, None leaves it to the model's profile (T9).
+    `parallel` is how many calls run at once; `drain` how many seconds a run waits at its end for calls that nothing
+    waits for (C8). `allow_hosts`, `grants`, `max_delegate_bytes` and `max_depth` bound delegates (D10, D12).
+    """
+
+    meta: bool = True
+    reasoning: bool = False
+    upfront: bool = False
+    retries: int = 2
+    instanced_output: bool = False
+    mode: Literal["eager", "lazy"] = "eager"
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    tool_budget: int = 16_000
+    references: Literal["wide", "aside"] | None = None
+    parallel: int = 1_000
+    drain: float = 10.0
+    allow_hosts: Sequence[str] = ()
+    grants: Sequence[str] = ()
+    max_delegate_bytes: int = 1_000_000
+    max_depth: int = 8
+
+    def __post_init__(self) -> None:
+        if self.mode not in {"eager", "lazy"}:
+            raise SchemaError(f"mode is eager or lazy, not {self.mode!r}", path="config.mode")
+        if self.references not in {"wide", "aside", None}:
+            raise SchemaError(f"references is wide, aside or None, not {self.references!r}", path="config.references")
+        for name in ("retries", "tool_budget", "parallel", "max_delegate_bytes", "max_depth"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name == "parallel" else 0):
+                raise SchemaError(f"{name} is a whole number, not {value!r}", path=f"config.{name}")

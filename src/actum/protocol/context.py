@@ -1,0 +1,201 @@
+"""The context: an append-only log of messages, and the folded value of every data kind in it (M1-M6, I2)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+from ..dataflow.expression import MISSING, Expression, evaluate, parse
+from ..dataflow.fold import Misfit, exported
+from ..dataflow.layers import Layers
+from ..dataflow.reference import Reference, ReferenceSyntax
+from ..errors import MessageError
+from ..schema.json import JsonObject
+from .message import DATA_KINDS, Write, check_message, instance_of, kind_of, write_of
+
+
+class Memory:
+    """The folded values of all data kinds, kept up to date write by write."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, Layers] = {}
+
+    def write(self, write: Write) -> None:
+        """Apply one write.
+
+        Raises:
+            Misfit: where what stands there can't take it.
+        """
+        layers = self._kinds.get(write.kind)
+        if layers is None:
+            layers = self._kinds[write.kind] = Layers()
+        layers.write(write.method, write.path, write.value, write.instance)
+
+    def read(self, reference: Reference, instance: str | None = None) -> Any:
+        """What a reference names, as an instance sees it, or MISSING; not to be changed."""
+        layers = self._kinds.get(reference.kind)
+        return MISSING if layers is None else layers.read(reference.path, instance)
+
+    def own(self, kind: str, instance: str) -> Any:
+        """What an instance has written of a kind itself, folded over the shared value, or MISSING."""
+        layers = self._kinds.get(kind)
+        return MISSING if layers is None else layers.own(instance)
+
+    def kinds(self) -> list[str]:
+        """The kinds that anything was written of, in the order of their first message."""
+        return list(self._kinds)
+
+
+class Context(Sequence[JsonObject]):
+    """An immutable sequence of messages, with the folded value of each data kind by its name.
+
+    `context.state` and `context["state"]` are the folded value of the kind `state`, `context[0]` the first message.
+    Values are copies. `kinds` are the types registered beside the protocol's, `data_kinds` those of them that carry data.
+
+    Raises:
+        MessageError: for a malformed message, naming its index.
+    """
+
+    __slots__ = ("_data_kinds", "_instance", "_memory", "_messages")
+
+    def __init__(
+        self,
+        messages: Iterable[Mapping[str, Any]] | str = (),
+        *,
+        kinds: Collection[str] = (),
+        data_kinds: Collection[str] = DATA_KINDS,
+    ) -> None:
+        if isinstance(messages, str):
+            messages = [{"type": "text", "text": messages}]
+        self._data_kinds = frozenset(data_kinds) | DATA_KINDS
+        if isinstance(messages, Context):
+            self._messages: tuple[JsonObject, ...] = messages._messages
+        else:
+            self._messages = tuple(
+                check_message(message, index, kinds, self._data_kinds) for index, message in enumerate(messages)
+            )
+        self._memory: Memory | None = None
+        self._instance: str | None = None
+
+    @classmethod
+    def checked(cls, messages: Iterable[JsonObject], data_kinds: Collection[str] = DATA_KINDS) -> Context:
+        """A context of messages that have been judged before."""
+        context = cls(data_kinds=data_kinds)
+        context._messages = tuple(messages)
+        return context
+
+    @overload
+    def __getitem__(self, index: int) -> JsonObject: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[JsonObject]: ...
+    @overload
+    def __getitem__(self, index: str) -> Any: ...
+    def __getitem__(self, index: int | slice | str) -> Any:
+        if isinstance(index, str):
+            value = self._read(Reference(index))
+            if value is MISSING:
+                raise KeyError(f"the context holds no {index!r}; it holds {', '.join(self.data) or 'no data'}")
+            return exported(value)
+        return self._messages[index]
+
+    def __getattr__(self, kind: str) -> Any:
+        if kind.startswith("_"):
+            raise AttributeError(kind)
+        value = self._read(Reference(kind))
+        if value is MISSING:
+            raise AttributeError(f"the context holds no {kind!r}; it holds {', '.join(self.data) or 'no data'}")
+        return exported(value)
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __iter__(self) -> Iterator[JsonObject]:
+        return iter(self._messages)
+
+    def __contains__(self, item: object) -> bool:
+        if isinstance(item, str):
+            return self._read(Reference(item)) is not MISSING
+        return item in self._messages
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Context):
+            return self._messages == other._messages and self._instance == other._instance
+        return isinstance(other, list) and list(self._messages) == other
+
+    def __hash__(self) -> int:
+        return hash((len(self._messages), self._instance))
+
+    def __repr__(self) -> str:
+        return f"<Context of {len(self._messages)} messages>"
+
+    def get(self, reference: str, default: Any = None) -> Any:
+        """The value of an expression such as `†state.a[0]`, or the default where nothing stands there.
+
+        Raises:
+            MessageError: where the text is no expression.
+        """
+        try:
+            expression: Expression = parse(reference)
+        except ReferenceSyntax as error:
+            raise MessageError(str(error)) from None
+        value = evaluate(expression, self._read)
+        return default if value is MISSING else exported(value)
+
+    def of(self, instance: str) -> Context:
+        """The same context as one of its instances sees it: its own values over the shared ones (I2)."""
+        view = Context.checked(self._messages, self._data_kinds)
+        view._memory, view._instance = self._memory, instance
+        return view
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """The ids of the instances, in the order of their first message (I1)."""
+        found = (instance_of(message) for message in self._messages)
+        return tuple(dict.fromkeys(instance for instance in found if instance is not None))
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The folded value of every data kind."""
+        values = {kind: self._read(Reference(kind)) for kind in self.memory().kinds()}
+        return {kind: exported(value) for kind, value in values.items() if value is not MISSING}
+
+    @property
+    def messages(self) -> list[JsonObject]:
+        """The messages as a list of one's own."""
+        return list(self._messages)
+
+    def kind_of(self, message: JsonObject) -> str | None:
+        """The kind of a data message of this context, None for other messages (M5)."""
+        return kind_of(message, self._data_kinds)
+
+    @property
+    def data_kinds(self) -> frozenset[str]:
+        """The message types that carry data in this context."""
+        return self._data_kinds
+
+    def memory(self) -> Memory:
+        """The folded values, made on first use."""
+        if self._memory is None:
+            memory = Memory()
+            for index, message in enumerate(self._messages):
+                absorb(memory, message, index, self._data_kinds)
+            self._memory = memory
+        return self._memory
+
+    def _read(self, reference: Reference) -> Any:
+        return self.memory().read(reference, self._instance)
+
+
+def absorb(memory: Memory, message: JsonObject, index: int, data_kinds: Collection[str]) -> None:
+    """Fold one message into a memory.
+
+    Raises:
+        MessageError: for one that can't be folded, naming its index.
+    """
+    write = write_of(message, index, data_kinds)
+    if write is None:
+        return
+    try:
+        memory.write(write)
+    except Misfit as error:
+        raise MessageError(f"it can't be folded into {write.kind!r}: {error}", index=index) from None

@@ -1,0 +1,90 @@
+"""A tool as it is offered to the model: its call schema within the composed one (T5-T9, I1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..dataflow.fold import METHODS
+from ..schema.compose import REFERENCE, References, or_reference
+from ..schema.json import JsonObject
+from .call import WITH
+from .tool import Tool
+
+_COUNTS = {"minProperties", "maxProperties", "propertyNames", "examples", "required", "properties"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """What of the request decides how a tool is offered."""
+
+    references: References = "wide"
+    reasoning: bool = False
+    instances: Sequence[str] = ()
+    existing: frozenset[str] = frozenset()
+    """The data kinds and message types that exist: a dynamic scope is cut down to them (S2)."""
+
+
+def call_schema(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
+    """The schema of a call of this tool: what the model may write, and no more than the runtime can't know (T8, T10)."""
+    rest = {key: value for key, value in tool.parameters.items() if key not in _COUNTS}
+    before, after = _meta_before(tool, offer), _meta_after(tool, is_latent=is_latent)
+    parameters = cast("JsonObject", tool.parameters["properties"])
+    if offer.references == "wide":
+        parameters = {name: or_reference(schema) for name, schema in parameters.items()}
+    elif parameters:
+        after[WITH] = {"type": "object", "additionalProperties": dict(REFERENCE)}
+    properties = {**before, **parameters, **after}
+    must = {"_tool", *cast("list[str]", tool.schema.get("required", []))} | _written(tool, offer, is_latent=is_latent)
+    result: JsonObject = {"type": "object", **rest, "properties": properties}
+    result["required"] = [name for name in properties if name in must]
+    result["required"] += [name for name in tool.parameters.get("required", []) if name not in properties]
+    return result
+
+
+def _meta_before(tool: Tool, offer: Offer) -> JsonObject:
+    found: JsonObject = {"_tool": {"const": tool.name}}
+    reasoning = tool.meta.get("_reasoningForCall")
+    if offer.reasoning or (reasoning is not None and "const" not in reasoning):
+        found["_reasoningForCall"] = reasoning or {"type": "string"}
+    if offer.instances:
+        found["_instance"] = {"enum": list(offer.instances)}
+    for key in ("_delegate", "_activity", "_scopes"):
+        if key in tool.meta and not tool.is_fixed(key):
+            found[key] = _cut(tool.meta[key], offer) if key == "_scopes" else tool.meta[key]
+    if found.get("_scopes") == _NO_SCOPES:
+        del found["_scopes"]
+    return found
+
+
+_NO_SCOPES: JsonObject = {"type": "array", "maxItems": 0}
+
+
+def _cut(schema: JsonObject, offer: Offer) -> JsonObject:
+    items = schema.get("items")
+    if not isinstance(items, dict) or "enum" not in items:
+        return schema
+    choices = [choice for choice in cast("list[Any]", items["enum"]) if str(choice).split(".")[0] in offer.existing]
+    return {**schema, "items": {**cast("JsonObject", items), "enum": choices}} if choices else _NO_SCOPES
+
+
+def _meta_after(tool: Tool, *, is_latent: bool) -> JsonObject:
+    found: JsonObject = {}
+    if is_latent and tool.output is not None:
+        found["_output"] = tool.output
+    path = tool.meta.get("_outputPath")
+    if path is None and (tool.output is not None or tool.is_delegated):
+        found["_outputPath"] = dict(REFERENCE)
+    elif path is not None and "const" not in path:
+        found["_outputPath"] = path
+    method = tool.meta.get("_outputMethod")
+    if method is not None and "const" not in method:
+        found["_outputMethod"] = method or {"enum": list(METHODS)}
+    return found
+
+
+def _written(tool: Tool, offer: Offer, *, is_latent: bool) -> set[str]:
+    """The meta-properties that must be written although the tool doesn't list them."""
+    found = {"_output"} if is_latent and tool.output is not None else set[str]()
+    return found | {"_reasoningForCall"} if offer.reasoning else found

@@ -1,0 +1,155 @@
+"""The registry: interfaces (tools) and implementations (Activities), held apart and joined by name (A1)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar, overload
+
+from ..errors import SchemaError
+from ..schema.infer import adapter_of, schema_of
+from ..schema.json import JsonObject
+from .activity import Activity, type_hints
+from .tool import Tool, parse_tool
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_INJECTED = {"call", "tool", "context"}
+
+
+class Registry:
+    """Tools by name and Activities by name."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._activities: dict[str, Activity] = {}
+
+    @overload
+    def tool(self, function: Callable[..., Any], /) -> Activity: ...
+    @overload
+    def tool(
+        self, /, *, name: str | None = None, description: str | None = None, **meta: Any
+    ) -> Callable[[Callable[..., Any]], Activity]: ...
+    def tool(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+        """Make an interface and its implementation from one typed function.
+
+        Name, description, parameters and `_output` come from the function; `name=` and `description=` overrule, and
+        further keywords fix meta-properties (`_outputPath="†state.x"`, `_scopes=["state"]`). A function that returns
+        None has no result: it is started and not waited for (C8).
+
+        Raises:
+            SchemaError: where no schema can be made of its types.
+        """
+        if function is None:
+            return lambda decorated: self.tool(decorated, **options)  # pyright: ignore[reportUnknownLambdaType]
+        activity = self.activity_of(function, options)
+        if activity.tool is not None:
+            self._tools[activity.name] = activity.tool
+        self._activities[activity.name] = activity
+        return activity
+
+    @staticmethod
+    def activity_of(function: Callable[..., Any], options: Mapping[str, Any]) -> Activity:
+        """The interface and implementation behind a typed function, not registered."""
+        name = options.get("name") or function.__name__
+        schema = _inferred(function, name, options.get("description"))
+        for key, value in options.items():
+            if key not in {"name", "description"}:
+                schema["properties"][key] = value if isinstance(value, dict) and key != "_tool" else {"const": value}
+        tool = parse_tool(schema, name)
+        activity = Activity(name=name, function=function, tool=tool)
+        activity.check(tool)
+        return activity
+
+    def register(self, tool: str | Tool, schema: Mapping[str, Any] | None = None) -> Tool:
+        """Register an interface: a name and a schema, or a tool that was made elsewhere (T1-T3).
+
+        Raises:
+            SchemaError: naming the tool and the JSON path.
+        """
+        parsed = tool if isinstance(tool, Tool) else parse_tool(schema, tool)
+        self._tools[parsed.name] = parsed
+        return parsed
+
+    def activity(self, name: str, function: Callable[..., Any] | None = None) -> Any:
+        """Register an implementation under a name, as a decorator or at once (A1)."""
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- a bare @activity is a likely slip
+            raise SchemaError("an Activity is registered under a name: @tools.activity('name')")
+        if function is None:
+            return lambda decorated: self.activity(name, decorated)  # pyright: ignore[reportUnknownLambdaType]
+        activity = Activity(name=name, function=function)
+        self._activities[name] = activity
+        return activity
+
+    def find(self, name: str) -> Tool | None:
+        """The registered tool of this name."""
+        return self._tools.get(name)
+
+    def find_activity(self, name: str) -> Activity | None:
+        """The registered Activity of this name."""
+        return self._activities.get(name)
+
+    def serving(self, tool: Tool) -> Activity | None:
+        """The Activity that carries out a tool: the one it names, else the one of its own name, else none (A1).
+
+        Raises:
+            SchemaError: where it names one that isn't registered.
+        """
+        named = tool.fixed("_activity")
+        if not named:
+            return self._activities.get(tool.name)
+        if named not in self._activities:
+            known = ", ".join(sorted(self._activities)) or "none"
+            raise SchemaError(
+                f"no Activity {named!r} is registered; there are: {known}", tool=tool.name, path="_activity"
+            )
+        return self._activities[named]
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+
+def _inferred(function: Callable[..., Any], name: str, description: str | None) -> JsonObject:
+    hints = type_hints(function)
+    properties: JsonObject = {}
+    required: list[str] = []
+    definitions: JsonObject = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name.lstrip("_") in _INJECTED or parameter.kind in _VARIADIC:
+            continue
+        schema = _schema(hints.get(parameter.name, Any), "validation", name, parameter.name, definitions)
+        if parameter.default is inspect.Parameter.empty:
+            required.append(parameter.name)
+        properties[parameter.name] = schema
+    schema = {"type": "object", "properties": properties}
+    text = description if description is not None else inspect.getdoc(function)
+    if text:
+        schema["description"] = text
+    if required:
+        schema["required"] = required
+    returned = hints.get("return", Any)
+    if returned is not type(None):
+        properties["_output"] = _schema(returned, "serialization", name, "return", definitions)
+    if definitions:
+        schema["$defs"] = definitions
+    return schema
+
+
+_VARIADIC = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+
+
+def _schema(annotation: object, mode: str, tool: str, place: str, definitions: JsonObject) -> JsonObject:
+    if annotation is Any:
+        return {}
+    try:
+        schema = schema_of(adapter_of(annotation), mode)
+    except SchemaError as error:
+        raise SchemaError(error.message, tool=tool, path=place) from None
+    definitions |= schema.pop("$defs", {})
+    return schema

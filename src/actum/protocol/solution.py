@@ -1,0 +1,48 @@
+"""What a request and a run give back: a Solution, the program a model wrote; a Result, what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from ..errors import ActumError
+from ..schema.json import JsonObject
+from .call import Call
+from .context import Context
+from .usage import Usage
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution(Generic[T_co]):
+    """One answer of a model. `calls` are as it wrote them; `errors` are of elements that are no calls at all (L3)."""
+
+    output: T_co
+    calls: tuple[Call, ...] = ()
+    meta: JsonObject | None = None
+    errors: tuple[ActumError, ...] = ()
+    instances: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def by_instance(self) -> dict[str, tuple[Call, ...]]:
+        """The calls of each instance of the request; an instance that has none stands with an empty tuple (I3)."""
+        return {id: tuple(call for call in self.calls if call.instance == id) for id in self.instances}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result(Generic[T_co]):
+    """What a run came to.
+
+    `context` is everything it started with and wrote, fit for `resume`; `errors` the errors of calls and answers in the
+    order they came up; `waiting` the gates that proposals wait for, as references (C7).
+    """
+
+    output: T_co
+    context: Context
+    solutions: Sequence[Solution[Any]] = ()
+    usage: Usage = field(default_factory=Usage)
+    errors: Sequence[ActumError] = ()
+    waiting: Sequence[str] = ()

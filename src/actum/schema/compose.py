@@ -1,0 +1,227 @@
+"""The one composed schema of a request: `{calls, output, meta}` (T5, T9, T10). Knows call schemas, not tools."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any, Literal, TypeAlias, cast
+
+from .json import JsonObject, copy, encode
+
+References: TypeAlias = Literal["wide", "aside"]
+
+REFERENCE: JsonObject = {"type": "string", "pattern": "^†"}
+"""The schema of a reference, as the protocol writes it."""
+
+META: JsonObject = {
+    "type": "object",
+    # The wording of the Tool document's worked example, which T5 asks for exactly.
+    "description": (
+        "Метаданные об идее, включая версию и идентификацию. Ожидается, что LLM обновит это, например, увеличив версию."
+    ),
+    "properties": {"path": {"type": "string"}, "version": {"type": "string"}},
+}
+
+
+def compose(output: JsonObject, calls: Sequence[JsonObject], *, meta: bool = True) -> JsonObject:
+    """Compose an output schema and the schemas of the offered calls into the schema of an answer (T5).
+
+    Definitions of all parts move to one `$defs`, under other names where two differ, and object schemas that stand
+    in it more than once are stated once where that is shorter (T10).
+    """
+    shared = _Definitions()
+    items = [shared.adopt(call) for call in calls]
+    answer = nullable(shared.adopt(closed(output)))
+    properties: JsonObject = {"calls": _calls(items), "output": answer}
+    if meta:
+        properties["meta"] = copy(META)
+    composed: JsonObject = {"type": "object", "properties": properties, "required": list(properties)}
+    definitions = shared.found
+    _state_once(composed, definitions)
+    if definitions:
+        composed["$defs"] = definitions
+    return composed
+
+
+def _calls(items: list[JsonObject]) -> JsonObject:
+    if not items:
+        return {"type": "array", "maxItems": 0}
+    return {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}}
+
+
+def nullable(schema: JsonObject) -> JsonObject:
+    """A schema that takes null as well."""
+    kind = schema.get("type")
+    if kind is None and not schema:
+        return schema
+    if kind is None or {"const", "anyOf", "oneOf", "allOf", "$ref", "not", "if"} & schema.keys():
+        return {"anyOf": [schema, {"type": "null"}]}
+    kinds = cast("list[str]", kind) if isinstance(kind, list) else [cast("str", kind)]
+    changed = {**schema, "type": kinds if "null" in kinds else [*kinds, "null"]}
+    if "enum" in schema and None not in schema["enum"]:
+        changed["enum"] = [*schema["enum"], None]
+    return changed
+
+
+_SAYS_OTHERWISE = {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"}
+_BY_BRANCH = {"allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef", "dependentSchemas"}
+_MAPS = ("properties", "$defs", "definitions")
+_ONE = ("items", "additionalProperties")
+_MANY = ("anyOf", "oneOf", "prefixItems")
+
+
+def closed(schema: JsonObject) -> JsonObject:
+    """A schema in which objects that list their properties and don't say otherwise take no others (T5).
+
+    An object that lists none is meant as a map, and one that takes properties from a branch or a `$ref` can't be
+    closed without them: both stay as they are.
+    """
+    result = {key: _closed_inner(key, value) for key, value in schema.items()}
+    if "properties" in schema and not (_SAYS_OTHERWISE | _BY_BRANCH) & schema.keys():
+        result["additionalProperties"] = False
+    return result
+
+
+def _closed_inner(keyword: str, value: Any) -> Any:
+    if keyword in _MAPS and isinstance(value, dict):
+        members = cast("JsonObject", value)
+        return {name: closed(member) if isinstance(member, dict) else member for name, member in members.items()}
+    if keyword in _ONE and isinstance(value, dict):
+        return closed(cast("JsonObject", value))
+    if keyword in _MANY and isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [closed(cast("JsonObject", item)) if isinstance(item, dict) else item for item in items]
+    return value
+
+
+def takes_references(schema: Any) -> bool:
+    """Whether a reference would be valid as it stands: the schema takes strings and asks nothing more of them."""
+    if not isinstance(schema, dict):
+        return schema is True
+    members = cast("JsonObject", schema)
+    if {"const", "enum", "pattern", "format", "maxLength", "$ref", "allOf", "not", "if"} & members.keys():
+        return False
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in members:
+            return any(takes_references(option) for option in members[keyword])
+    kind = members.get("type")
+    return kind is None or kind == "string" or (isinstance(kind, list) and "string" in kind)
+
+
+def or_reference(schema: Any) -> Any:
+    """A parameter's schema in the *wide* form: it takes a reference in place of its value (T9)."""
+    return schema if takes_references(schema) else {"anyOf": [schema, dict(REFERENCE)]}
+
+
+class _Definitions:
+    """The `$defs` of all parts under one roof; two are one where they and all that they refer to are the same."""
+
+    def __init__(self) -> None:
+        self.found: JsonObject = {}
+        self._names: dict[str, str] = {}
+
+    def adopt(self, schema: JsonObject) -> JsonObject:
+        """A copy of a part with its definitions moved here and its references following them."""
+        part = {key: value for key, value in schema.items() if key not in _LEFT_BEHIND}
+        local = {
+            f"#/{keyword}/{_pointer(name)}": (name, definition)
+            for keyword in ("$defs", "definitions")
+            for name, definition in cast("JsonObject", schema.get(keyword, {})).items()
+        }
+        if "#" in _references(part) or any("#" in _references(one) for _, one in local.values()):
+            local["#"] = ("root", part)
+        names = {pointer: self._name(name, pointer, local) for pointer, (name, _) in local.items()}
+        for pointer, (_, definition) in local.items():
+            self.found.setdefault(names[pointer], _renamed(definition, names))
+        return _renamed(part, names)
+
+    def _name(self, name: str, pointer: str, local: dict[str, tuple[str, Any]]) -> str:
+        identity = encode([pointer, {one: local[one][1] for one in _reachable(pointer, local)}], sort_keys=True)
+        if identity not in self._names:
+            taken = set(self._names.values())
+            free = (f"{name}_{number}" for number in count(2))
+            self._names[identity] = name if name not in taken else next(one for one in free if one not in taken)
+        return self._names[identity]
+
+
+_LEFT_BEHIND = {"$defs", "definitions", "$schema", "$id"}
+
+
+def _reachable(pointer: str, local: dict[str, tuple[str, Any]]) -> set[str]:
+    found = {pointer}
+    waiting = [pointer]
+    while waiting:
+        for reference in _references(local[waiting.pop()][1]):
+            head = "/".join(reference.split("/")[:3])
+            if head in local and head not in found:
+                found.add(head)
+                waiting.append(head)
+    return found
+
+
+def _pointer(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _references(value: Any) -> set[str]:
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            members = cast("JsonObject", one)
+            if isinstance(members.get("$ref"), str):
+                found.add(members["$ref"])
+            waiting.extend(members.values())
+        elif isinstance(one, list):
+            waiting.extend(cast("list[Any]", one))
+    return found
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _followed(member, names) if key == "$ref" and isinstance(member, str) else _renamed(member, names)
+            for key, member in cast("JsonObject", value).items()
+        }
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in cast("list[Any]", value)]
+    return value
+
+
+def _followed(reference: str, names: dict[str, str]) -> str:
+    if reference in names:
+        return f"#/$defs/{_pointer(names[reference])}"
+    head = "/".join(reference.split("/")[:3])
+    if head in names:
+        return f"#/$defs/{_pointer(names[head])}{reference[len(head) :]}"
+    return reference
+
+
+_SMALLEST_SHARED = 80
+
+
+def _state_once(composed: JsonObject, definitions: JsonObject) -> None:
+    """Move parameters' schemas that stand more than once to `$defs` where that saves text (T10)."""
+    places = [(holder, key, encode(holder[key])) for holder, key in _sharable(composed)]
+    counts = Counter(text for _, _, text in places)
+    names: dict[str, str] = {}
+    for text, times in counts.items():
+        name = f"shared{len(names) + 1}"
+        if times > 1 and name not in definitions and (times - 1) * len(text) > times * (len(name) + 19) + len(name) + 4:
+            names[text] = name
+    for holder, key, text in places:
+        if text in names:
+            definitions.setdefault(names[text], holder[key])
+            holder[key] = {"$ref": f"#/$defs/{names[text]}"}
+
+
+def _sharable(composed: JsonObject) -> Iterator[tuple[JsonObject, str]]:
+    items = composed["properties"]["calls"].get("items", {})
+    for call in cast("list[JsonObject]", items.get("anyOf", [items])):
+        properties = cast("JsonObject", call.get("properties", {}))
+        for key, schema in properties.items():
+            composite = isinstance(schema, dict) and not {"properties", "items", "enum", "anyOf"}.isdisjoint(schema)
+            if composite and len(encode(schema)) > _SMALLEST_SHARED:
+                yield properties, key

@@ -1,0 +1,110 @@
+"""From Python types to JSON Schema and back, by Pydantic, which is imported on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from ..errors import SchemaError
+from .json import Json, JsonObject
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
+
+_PLAIN = (str, int, float, bool, dict, list)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape(Generic[T]):
+    """A type as JSON: its schema, and how a valid value becomes an instance of it."""
+
+    schema: JsonObject
+    parse: Callable[[Any], T]
+    typed: bool = True
+
+    def of_each(self) -> Shape[dict[str, T]]:
+        """The shape of one such value per instance (I4)."""
+        return Shape(self.schema, lambda value: {key: self.parse(one) for key, one in value.items()}, self.typed)
+
+
+def shape_of(schema: object) -> Shape[Any]:
+    """The shape behind what a caller gave: a JSON Schema, a Pydantic model or any type Pydantic understands.
+
+    None stands for any JSON value.
+
+    Raises:
+        SchemaError: for anything that is neither.
+    """
+    if schema is None or schema is True:
+        return Shape({}, _same, typed=False)
+    if isinstance(schema, dict):
+        return Shape(cast("JsonObject", schema), _same, typed=False)
+    adapter = adapter_of(schema)
+    return Shape(schema_of(adapter, "validation"), adapter.validate_python)
+
+
+def adapter_of(annotation: object) -> TypeAdapter[Any]:
+    """Pydantic's adapter for a type.
+
+    Raises:
+        SchemaError: where Pydantic can't make a schema of it.
+    """
+    from pydantic import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, TypeAdapter
+
+    try:
+        return TypeAdapter(annotation)
+    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, TypeError) as error:
+        raise SchemaError(f"no JSON Schema can be made of {annotation!r}: {str(error).splitlines()[0]}") from None
+
+
+def schema_of(adapter: TypeAdapter[Any], mode: str) -> JsonObject:
+    """The JSON Schema of a type without the titles that Pydantic makes up (T10)."""
+    from pydantic import PydanticInvalidForJsonSchema
+
+    try:
+        schema = adapter.json_schema(mode=cast("Any", mode))
+    except PydanticInvalidForJsonSchema as error:
+        raise SchemaError(f"no JSON Schema can be made of this type: {str(error).splitlines()[0]}") from None
+    return cast("JsonObject", untitled(schema))
+
+
+def untitled(schema: Any, *, names: bool = False) -> Any:
+    """A schema without `title`s; `names` says that the keys are names of properties, not keywords."""
+    if isinstance(schema, dict):
+        members = cast("JsonObject", schema)
+        return {
+            key: value
+            if key in {"const", "enum", "default", "examples"} and not names
+            else untitled(value, names=not names and key in {"properties", "$defs"})
+            for key, value in members.items()
+            if names or key != "title" or not isinstance(value, str)
+        }
+    if isinstance(schema, list):
+        return [untitled(item) for item in cast("list[Any]", schema)]
+    return schema
+
+
+def jsonable(value: object) -> Json:
+    """A value that isn't plain JSON (a model, a dataclass, a date …) as JSON.
+
+    Raises:
+        ValueError: where it can't be.
+    """
+    from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+    try:
+        return to_jsonable_python(value)
+    except PydanticSerializationError as error:
+        raise ValueError(str(error)) from None
+
+
+def is_plain(annotation: object) -> bool:
+    """Whether values of this type arrive as they are in JSON, so that nothing need convert them."""
+    return annotation in _PLAIN or annotation is Any
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -1,0 +1,145 @@
+"""JSON values: their types, strict reading, stable writing and copying. Knows nothing of schemas."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NoReturn, TypeAlias, cast
+
+Json: TypeAlias = "dict[str, Any] | list[Any] | str | int | float | bool | None"
+JsonObject: TypeAlias = dict[str, Any]
+
+MAX_DEPTH = 128
+"""How deep a value from outside may nest; far below what recursion or the validator could bear."""
+
+
+class NotJson(ValueError):
+    """A value or a text that is not JSON as the protocol takes it."""
+
+
+def decode(text: str) -> Json:
+    """Read one JSON text strictly: no repeated keys, no NaN or infinity, no lone surrogates, bounded nesting.
+
+    Raises:
+        NotJson: with what is wrong and, where known, at which character.
+    """
+    _check_text_depth(text)
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise NotJson(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise NotJson(f"nests deeper than {MAX_DEPTH}") from None
+    except ValueError as error:
+        raise error if isinstance(error, NotJson) else NotJson(str(error)) from None
+    if "\\u" in text or not text.isascii():
+        _check_surrogates(value)
+    return value
+
+
+def encode(value: Json, *, sort_keys: bool = False) -> str:
+    """Write a value compactly, the same bytes for the same value (and, with `sort_keys`, for any order of keys)."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
+
+
+def copy(value: Any) -> Any:
+    """Copy a JSON value that is known to be one."""
+    if isinstance(value, dict):
+        return {key: copy(member) for key, member in cast("JsonObject", value).items()}
+    if isinstance(value, list):
+        return [copy(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def plain(value: object, depth: int = 0) -> Json:
+    """Copy what is made of mappings, sequences and scalars into plain JSON.
+
+    Raises:
+        NotJson: for anything else, for numbers that are not finite, keys that are not strings, and endless nesting.
+    """
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        if not value.isascii():
+            _check_string(value)
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise NotJson(f"{value} is not a JSON number")
+        return value
+    if depth >= MAX_DEPTH:
+        raise NotJson(f"nests deeper than {MAX_DEPTH}")
+    if isinstance(value, Mapping):
+        return _plain_object(cast("Mapping[object, object]", value), depth)
+    if isinstance(value, list | tuple):
+        return [plain(item, depth + 1) for item in cast("list[object]", value)]
+    raise NotJson(f"a {type(value).__name__} is not JSON")
+
+
+def _plain_object(value: Mapping[object, object], depth: int) -> JsonObject:
+    result: JsonObject = {}
+    for key, member in value.items():
+        if not isinstance(key, str):
+            raise NotJson(f"the key {key!r} is not a string")
+        result[key] = plain(member, depth + 1)
+    return result
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> JsonObject:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise NotJson(f"the key {key!r} stands twice in one object")
+            seen.add(key)
+    return result
+
+
+def _constant(name: str) -> NoReturn:
+    raise NotJson(f"{name} is not a JSON number")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise NotJson(f"{text} is too large a number")
+    return value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_float)
+
+
+def _check_text_depth(text: str) -> None:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    in_string = escaped = False
+    for char in text:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif char == "\\":
+                escaped = True
+            elif char == '"':
+                in_string = False
+        elif char == '"':
+            in_string = True
+        elif char in "[{":
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise NotJson(f"nests deeper than {MAX_DEPTH}")
+        elif char in "]}":
+            depth -= 1
+
+
+def _check_string(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise NotJson(f"a lone surrogate {text[error.start]!r} is not text") from None
+
+
+def _check_surrogates(value: Json) -> None:
+    _check_string(encode(value))

@@ -1,0 +1,88 @@
+"""Judging values by a JSON Schema (draft 2020-12), offline and in linear time, with messages that name the place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import jsonschema_rs
+
+from ..errors import SchemaError
+from .json import Json, JsonObject, encode
+
+_LINEAR = jsonschema_rs.RegexOptions()
+# Look-around has no linear-time engine; published tools use it, so it runs with a bound on its backtracking instead.
+_BOUNDED = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
+_MOST_MESSAGES = 3
+_MOST_TEXT = 300
+
+
+class Validator:
+    """A compiled schema.
+
+    Raises:
+        SchemaError: for what is no schema, naming the place in it; for a reference that leaves it.
+    """
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self, schema: Json, *, tool: str | None = None, at: str = "") -> None:
+        self._compiled = _compile(schema, tool, at)
+
+    def accepts(self, value: Json) -> bool:
+        """Whether the value is valid."""
+        try:
+            return self._compiled.is_valid(value)
+        except ValueError:
+            return False
+
+    def complaint(self, value: Json) -> str | None:
+        """What is wrong with a value and where, in one line; None where it is valid."""
+        if self.accepts(value):
+            return None
+        try:
+            problems = list(islice(self._problems(value), _MOST_MESSAGES))
+        except ValueError as error:
+            problems = [str(error)]
+        return "; ".join(problems) or "it is not valid"
+
+    def _problems(self, value: Json) -> Iterator[str]:
+        for error in self._compiled.iter_errors(value):
+            place = json_path(error.instance_path)
+            message = error.message if len(error.message) <= _MOST_TEXT else f"{error.message[:_MOST_TEXT]}…"
+            yield f"{place}: {message}" if place else message
+
+
+def json_path(path: list[Any]) -> str:
+    """A place in a value as it is written in messages: `days[0].low`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+
+
+def _compile(schema: Json, tool: str | None, at: str) -> Any:
+    try:
+        return _compiled(encode(schema))
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, RecursionError) as error:
+        inner = json_path(error.instance_path) if isinstance(error, jsonschema_rs.ValidationError) else ""
+        message = getattr(error, "message", None) or str(error).split("\n", 1)[0]
+        place = ".".join(part for part in (at, inner) if part)
+        raise SchemaError(f"not a valid JSON Schema: {message[:_MOST_TEXT]}", tool=tool, path=place or None) from None
+
+
+@lru_cache(maxsize=4096)
+def _compiled(text: str) -> Any:
+    # Keyed by the text: the same schema is compiled once, whoever holds it and however often it is rebuilt.
+    from json import loads
+
+    schema = loads(text)
+    try:
+        return jsonschema_rs.Draft202012Validator(schema, offline=True, pattern_options=_LINEAR)
+    except jsonschema_rs.ValidationError:
+        return jsonschema_rs.Draft202012Validator(schema, offline=True, pattern_options=_BOUNDED)
+
+
+def is_schema(schema: object) -> bool:
+    """Whether this is an object that declares itself a JSON Schema of some kind, by any keyword of one."""
+    keywords = {"type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref", "items"}
+    return isinstance(schema, dict) and not keywords.isdisjoint(JsonObject(schema))  # pyright: ignore[reportUnknownArgumentType]

@@ -1,0 +1,48 @@
+"""Reading and writing Idea files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from ..errors import IdeaError
+
+MOST_BYTES = 64 * 1024 * 1024
+"""How large an Idea may be."""
+
+
+def read_text(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        IdeaError: where it can't be read, is too large or is not UTF-8.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise IdeaError(f"{path}: larger than {MOST_BYTES} bytes")
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise IdeaError(f"{path}: not UTF-8 at byte {error.start}") from None
+    except OSError as error:
+        raise IdeaError(f"{path}: {error.strerror or error}") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Put a text in the place of a file, whole or not at all.
+
+    Raises:
+        IdeaError: where it can't be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise IdeaError(f"{path}: {error.strerror or error}") from None
