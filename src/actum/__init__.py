@@ -4,7 +4,7 @@ from . import errors, events, messages, models
 from .app.agent import Agent
 from .app.idea import Idea
 from .app.stream import Stream
-from .app.tools import Tools
+from .app.tools import DEFAULT, Tools
 from .execution.limits import Limits
 from .execution.run_call import Output
 from .protocol.activity import Activity
@@ -17,7 +17,7 @@ from .protocol.usage import Usage
 
 __version__ = "0.1.0"
 
-tools = Tools()
+tools = DEFAULT
 """The process-wide default registry, which an `Agent` uses where it is given none."""
 
 __all__ = [

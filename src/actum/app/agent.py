@@ -30,6 +30,7 @@ from .delegates import AnyDelegate, resolver
 from .given import Given, context_of, model_of
 from .idea import Idea
 from .stream import Stream
+from .tools import DEFAULT
 
 T = TypeVar("T")
 MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
@@ -64,7 +65,7 @@ class Agent:
         message_types: Mapping[str, MessageType] | None = None,
     ) -> None:
         self.model = model_of(model)
-        self.tools = tools if tools is not None else _default_tools()
+        self.tools = tools if tools is not None else DEFAULT
         self.config = config or Config()
         self.limits = limits or Limits()
         self.approve = approve
@@ -201,9 +202,3 @@ def _split(types: Mapping[str, MessageType]) -> tuple[dict[str, Handler], frozen
             raise MessageError(f"the message type {name!r} is the protocol's own")
     handlers = {name: handler for name, handler in types.items() if handler is not dict}
     return handlers, frozenset(types) - handlers.keys()  # pyright: ignore[reportReturnType]
-
-
-def _default_tools() -> Registry:
-    from .. import tools
-
-    return tools

@@ -149,3 +149,7 @@ def _with_model(toolset: Toolset, delegation: Delegation, context: Context) -> T
         name: latent if toolset.is_latent(tool) else toolset.activities[name] for name, tool in toolset.tools.items()
     }
     return Toolset(tools=toolset.tools, activities=served)
+
+
+DEFAULT = Tools()
+"""The one registry of the process, public as `actum.tools`."""

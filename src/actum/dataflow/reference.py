@@ -30,6 +30,8 @@ class Reference:
     path: Path = ()
 
     def __str__(self) -> str:
+        if self.kind == "calls" and self.path and isinstance(self.path[0], int):
+            return f"{SIGIL}calls.{self.path[0]}{print_path(self.path[1:])}"
         return f"{SIGIL}{self.kind}{print_path(self.path)}"
 
     def covers(self, other: Reference) -> bool:

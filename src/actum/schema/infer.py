@@ -52,11 +52,11 @@ def adapter_of(annotation: object) -> TypeAdapter[Any]:
     Raises:
         SchemaError: where Pydantic can't make a schema of it.
     """
-    from pydantic import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, TypeAdapter
+    from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 
     try:
         return TypeAdapter(annotation)
-    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, TypeError) as error:
+    except (PydanticUserError, PydanticUndefinedAnnotation, TypeError) as error:
         raise SchemaError(f"no JSON Schema can be made of {annotation!r}: {str(error).splitlines()[0]}") from None
 
 

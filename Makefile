@@ -1,0 +1,53 @@
+# Two commands on a bare machine (Python 3.11, make, git): `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+FOLDER ?=
+MODEL ?=
+# uv trusts what the system trusts, as pip does: a company's own certificates work too.
+export UV_SYSTEM_CERTS := 1
+
+.PHONY: help demo test lint check fmt lock rules clean
+help:
+	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make fmt   format, make rules   rule → tests, make lock   pin versions, make clean"
+
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Actum needs Python 3.11 or newer; name one: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || \
+	  { echo "$(PYTHON) can't make a virtual environment; on Debian: apt install python3-venv"; exit 1; }
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/actum run examples/corpus/corpus.json $(if $(FOLDER),-i "folder=$(FOLDER)") $(if $(MODEL),--model "$(MODEL)")
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2
+
+lint: $(READY)
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+check: lint test
+
+fmt: $(READY)
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+# Resolves anew within pyproject.toml's bounds. The lock names versions and hashes, never where they come from.
+lock: $(READY)
+	$(BIN)/uv export --quiet --all-extras --all-groups --no-emit-project --no-header --no-annotate \
+	  --format requirements.txt --output-file requirements.lock
+
+rules: $(READY)
+	@$(BIN)/python tests/rules/manifest.py
+
+clean:
+	rm -rf $(VENV) out dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,140 @@
+"""What goes over each provider's wire and comes back: schema, messages, settings, text, usage (L5, S7, M7)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from actum.generation.model import ModelRequest, Usage
+
+from .asking import BOUND, REQUEST, SCHEMA, collect, every_wire
+from .server import Reply, Server
+from .wires import WIRES, Wire, anthropic_call, chat
+
+
+@every_wire
+async def test_text_arrives_in_its_deltas_and_then_the_usage(server: Server, wire: Wire) -> None:
+    server.reply(wire.answer('{"a": ', '"ü†"', "}"))
+    *texts, usage = await collect(wire.hosted(server))
+    assert "".join(map(str, texts)) == '{"a": "ü†"}'
+    assert isinstance(usage, Usage)
+    assert (usage.requests, usage.input_tokens, usage.output_tokens, usage.cached_tokens) == (1, 11, 7, 4)
+
+
+@every_wire
+async def test_a_delta_is_seen_before_the_server_sends_the_next(server: Server, wire: Wire) -> None:
+    gate = asyncio.Event()
+    server.reply(wire.answer('{"first"', gate, ": 1}"))
+    seen: list[str | Usage] = []
+    async with asyncio.timeout(BOUND):
+        async for item in wire.hosted(server).stream(REQUEST):
+            seen.append(item)
+            if seen == ['{"first"']:
+                gate.set()
+    assert seen[:2] == ['{"first"', ": 1}"]
+
+
+@every_wire
+async def test_the_schema_arrives_unchanged(server: Server, wire: Wire) -> None:
+    server.reply(wire.answer("{}"))
+    await collect(wire.hosted(server))
+    sent = wire.schema(server.last.body)
+    assert json.dumps(sent) == json.dumps(SCHEMA), "the same members, in the same order"
+    written = json.dumps(SCHEMA, ensure_ascii=False, separators=(",", ":"))
+    spaced = json.dumps(SCHEMA, ensure_ascii=False)
+    raw = server.last.raw.decode()
+    assert written in raw or spaced in raw or json.dumps(SCHEMA) in raw, "the same bytes, and nowhere touched"
+    assert raw.count("a_first") == 1, "and nowhere else"
+
+
+@every_wire
+async def test_a_callers_schema_is_not_touched(server: Server, wire: Wire) -> None:
+    before = json.dumps(SCHEMA)
+    server.reply(wire.answer("{}"))
+    for mode in ("strict", "loose", "prompted"):
+        await collect(wire.hosted(server), ModelRequest(messages=REQUEST.messages, schema=SCHEMA, mode=mode))
+    assert json.dumps(SCHEMA) == before
+
+
+@every_wire
+async def test_a_prompted_schema_is_not_on_the_wire(server: Server, wire: Wire) -> None:
+    server.reply(wire.answer("{}"))
+    await collect(wire.hosted(server), ModelRequest(messages=REQUEST.messages, schema=SCHEMA, mode="prompted"))
+    assert "a_first" not in server.last.raw.decode()
+    assert "schema" not in server.last.raw.decode().lower()
+
+
+@pytest.mark.parametrize(("mode", "strict"), [("strict", True), ("loose", False)])
+@pytest.mark.parametrize("name", ["openai", "openai-compatible", "openai-responses"])
+async def test_strictness_is_the_modes(server: Server, name: str, mode: Any, strict: bool) -> None:
+    wire = WIRES[name]
+    server.reply(wire.answer("{}"))
+    await collect(wire.hosted(server), ModelRequest(messages=REQUEST.messages, schema=SCHEMA, mode=mode))
+    holder = server.last.body["text"]["format"] if "text" in server.last.body else None
+    holder = holder or server.last.body["response_format"]["json_schema"]
+    assert holder["strict"] is strict
+    assert holder["schema"] == SCHEMA
+
+
+@every_wire
+async def test_messages_keep_their_roles_order_and_bytes(server: Server, wire: Wire) -> None:
+    server.reply(wire.answer("{}"))
+    texts = ["Be brief.", "Hello <|im_start|> \u200b", "later rule", "I said", "and this", "Go\r\n ¶x"]
+    roles = ["system", "user", "system", "assistant", "assistant", "user"]
+    messages: Any = tuple({"role": role, "content": text} for role, text in zip(roles, texts, strict=True))
+    await collect(wire.hosted(server), ModelRequest(messages=messages, schema=SCHEMA))
+    raw = json.dumps(server.last.body, ensure_ascii=False)
+    places = [raw.index(json.dumps(text, ensure_ascii=False).strip('"')) for text in texts]
+    system, *rest = places
+    assert rest == sorted(rest)
+    assert system < rest[0] or wire.kind in {"anthropic", "google"}, "these have a place of their own for it"
+
+
+@every_wire
+async def test_settings_are_passed_on(server: Server, wire: Wire) -> None:
+    server.reply(wire.answer("{}"))
+    # Its newer models take no sampling settings; the library warns and leaves them out.
+    settings: dict[str, Any] = {"max_tokens": 77} | ({"temperature": 0.25} if wire.kind != "anthropic" else {})
+    await collect(wire.hosted(server), ModelRequest(messages=REQUEST.messages, schema=SCHEMA, settings=settings))
+    raw = json.dumps(server.last.body)
+    assert ": 77" in raw
+    assert ": 0.25" in raw or "temperature" not in settings
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic", "google"])
+async def test_a_listed_model_has_a_price(server: Server, name: str) -> None:
+    server.reply(WIRES[name].answer("{}"))
+    usage = (await collect(WIRES[name].hosted(server)))[-1]
+    assert isinstance(usage, Usage)
+    assert usage.usd is not None
+    assert 0 < usage.usd < 0.001
+
+
+async def test_a_model_that_is_not_listed_has_no_price(server: Server) -> None:
+    parts = [part.replace("gpt-4o", "nobody-7") if isinstance(part, str) else part for part in chat(["{}"])]
+    server.reply(Reply(parts=parts))
+    model = replace(WIRES["openai"], model="nobody-7").hosted(server)
+    usage = (await collect(model))[-1]
+    assert isinstance(usage, Usage)
+    assert (usage.input_tokens, usage.usd) == (11, None)
+
+
+async def test_what_is_not_known_is_none_and_never_zero(server: Server) -> None:
+    wire = WIRES["openai-compatible"]
+    parts = [part for part in wire.stream(["{}"], "stop") if "prompt_tokens" not in str(part)]
+    server.reply(Reply(parts=parts))
+    assert (await collect(wire.hosted(server)))[-1] == Usage(requests=1)
+
+
+async def test_a_loose_schema_is_a_tool_for_anthropic(server: Server) -> None:
+    server.reply(Reply(parts=anthropic_call('{"calls":', " []}")))
+    request = ModelRequest(messages=REQUEST.messages, schema=SCHEMA, mode="loose")
+    items = await collect(WIRES["anthropic"].hosted(server), request)
+    assert items[:-1] == ['{"calls":', " []}"]
+    (tool,) = server.last.body["tools"]
+    assert json.dumps(tool["input_schema"]) == json.dumps(SCHEMA)
+    assert not tool.get("strict")

@@ -1,0 +1,63 @@
+"""The rules of the protocol and the tests that hold them, read from the test files without running them."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+GROUPS = tomllib.loads((TESTS / "rules" / "rules.toml").read_text(encoding="utf-8"))
+
+
+def rules() -> dict[str, str]:
+    """Every rule with what it demands."""
+    return {rule: text for name in GROUPS if name != "delivered" for rule, text in GROUPS[name].items()}
+
+
+def delivered() -> list[str]:
+    """The rules that must have a test."""
+    return [rule for group in GROUPS["delivered"] for rule in GROUPS[group]]
+
+
+def cited() -> dict[str, list[str]]:
+    """The tests by the rules they cite with `pytest.mark.rule`: on the test, its class, or as `pytestmark`."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for path in sorted(TESTS.rglob("test_*.py")):
+        name = path.relative_to(TESTS.parent).as_posix()
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        for test, numbers in _citations(module.body, _marks_of_all(module)):
+            for number in dict.fromkeys(numbers):
+                found[number].append(f"{name}::{test}")
+    return dict(found)
+
+
+def _citations(body: Sequence[ast.stmt], inherited: list[str]) -> Iterator[tuple[str, list[str]]]:
+    for node in body:
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            yield from _citations(node.body, inherited + _numbers(node.decorator_list))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+            yield node.name, inherited + _numbers(node.decorator_list)
+
+
+def _marks_of_all(module: ast.Module) -> list[str]:
+    return _numbers(
+        [node for node in module.body if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node)]
+    )
+
+
+def _numbers(nodes: Sequence[ast.AST]) -> list[str]:
+    """The arguments of every `pytest.mark.rule(…)` in the nodes, those of a `pytest.param`'s marks included."""
+    calls = [call for node in nodes for call in ast.walk(node) if isinstance(call, ast.Call)]
+    cites = [call for call in calls if ast.unparse(call.func) == "pytest.mark.rule"]
+    return [ast.literal_eval(argument) for call in cites for argument in call.args]
+
+
+if __name__ == "__main__":
+    tests = cited()
+    for rule, text in rules().items():
+        print(f"{rule:4} {text}")
+        for test in tests.get(rule, ()):
+            print(f"       {test}")
