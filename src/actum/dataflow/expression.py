@@ -65,6 +65,10 @@ def parse(text: str) -> Expression:
     Raises:
         ReferenceSyntax: where it isn't one; the message names the character.
     """
+    if text.startswith(SIGIL) and "(" not in text:  # most expressions are one reference
+        reference, end = scan_reference(text, 0)
+        if end == len(text):
+            return reference
     parser = _Parser(text)
     expression = parser.each(0)
     if parser.position < len(text):

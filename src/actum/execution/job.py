@@ -17,7 +17,6 @@ from ..protocol.call import META, WITH, Call
 from ..protocol.scopes import scopes_of
 from ..protocol.tool import Tool
 from ..schema.json import copy
-from ..schema.validator import Validator
 from .journal import GATES
 
 OPENED_BETWEEN_RUNS = Reference("state", (GATES,))
@@ -110,7 +109,7 @@ def _check_declared(key: str, value: Any, tool: Tool) -> None:
         return
     if key not in tool.meta and key in {"_delegate", "_activity"}:
         raise ScopeDenied(f"{key!r} is the tool's to say, and it says none", tool=tool.name, path=key)
-    if key in tool.meta and (complaint := Validator(tool.meta[key]).complaint(value)):
+    if (complaint := tool.complaint(key, value)) is not None:
         raise InvalidParameters(complaint, tool=tool.name, path=key)
 
 
@@ -126,7 +125,7 @@ def _output_path(call: Call, tool: Tool) -> Expression | None:
         path = parse(text)
     except ReferenceSyntax as error:
         raise InvalidParameters(str(error), tool=tool.name, path="_outputPath") from None
-    if complaint := Validator(tool.meta.get("_outputPath", {})).complaint(text):
+    if (complaint := tool.complaint("_outputPath", text)) is not None:
         raise InvalidParameters(complaint, tool=tool.name, path="_outputPath")
     _check_writable(path, tool)
     return path

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 from ..dataflow.reference import ReferenceSyntax
 from ..dataflow.template import Template, template
 from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
-from ..protocol.call import Call
+from ..protocol.call import Call, normalised
 from ..protocol.solution import Solution
 from ..protocol.usage import Usage
 from ..schema.infer import Shape
@@ -197,7 +197,7 @@ def _call(part: Element, frame: Frame) -> Call | CallError:
         value = decode(part.text)
         if not isinstance(value, dict):
             raise NotJson(f"a call is a JSON object, not {type(value).__name__}")
-        return Call(frame.lowered.restore_call(value))
+        return Call.of(normalised(frame.lowered.restore_call(value)))
     except NotJson as error:
         return InvalidParameters(str(error), path=f"calls[{part.index}]")
     except CallError as error:

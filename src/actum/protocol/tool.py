@@ -61,6 +61,15 @@ class Tool:
         definitions = {key: self.schema[key] for key in ("$defs", "definitions") if key in self.schema}
         return Validator({**definitions, **self.output}, tool=self.name, at="properties._output")
 
+    def complaint(self, key: str, value: Any) -> str | None:
+        """What is wrong with a value for one of its meta-properties; None where it is right, or declares nothing."""
+        validator = self._meta_validators.get(key)
+        return None if validator is None else validator.complaint(value)
+
+    @cached_property
+    def _meta_validators(self) -> dict[str, Validator]:
+        return {key: Validator(schema, tool=self.name, at=key) for key, schema in self.meta.items() if schema}
+
     @cached_property
     def accepts_null(self) -> bool:
         """Whether null is a result, so that it can't mean "not yet" (C4)."""

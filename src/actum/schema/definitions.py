@@ -1,0 +1,114 @@
+"""The definitions that a schema refers to, gathered flat under `$defs`, each once; and which of them form cycles."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+from urllib.parse import unquote
+
+from .json import JsonObject
+
+
+class Definitions:
+    """Finds what local references point at and gives it a name of its own; keeps who refers to whom."""
+
+    def __init__(self, document: JsonObject) -> None:
+        self._document = document
+        self._names: dict[str, str] = {}
+        self._targets: dict[str, Any] = {}
+        self._taken: set[str] = set()
+        self._edges: dict[str, dict[str, bool]] = {}
+        self._waiting: list[str] = []
+
+    def name(self, reference: object) -> str | None:
+        """The name under `$defs` of what a reference points at; None where it points at nothing in the document."""
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return None
+        if reference not in self._names:
+            found, target = self._found(reference)
+            if not found:
+                return None
+            name = self._free(reference)
+            self._names[reference] = name
+            self._targets[name] = target
+            self._waiting.append(name)
+        return self._names[reference]
+
+    def next(self) -> tuple[str, Any] | None:
+        """The next definition that was referred to and not yet taken from here."""
+        if not self._waiting:
+            return None
+        name = self._waiting.pop(0)
+        return name, self._targets[name]
+
+    def target(self, name: str) -> Any:
+        """The definition as it stands in the document."""
+        return self._targets[name]
+
+    def refer(self, source: str, name: str, *, firm: bool) -> None:
+        """Note that one definition refers to another; `firm` unless it may be left out (an optional property)."""
+        self._edges.setdefault(source, {})
+        self._edges[source][name] = self._edges[source].get(name, False) or firm
+
+    def cycles(self, *, firm: bool) -> tuple[str, ...]:
+        """The definitions that reach themselves; with `firm` only those that do so by a reference not left out."""
+        components = _components(self._edges)
+        within = {
+            source: [is_firm for name, is_firm in targets.items() if components[name] == components[source]]
+            for source, targets in self._edges.items()
+        }
+        return tuple(source for source, inner in within.items() if any(inner) or (inner and not firm))
+
+    def _found(self, reference: str) -> tuple[bool, Any]:
+        node: Any = self._document
+        for part in unquote(reference[1:]).split("/")[1:]:
+            key = part.replace("~1", "/").replace("~0", "~")
+            if isinstance(node, dict) and key in node:
+                node = cast("JsonObject", node)[key]
+            elif isinstance(node, list) and key.isdigit() and int(key) < len(cast("list[Any]", node)):
+                node = cast("list[Any]", node)[int(key)]
+            else:
+                return False, None
+        return reference == "#" or reference.startswith("#/"), node
+
+    def _free(self, reference: str) -> str:
+        last = unquote(reference).rsplit("/", 1)[-1].lstrip("#") or "root"
+        stem = re.sub(r"[^A-Za-z0-9_-]", "_", last)
+        name, number = stem, 1
+        while name in self._taken:
+            number += 1
+            name = f"{stem}_{number}"
+        self._taken.add(name)
+        return name
+
+
+def _components(edges: dict[str, dict[str, bool]]) -> dict[str, int]:
+    """The strongly connected component of each node (Tarjan), without recursion."""
+    order: dict[str, int] = {}
+    low: dict[str, int] = {}
+    component: dict[str, int] = {}
+    stack: list[str] = []
+    for start in edges:
+        if start in order:
+            continue
+        work = [(start, iter(edges.get(start, ())))]
+        order[start] = low[start] = len(order)
+        stack.append(start)
+        while work:
+            node, targets = work[-1]
+            following = next(targets, None)
+            if following is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == order[node]:
+                    number = len(component)
+                    while node not in component:
+                        component[stack.pop()] = number
+            elif following not in order:
+                order[following] = low[following] = len(order)
+                stack.append(following)
+                work.append((following, iter(edges.get(following, ()))))
+            elif following not in component:
+                low[node] = min(low[node], order[following])
+    return component

@@ -1,0 +1,180 @@
+"""Undoing on an answer what lowering did to its schema. Never raises: what it does not understand stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+
+import jsonschema_rs
+
+from .json import JsonObject
+
+MAX_STEPS = 200
+"""How deep a value is followed; far above the depth that an answer may have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One property. `dropped`: the value by which the wire says that an optional one is absent."""
+
+    shape: Shape = None
+    dropped: Literal["null", "empty"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Members:
+    """An object, by the properties that need restoring; `rest` is the shape of all others."""
+
+    named: Mapping[str, Member] = field(default_factory=dict[str, Member])
+    rest: Shape = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Items:
+    """A list: its first items by position, then the rest."""
+
+    first: tuple[Shape, ...] = ()
+    rest: Shape = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entries:
+    """A map that travels as the list of its entries, objects of `key` and `value`."""
+
+    key: str
+    value: str
+    shape: Shape = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """One option of a union: its JSON types (None: any), its schema on the wire, the shape of its values."""
+
+    types: frozenset[str] | None
+    wire: Any
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A union: the first branch that takes the value."""
+
+    branches: tuple[Branch, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A definition's shape, by its name."""
+
+    name: str
+
+
+Shape: TypeAlias = "Members | Items | Entries | Choice | Named | None"
+"""How values of a schema are restored; None where the wire holds them as they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shapes:
+    """The shapes of an answer's parts; `wires` are the wire's definitions, for the schemas of branches."""
+
+    calls: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+    output: Shape = None
+    meta: Shape = None
+    named: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
+    wires: JsonObject = field(default_factory=dict[str, Any])
+
+    def call(self, value: Any) -> Any:
+        """Restore a call by the shape of the tool it names."""
+        name = cast("JsonObject", value).get("_tool") if isinstance(value, dict) else None
+        shape = self.calls.get(name) if isinstance(name, str) else None
+        return self.restore(value, shape)
+
+    def restore(self, value: Any, shape: Shape, steps: int = 0) -> Any:
+        """Undo on a value what lowering did to its schema; the value itself is not changed."""
+        if shape is None or steps > MAX_STEPS:
+            return value
+        step: Callable[[Any, Shape], Any] = lambda inner, its: self.restore(inner, its, steps + 1)  # noqa: E731
+        match shape:
+            case Named(name=name):
+                return step(value, self.named.get(name))
+            case Choice(branches=branches):
+                return step(value, self._chosen(value, branches))
+            case Members() if isinstance(value, dict):
+                return _members(cast("JsonObject", value), shape, step)
+            case Items() if isinstance(value, list):
+                return _items(cast("list[Any]", value), shape, step)
+            case Entries() if isinstance(value, list):
+                return _entries(cast("list[Any]", value), shape, step)
+            case _:
+                return value
+
+    def _chosen(self, value: Any, branches: tuple[Branch, ...]) -> Shape:
+        kinds = json_types(value)
+        fitting = [branch for branch in branches if branch.types is None or branch.types & kinds]
+        if len(fitting) < 2 or all(branch.shape == fitting[0].shape for branch in fitting):
+            return fitting[0].shape if fitting else None
+        return next((branch.shape for branch in fitting if self._takes(branch, value)), None)
+
+    def _takes(self, branch: Branch, value: Any) -> bool:
+        schema = {**branch.wire, "$defs": self.wires} if self.wires else branch.wire
+        try:
+            return jsonschema_rs.is_valid(schema, value, offline=True, pattern_options=jsonschema_rs.RegexOptions())
+        except (ValueError, jsonschema_rs.ReferencingError):
+            # A value with what JSON has no words for, or a pattern that the linear engine has none for.
+            return False
+
+
+def json_types(value: Any) -> frozenset[str]:
+    """The names that JSON Schema has for a value's type."""
+    match value:
+        case None:
+            return frozenset({"null"})
+        case bool():
+            return frozenset({"boolean"})
+        case int():
+            return frozenset({"integer", "number"})
+        case float():
+            return frozenset({"number", "integer"} if value.is_integer() else {"number"})
+        case str():
+            return frozenset({"string"})
+        case list():
+            return frozenset({"array"})
+        case _:
+            return frozenset({"object"})
+
+
+def _members(value: JsonObject, shape: Members, step: Callable[[Any, Shape], Any]) -> JsonObject:
+    result: JsonObject = {}
+    for key, inner in value.items():
+        member = shape.named.get(key)
+        if member is None:
+            result[key] = step(inner, shape.rest)
+        elif not _is_dropped(inner, member):
+            result[key] = step(inner, member.shape)
+    return result
+
+
+def _is_dropped(value: Any, member: Member) -> bool:
+    match member.dropped:
+        case "null":
+            return value is None
+        case "empty":
+            return value is None or value == []
+        case None:
+            return False
+
+
+def _items(value: list[Any], shape: Items, step: Callable[[Any, Shape], Any]) -> list[Any]:
+    count = len(shape.first)
+    return [step(item, shape.first[index] if index < count else shape.rest) for index, item in enumerate(value)]
+
+
+def _entries(value: list[Any], shape: Entries, step: Callable[[Any, Shape], Any]) -> Any:
+    entries = [cast("JsonObject", entry) for entry in value if isinstance(entry, dict)]
+    readable = len(entries) == len(value) and all(
+        isinstance(entry.get(shape.key), str) and shape.value in entry for entry in entries
+    )
+    if not readable:
+        return value
+    return {entry[shape.key]: step(entry[shape.value], shape.shape) for entry in entries}
