@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -18,7 +19,8 @@ class Definitions:
         self._targets: dict[str, Any] = {}
         self._taken: set[str] = set()
         self._edges: dict[str, dict[str, bool]] = {}
-        self._waiting: list[str] = []
+        self._reached: set[str] = set()
+        self._waiting: deque[str] = deque()
 
     def name(self, reference: object) -> str | None:
         """The name under `$defs` of what a reference points at; None where it points at nothing in the document."""
@@ -31,14 +33,13 @@ class Definitions:
             name = self._free(reference)
             self._names[reference] = name
             self._targets[name] = target
-            self._waiting.append(name)
         return self._names[reference]
 
     def next(self) -> tuple[str, Any] | None:
         """The next definition that was referred to and not yet taken from here."""
         if not self._waiting:
             return None
-        name = self._waiting.pop(0)
+        name = self._waiting.popleft()
         return name, self._targets[name]
 
     def target(self, name: str) -> Any:
@@ -47,7 +48,11 @@ class Definitions:
 
     def refer(self, source: str, name: str, *, firm: bool) -> None:
         """Note that one definition refers to another; `firm` unless it may be left out (an optional property)."""
-        self._edges.setdefault(source, {})
+        if name not in self._reached:
+            self._reached.add(name)
+            self._waiting.append(name)
+        for end in (source, name):
+            self._edges.setdefault(end, {})
         self._edges[source][name] = self._edges[source].get(name, False) or firm
 
     def cycles(self, *, firm: bool) -> tuple[str, ...]:

@@ -58,8 +58,8 @@ class Dialect:
     """What one provider's strict mode accepts of JSON Schema, and the rungs it has.
 
     `keywords`: by type, the assertions it takes beyond the structure; all others are checked here.
-    `caps`: the greatest value it takes for one. `formats`, `patterns`, `literals` (types an `enum` may list), `const`,
-    `prefix_items`: what the words say. `patterns` are none, `plain` (no look-around, no back-references, no `\\b`) or
+    `caps`: the greatest value it takes for one. `formats`, `patterns`, `literals` (types an `enum` may list), `const`: what
+    the words say. `patterns` are none, `plain` (no look-around, no back-references, no `\\b`) or
     `anchored` (plain, from `^` to `$`, and unable to match what ends a JSON string).
     `closed`: objects list all their properties; maps travel as lists of their entries. `all_required`: and each of
     them is required, an optional one may be null. `untyped`: a schema may leave the type open.
@@ -75,7 +75,6 @@ class Dialect:
     patterns: Literal["none", "plain", "anchored"] = "none"
     literals: frozenset[str] = frozenset({"string", "number", "integer"})
     const: bool = True
-    prefix_items: bool = False
     closed: bool = True
     all_required: bool = False
     untyped: bool = False
@@ -96,7 +95,10 @@ OPENAI = Dialect(
     # https://platform.openai.com/docs/guides/structured-outputs#supported-schemas: "Supported properties". String
     # lengths are not on that list; `allOf`, `not`, `if`, `dependent*` are named there as not supported.
     keywords=_keywords(
-        string="pattern format", number=f"{_BOUNDS} multipleOf", integer=f"{_BOUNDS} multipleOf", array="minItems maxItems"
+        string="pattern format",
+        number=f"{_BOUNDS} multipleOf",
+        integer=f"{_BOUNDS} multipleOf",
+        array="minItems maxItems",
     ),
     formats=frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}),
     patterns="plain",
@@ -138,7 +140,6 @@ GOOGLE = Dialect(
     keywords=_keywords(string="format", number="minimum maximum", integer="minimum maximum", array="minItems"),
     formats=frozenset({"date-time", "date", "time"}),
     const=False,
-    prefix_items=True,
     closed=False,
     recursion="optional",
 )

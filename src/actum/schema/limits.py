@@ -64,7 +64,9 @@ def exceeded(schema: JsonObject, limits: Limits) -> tuple[str, ...]:
         _measure(definition, f"#/$defs/{name}", size)
     depth, place = _depth(schema, definitions)
     size.reach("depth", depth, place)
-    return tuple(f"{at}: {getattr(size, what)} {_WORDS[what]}, limit {getattr(limits, what)}" for what, at in size.at.items())
+    return tuple(
+        f"{at}: {getattr(size, what)} {_WORDS[what]}, limit {getattr(limits, what)}" for what, at in size.at.items()
+    )
 
 
 def _measure(schema: Any, path: str, size: Size) -> None:

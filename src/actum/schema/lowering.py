@@ -1,23 +1,120 @@
-"""placeholder"""
+"""The composed schema as a model's provider takes it, and the way back (T9). Pure; the rules are data in `dialects`."""
 
-from dataclasses import dataclass
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, cast
+
+from .dialects import LADDER, Dialect, Rung
+from .json import JsonObject
+from .limits import exceeded
+from .restoring import Choice, Entries, Items, Member, Members, Named, Shape, Shapes
+from .verbatim import Verbatim
+from .wire import NULL, Node, Note, Wire
+
+__all__ = ["Lowered", "Note", "choose", "lower"]
+
+_Shaped: TypeAlias = "Choice | Entries | Items | Member | Members | Named"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lowered:
-    schema: Any
-    rung: Any = None
+    """A schema for the wire, what was changed on the way, and how an answer's parts are read back.
 
-    def restore_call(self, v):
-        return v
+    `problems` say why the rung can't be used, a line each with place, number and limit; none: it can. `notes` say
+    what was changed and what is therefore judged here only. `rung` is None where no dialect asked for anything.
+    """
 
-    def restore_output(self, v):
-        return v
+    schema: JsonObject
+    rung: Rung | None = None
+    problems: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    shapes: Shapes = field(default_factory=Shapes)
 
-    def restore_meta(self, v):
-        return v
+    def restore_call(self, call: Any) -> Any:
+        """A call as the composed schema means it, by the tool it names."""
+        return self.shapes.call(call)
+
+    def restore_output(self, output: Any) -> Any:
+        """The output as the composed schema means it."""
+        return self.shapes.restore(output, self.shapes.output)
+
+    def restore_meta(self, meta: Any) -> Any:
+        """The meta as the composed schema means it."""
+        return self.shapes.restore(meta, self.shapes.meta)
 
 
-def choose(compose, dialect, *, below=None):
-    return Lowered(compose("wide"))
+def lower(schema: JsonObject, dialect: Dialect, rung: Rung) -> Lowered:
+    """Lower a composed schema to a rung of a dialect's ladder."""
+    walk = Wire(schema, dialect) if rung.mode == "strict" else Verbatim(schema)
+    parts = cast("JsonObject", schema["properties"])
+    calls = _calls(parts.get("calls"), walk)
+    others = {name: walk.node(part, f"#/properties/{name}") for name, part in parts.items() if name != "calls"}
+    wires = {name: calls[0] if name == "calls" else others[name][0] for name in parts}
+    required = [name for name in wires if name in schema.get("required", ())]
+    lowered: JsonObject = {
+        "type": "object",
+        "properties": wires,
+        "required": required,
+        "additionalProperties": False,
+    }
+    defined = walk.defined()
+    if defined:
+        lowered["$defs"] = {name: wire for name, (wire, _) in defined.items()}
+    limits = exceeded(lowered, dialect.limits) if rung.mode == "strict" else ()
+    shapes = Shapes(
+        calls=calls[1],
+        output=others["output"][1] if "output" in others else None,
+        meta=others["meta"][1] if "meta" in others else None,
+        named={name: shape for name, (_, shape) in defined.items()},
+        wires=lowered.get("$defs", {}),
+    )
+    problems = tuple(dict.fromkeys([*walk.problems, *limits]))
+    return Lowered(schema=lowered, rung=rung, problems=problems, notes=tuple(walk.notes), shapes=shapes)
+
+
+def choose(
+    compose: Callable[[Literal["wide", "aside"]], JsonObject], dialect: Dialect | None, *, below: Rung | None = None
+) -> Lowered:
+    """Lower to the first rung that can be used, from the top or from beneath one that a provider refused.
+
+    The last rung states the schema in the messages and can always be used. Without a dialect the schema stays as it is.
+    """
+    if dialect is None:
+        return Lowered(schema=compose("wide"))
+    start = 0 if below is None else LADDER.index(below) + 1
+    rungs = [rung for rung in dialect.rungs if LADDER.index(rung) >= start] or [dialect.rungs[-1]]
+    composed: dict[str, JsonObject] = {}
+    for rung in rungs:
+        if rung.references not in composed:
+            composed[rung.references] = compose(rung.references)
+        lowered = lower(composed[rung.references], dialect, rung)
+        if not lowered.problems:
+            return lowered
+    return lowered
+
+
+def _calls(schema: Any, walk: Wire | Verbatim) -> tuple[JsonObject, dict[str, Shape]]:
+    """The list of calls, each by the rules of calls, and their shapes by the tools' names."""
+    node = cast("JsonObject", schema or {})
+    items = cast("JsonObject", node.get("items") or {})
+    head = {key: value for key, value in node.items() if key in {"type", "description"}}
+    if not items:
+        # Every provider wants the type of items, also of none at all, and not all take a `maxItems`.
+        return walk.node({**head, "items": NULL, "maxItems": 0}, "#/properties/calls")[0], {}
+    options = cast("list[JsonObject]", items.get("anyOf", [items]))
+    place = "#/properties/calls/items"
+    nodes: list[Node] = []
+    shapes: dict[str, Shape] = {}
+    for index, option in enumerate(options):
+        node = walk.call(option, f"{place}/anyOf/{index}" if "anyOf" in items else place)
+        nodes.append(node)
+        shapes[_tool(option)] = node[1]
+    wires = [wire for wire, _ in nodes]
+    return head | {"items": wires[0] if "anyOf" not in items else {"anyOf": wires}}, shapes
+
+
+def _tool(call: JsonObject) -> str:
+    tool = cast("JsonObject", call.get("properties", {})).get("_tool", {})
+    return str(tool["const"] if "const" in tool else tool.get("enum", [""])[0])

@@ -25,7 +25,11 @@ ASSERTIONS: dict[str, frozenset[str]] = {
 """The keywords that judge values of one type only; integers are judged as numbers."""
 
 APPLICATORS = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$dynamicRef", "$recursiveRef"})
-_JUDGING = APPLICATORS | {"type", "enum", "const", "$ref"} | frozenset(word for group in ASSERTIONS.values() for word in group)
+_JUDGING = (
+    APPLICATORS | {"type", "enum", "const", "$ref"} | frozenset(word for group in ASSERTIONS.values() for word in group)
+)
+
+_LONGEST_CHAIN = 8
 
 Target: TypeAlias = Callable[[Any], Any]
 """What a `$ref` points at; None where nothing."""
@@ -66,7 +70,7 @@ def fits(value: Any, kind: str) -> bool:
 
 def takes_null(schema: Any, target: Target, depth: int = 0) -> bool:
     """Whether null is valid; where that is hard to say, it is taken to be."""
-    if not isinstance(schema, dict) or depth > len(TYPES):
+    if not isinstance(schema, dict) or depth > _LONGEST_CHAIN:
         return schema is not False
     node = cast("JsonObject", schema)
     named = node.get("type")
@@ -78,7 +82,7 @@ def takes_null(schema: Any, target: Target, depth: int = 0) -> bool:
         return False
     for keyword, some in (("anyOf", any), ("oneOf", any), ("allOf", all)):
         if isinstance(node.get(keyword), list) and not some(
-            takes_null(inner, target, depth + 1) for inner in node[keyword]
+            takes_null(inner, target, depth) for inner in node[keyword]
         ):
             return False
     return True
@@ -148,6 +152,28 @@ def _closes_what_the_other_opens(left: JsonObject, right: JsonObject) -> bool:
     """`additionalProperties: false` on one side judges the other side's properties too."""
     return any(
         one.get("additionalProperties", True) is not True
-        and not cast("JsonObject", other.get("properties", {})).keys() <= cast("JsonObject", one.get("properties", {})).keys()
+        and not cast("JsonObject", other.get("properties", {})).keys()
+        <= cast("JsonObject", one.get("properties", {})).keys()
         for one, other in ((left, right), (right, left))
     )
+
+
+def fits_beside(base: JsonObject, options: list[Any]) -> bool:
+    """Whether options only narrow what already stands beside them, so that it says enough without them."""
+    if kinds(base) and "properties" not in base:
+        scalar = {"string", "number", "integer", "boolean", "null"}
+        return set(kinds(base)) <= scalar and not any(_is_structural(option, {}) for option in options)
+    listed = cast("JsonObject", base.get("properties", {}))
+    return "properties" in base and not any(_is_structural(option, listed) for option in options)
+
+
+_STRUCTURAL = {"$ref", "anyOf", "oneOf", "allOf", "enum", "const", "items", "prefixItems", "patternProperties"}
+
+
+def _is_structural(option: Any, listed: JsonObject) -> bool:
+    """Whether an option says more than the properties that are listed anyway."""
+    if not isinstance(option, dict):
+        return option is not True
+    members = cast("JsonObject", option)
+    named = set(cast("JsonObject", members.get("properties", {}))) | set(cast("list[str]", members.get("required", [])))
+    return not _STRUCTURAL.isdisjoint(members) or not named <= listed.keys()

@@ -1,0 +1,91 @@
+"""Which assertions about one string, number or list a dialect takes, and how they are spelled for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .dialects import Dialect
+from .json import JsonObject
+from .merging import ASSERTIONS
+
+REFERENCE = "^†"
+"""The pattern of a reference as the protocol writes it (T9)."""
+
+WIRE_REFERENCE = '^†[^"\\\\\\x00-\\x1f]+$'
+"""The same for decoders: `^†` is exactly † to xgrammar and any string to llama.cpp; this is one thing to all."""
+
+_EXACT = 2**53 - 1
+"""Bounds from here on (zod's safe integers) say nothing and make grammars large."""
+
+_INCLUSIVE = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum", -1)}
+
+
+def kept(kind: str, schema: JsonObject, dialect: Dialect) -> tuple[JsonObject, frozenset[str]]:
+    """The assertions as the dialect takes them, and the names of those that say there all that they said."""
+    result: JsonObject = {}
+    whole: set[str] = set()
+    for key, value in _assertions(kind, schema):
+        spelled = _spelled(kind, key, value, schema, dialect)
+        if spelled is not None:
+            result[spelled[0]] = spelled[1]
+            if spelled[1] == value or value == REFERENCE or spelled[0] != key:
+                whole.add(key)
+    # vLLM refuses a length beside a pattern or a format; two ways to spell a string are one too many for the others.
+    for one, others in (("pattern", ("format", "minLength", "maxLength")), ("format", ("minLength", "maxLength"))):
+        if one in result:
+            for other in others:
+                result.pop(other, None)
+                whole.discard(other)
+    return result, frozenset(whole)
+
+
+def _assertions(kind: str, schema: JsonObject) -> Iterator[tuple[str, Any]]:
+    family = ASSERTIONS.get("number" if kind == "integer" else kind, frozenset())
+    return ((key, value) for key, value in schema.items() if key in family)
+
+
+def _spelled(kind: str, key: str, value: Any, schema: JsonObject, dialect: Dialect) -> tuple[str, Any] | None:
+    taken = dialect.keywords.get(kind, frozenset())
+    if kind == "integer" and key in _INCLUSIVE and key not in taken:
+        inclusive, step = _INCLUSIVE[key]
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if whole and inclusive not in schema:
+            return _spelled(kind, inclusive, value + step, schema, dialect)
+        return None
+    if key not in taken:
+        return None
+    match key:
+        case "pattern":
+            return (key, WIRE_REFERENCE) if value == REFERENCE else (key, value) if takes(dialect, value) else None
+        case "format":
+            return (key, value) if value in dialect.formats else None
+        case _:
+            return _bound(key, value, dialect.caps.get(key))
+
+
+def _bound(key: str, value: Any, cap: int | None) -> tuple[str, Any] | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) >= _EXACT:
+        return None
+    if cap is None or value <= cap:
+        return key, value
+    return (key, cap) if key.startswith("min") else None
+
+
+_NOT_PLAIN = re.compile(r"\(\?(?!:)|\\[1-9bBkpPuAzZGK]")
+_SAFE = re.compile(
+    r"""\^ (?: [^\\.\[\]^$|"\x00-\x1f]           # itself, or a group or a repetition
+             | \\[dw\-./+*?()\[\]{}|^$@]          # a class of characters that need no escape in JSON
+             | \[ (?! \^ ) (?: [^\\\]\["\x00-\x1f] | \\[dw\-./+*?()\[\]{}|^$@] )+ \]
+             )* \$ """,
+    re.VERBOSE,
+)
+_LONG = re.compile(r"\{[^}]*\d{4}")
+
+
+def takes(dialect: Dialect, pattern: Any) -> bool:
+    """Whether a pattern means to the dialect's decoder what it means here."""
+    if dialect.patterns == "none" or not isinstance(pattern, str) or _NOT_PLAIN.search(pattern):
+        return False
+    return dialect.patterns == "plain" or (_SAFE.fullmatch(pattern) is not None and _LONG.search(pattern) is None)

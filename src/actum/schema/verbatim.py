@@ -1,0 +1,132 @@
+"""A schema for a model that is only asked to follow it (`loose`, `prompted`): as it was written, but for its frame.
+
+References lead into one flat `$defs`, draft-07's spellings are today's, and what names a dialect of JSON Schema is
+left out. The shapes undo the one thing that models do unasked: null for an optional property that takes none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from .definitions import Definitions
+from .json import JsonObject
+from .merging import kinds, takes_null
+from .restoring import Branch, Choice, Items, Member, Members, Named, Shape
+from .scalars import REFERENCE, WIRE_REFERENCE
+from .wire import NULL, Node, Note
+
+_LEFT_OUT = {"$schema", "$id", "$defs", "definitions", "additionalItems"}
+_MAPS = {"properties", "patternProperties", "dependentSchemas"}
+_ONE = {"additionalProperties", "items", "not", "if", "then", "else", "contains", "propertyNames"}
+_ONE |= {"unevaluatedProperties", "unevaluatedItems"}
+_MANY = {"anyOf", "oneOf", "allOf", "prefixItems"}
+
+
+class Verbatim:
+    """The walk over one composed schema."""
+
+    def __init__(self, document: JsonObject) -> None:
+        self.notes: list[Note] = []
+        self.problems: list[str] = []
+        self.definitions = Definitions(document)
+
+    def defined(self) -> dict[str, Node]:
+        """All definitions that were referred to, and those they refer to."""
+        result: dict[str, Node] = {}
+        while (following := self.definitions.next()) is not None:
+            name, schema = following
+            result[name] = self.node(schema, f"#/$defs/{name}")
+        return result
+
+    def node(self, schema: Any, path: str) -> Node:
+        """One schema."""
+        if not isinstance(schema, dict):
+            return schema, None
+        node = _current(cast("JsonObject", schema))
+        wire: JsonObject = {}
+        shapes: dict[str, Any] = {}
+        for key, value in node.items():
+            wire[key], shapes[key] = self._keyword(key, value, f"{path}/{key}")
+        if wire.get("$ref", "") is None:
+            self.notes.append(Note(path=path, change=f"`$ref` to {node['$ref']!r} left out, which is not there"))
+            del wire["$ref"]
+        if node.get("type") == "array" and "items" not in node and "prefixItems" not in node:
+            # OpenAI refuses a list without `items` even where it enforces nothing.
+            wire["items"] = {}
+        return wire, self._shape(node, wire, shapes)
+
+    def call(self, schema: JsonObject, path: str) -> Node:
+        """The schema of a call: `_output` may be owed, and is then null (C4)."""
+        wire, shape = self.node(schema, path)
+        output = cast("JsonObject", wire.get("properties", {})).get("_output")
+        if isinstance(shape, Members) and "_output" in shape.named:
+            named = {**shape.named, "_output": Member(shape=shape.named["_output"].shape)}
+            shape = Members(named=named, rest=shape.rest)
+        if output is not None and not takes_null(output, lambda _: None):
+            wire["properties"]["_output"] = {"anyOf": [output, NULL]}
+        return wire, shape
+
+    def _keyword(self, key: str, value: Any, path: str) -> tuple[Any, Any]:
+        if key in _MAPS and isinstance(value, dict):
+            nodes = {name: self.node(inner, f"{path}/{name}") for name, inner in cast("JsonObject", value).items()}
+            return {name: node[0] for name, node in nodes.items()}, {name: node[1] for name, node in nodes.items()}
+        if key in _MANY and isinstance(value, list):
+            listed = [self.node(inner, f"{path}/{index}") for index, inner in enumerate(cast("list[Any]", value))]
+            return [node[0] for node in listed], [node[1] for node in listed]
+        if key in _ONE:
+            return self.node(value, path)
+        if key == "$ref":
+            name = self.definitions.name(value)
+            if name is None:
+                return None, None
+            self.definitions.refer("", name, firm=True)
+            return f"#/$defs/{name}", Named(name=name)
+        return (WIRE_REFERENCE if key == "pattern" and value == REFERENCE else value), None
+
+    def _shape(self, node: JsonObject, wire: JsonObject, shapes: dict[str, Any]) -> Shape:
+        if "properties" in node:
+            return self._members(node, shapes)
+        for keyword in ("anyOf", "oneOf"):
+            if any(shape is not None for shape in shapes.get(keyword) or ()):
+                pairs = zip(cast("list[Any]", wire[keyword]), shapes[keyword], strict=True)
+                return Choice(branches=tuple(_branch(inner, shape) for inner, shape in pairs))
+        first = tuple(cast("list[Shape]", shapes.get("prefixItems") or ()))
+        if any(first) or shapes.get("items") is not None:
+            return Items(first=first, rest=shapes.get("items"))
+        if shapes.get("additionalProperties") is not None:
+            return Members(rest=shapes["additionalProperties"])
+        return shapes.get("$ref")
+
+    def _members(self, node: JsonObject, shapes: dict[str, Any]) -> Shape:
+        required = cast("list[str]", node.get("required", []))
+        members = {
+            name: Member(
+                shape=shapes["properties"][name],
+                dropped=None if name in required or takes_null(inner, self._target) else "null",
+            )
+            for name, inner in cast("JsonObject", node["properties"]).items()
+        }
+        return Members(named=members, rest=shapes.get("additionalProperties"))
+
+    def _target(self, reference: Any) -> Any:
+        name = self.definitions.name(reference)
+        return None if name is None else self.definitions.target(name)
+
+
+def _branch(wire: Any, shape: Shape) -> Branch:
+    types = frozenset(kinds(cast("JsonObject", wire))) if isinstance(wire, dict) else frozenset[str]()
+    return Branch(types=types or None, wire=wire, shape=shape)
+
+
+def _current(schema: JsonObject) -> JsonObject:
+    """A node in today's spelling, its `required` in the order of its `properties`."""
+    node = {key: value for key, value in schema.items() if key not in _LEFT_OUT}
+    if isinstance(node.get("items"), list):
+        node["prefixItems"] = node.pop("items")
+        if "additionalItems" in schema:
+            node["items"] = schema["additionalItems"]
+    if isinstance(node.get("required"), list) and isinstance(node.get("properties"), dict):
+        required = cast("list[str]", node["required"])
+        listed = [name for name in cast("JsonObject", node["properties"]) if name in set(required)]
+        node["required"] = [*listed, *(name for name in required if name not in set(listed))]
+    return node
