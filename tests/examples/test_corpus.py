@@ -43,7 +43,7 @@ def shelf(folder: Path, **texts: str) -> Path:
 @pytest.mark.rule("P3")
 async def test_the_committed_plan_makes_the_report_without_a_model(tmp_path: Path) -> None:
     result = await compare(CORPUS / "texts", tmp_path)
-    assert result.errors == ()
+    assert result.errors == []
     assert result.output["findings"][0] == "Most alike: 2000 Clinton and 2015 Obama (Delta 0.92)."  # type: ignore[index]
     names = [path.stem for path in (CORPUS / "texts").iterdir()]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -105,7 +105,7 @@ class Server:
             watching = asyncio.create_task(reader.read(1))
             try:
                 await asyncio.wait({sending, watching}, return_when=asyncio.FIRST_COMPLETED)
-                if not sending.done() and watching.result() == b"":
+                if _is_reset(sending) or _is_reset(watching) or (not sending.done() and watching.result() == b""):
                     reply.hung_up.set()
                     return
                 if not await sending:
@@ -117,6 +117,10 @@ class Server:
                 sending.cancel()
                 watching.cancel()
                 await asyncio.gather(sending, watching, return_exceptions=True)
+
+
+def _is_reset(task: asyncio.Task[Any]) -> bool:
+    return task.done() and isinstance(task.exception(), ConnectionError)
 
 
 async def _read(reader: asyncio.StreamReader, seen: bytes, connection: int) -> Received:

@@ -103,10 +103,10 @@ class Loop:
         return Result(
             output=self._output,
             context=self._journal.context(),
-            solutions=tuple(self._solutions),
+            solutions=list(self._solutions),
             usage=self._budget.usage if self._emit.depth == 0 else self._usage,
-            errors=(*self._errors, *(failure.error for failure in self._scheduler.failures)),
-            waiting=tuple(self._scheduler.gates),
+            errors=[*self._errors, *(failure.error for failure in self._scheduler.failures)],
+            waiting=list(self._scheduler.gates),
         )
 
     async def run(self) -> Result[Any]:

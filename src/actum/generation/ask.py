@@ -234,13 +234,13 @@ def _tell_partial(parser: AnswerParser, told: int, receiver: Receiver) -> int:
     return length
 
 
-def solution_of(answered: Answered, output: Any, instances: tuple[str, ...]) -> Solution[Any]:
+def solution_of(answered: Answered, output: Any, instances: list[str]) -> Solution[Any]:
     """The answer as what it is given out as."""
     return Solution(
         meta=answered.meta,
-        calls=tuple(answered.calls),
+        calls=answered.calls,
         output=output,
-        errors=tuple(answered.errors),
+        errors=answered.errors,
         instances=instances,
         usage=answered.usage,
     )

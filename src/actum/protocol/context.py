@@ -148,10 +148,10 @@ class Context(Sequence[JsonObject]):
         return view
 
     @property
-    def instances(self) -> tuple[str, ...]:
+    def instances(self) -> list[str]:
         """The ids of the instances, in the order of their first message (I1)."""
         found = (instance_of(message) for message in self._messages)
-        return tuple(dict.fromkeys(instance for instance in found if instance is not None))
+        return list(dict.fromkeys(instance for instance in found if instance is not None))
 
     @property
     def data(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -20,16 +19,20 @@ class Solution(Generic[T_co]):
     """One answer of a model. `calls` are as it wrote them; `errors` are of elements that are no calls at all (L3)."""
 
     output: T_co
-    calls: tuple[Call, ...] = ()
+    calls: list[Call] = field(default_factory=list[Call])
     meta: JsonObject | None = None
-    errors: tuple[ActumError, ...] = ()
-    instances: tuple[str, ...] = ()
+    errors: list[ActumError] = field(default_factory=list[ActumError])
+    instances: list[str] = field(default_factory=list[str])
     usage: Usage = field(default_factory=Usage)
 
     @property
-    def by_instance(self) -> dict[str, tuple[Call, ...]]:
-        """The calls of each instance of the request; an instance that has none stands with an empty tuple (I3)."""
-        return {id: tuple(call for call in self.calls if call.instance == id) for id in self.instances}
+    def by_instance(self) -> dict[str, list[Call]]:
+        """The calls of each instance of the request; one that has none stands with an empty list (I3)."""
+        found: dict[str, list[Call]] = {instance: [] for instance in self.instances}
+        for call in self.calls:
+            if call.instance in found:
+                found[call.instance].append(call)
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,7 @@ class Result(Generic[T_co]):
 
     output: T_co
     context: Context
-    solutions: Sequence[Solution[Any]] = ()
+    solutions: list[Solution[Any]] = field(default_factory=list[Solution[Any]])
     usage: Usage = field(default_factory=Usage)
-    errors: Sequence[ActumError] = ()
-    waiting: Sequence[str] = ()
+    errors: list[ActumError] = field(default_factory=list[ActumError])
+    waiting: list[str] = field(default_factory=list[str])

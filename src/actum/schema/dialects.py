@@ -58,8 +58,8 @@ class Dialect:
     """What one provider's strict mode accepts of JSON Schema, and the rungs it has.
 
     `keywords`: by type, the assertions it takes beyond the structure; all others are checked here.
-    `caps`: the greatest value it takes for one. `formats`, `patterns`, `literals` (types an `enum` may list), `const`: what
-    the words say. `patterns` are none, `plain` (no look-around, no back-references, no `\\b`) or
+    `caps`: the greatest value it takes for one. `formats`, `patterns`, `const`, `literals` (types that an `enum` may
+    list): what the words say. `patterns` are none, `plain` (no look-around, no back-references, no `\\b`) or
     `anchored` (plain, from `^` to `$`, and unable to match what ends a JSON string).
     `closed`: objects list all their properties; maps travel as lists of their entries. `all_required`: and each of
     them is required, an optional one may be null. `untyped`: a schema may leave the type open.

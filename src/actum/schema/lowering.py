@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 
 from .dialects import LADDER, Dialect, Rung
 from .json import JsonObject
 from .limits import exceeded
-from .restoring import Choice, Entries, Items, Member, Members, Named, Shape, Shapes
+from .remarks import Note
+from .restoring import Shape, Shapes
+from .unions import Node, null
 from .verbatim import Verbatim
-from .wire import NULL, Node, Note, Wire
+from .wire import Wire
 
 __all__ = ["Lowered", "Note", "choose", "lower"]
-
-_Shaped: TypeAlias = "Choice | Entries | Items | Member | Members | Named"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +70,8 @@ def lower(schema: JsonObject, dialect: Dialect, rung: Rung) -> Lowered:
         named={name: shape for name, (_, shape) in defined.items()},
         wires=lowered.get("$defs", {}),
     )
-    problems = tuple(dict.fromkeys([*walk.problems, *limits]))
-    return Lowered(schema=lowered, rung=rung, problems=problems, notes=tuple(walk.notes), shapes=shapes)
+    problems = walk.remarks.problems + limits
+    return Lowered(schema=lowered, rung=rung, problems=problems, notes=walk.remarks.notes, shapes=shapes)
 
 
 def choose(
@@ -89,10 +89,10 @@ def choose(
     for rung in rungs:
         if rung.references not in composed:
             composed[rung.references] = compose(rung.references)
-        lowered = lower(composed[rung.references], dialect, rung)
-        if not lowered.problems:
-            return lowered
-    return lowered
+    usable = (
+        lowered for rung in rungs[:-1] if not (lowered := lower(composed[rung.references], dialect, rung)).problems
+    )
+    return next(usable, None) or lower(composed[rungs[-1].references], dialect, rungs[-1])
 
 
 def _calls(schema: Any, walk: Wire | Verbatim) -> tuple[JsonObject, dict[str, Shape]]:
@@ -102,7 +102,7 @@ def _calls(schema: Any, walk: Wire | Verbatim) -> tuple[JsonObject, dict[str, Sh
     head = {key: value for key, value in node.items() if key in {"type", "description"}}
     if not items:
         # Every provider wants the type of items, also of none at all, and not all take a `maxItems`.
-        return walk.node({**head, "items": NULL, "maxItems": 0}, "#/properties/calls")[0], {}
+        return walk.node({**head, "items": null()[0], "maxItems": 0}, "#/properties/calls")[0], {}
     options = cast("list[JsonObject]", items.get("anyOf", [items]))
     place = "#/properties/calls/items"
     nodes: list[Node] = []

@@ -134,7 +134,8 @@ def _both_properties(left: JsonObject, right: JsonObject) -> JsonObject | None:
     for name, schema in right.items():
         mine = result.get(name, schema)
         if mine != schema:
-            mine = merged(mine, schema) if isinstance(mine, dict) and isinstance(schema, dict) else None
+            both = isinstance(mine, dict) and isinstance(schema, dict)
+            mine = merged(cast("JsonObject", mine), cast("JsonObject", schema)) if both else None
         if mine is None:
             return None
         result[name] = mine

@@ -98,7 +98,7 @@ class Shapes:
         match shape:
             case Named(name=name):
                 return step(value, self.named.get(name))
-            case Choice(branches=branches):
+            case Choice(branches=branches) if isinstance(value, dict | list):
                 return step(value, self._chosen(value, branches))
             case Members() if isinstance(value, dict):
                 return _members(cast("JsonObject", value), shape, step)
@@ -117,7 +117,10 @@ class Shapes:
         return next((branch.shape for branch in fitting if self._takes(branch, value)), None)
 
     def _takes(self, branch: Branch, value: Any) -> bool:
-        schema = {**branch.wire, "$defs": self.wires} if self.wires else branch.wire
+        wire: Any = branch.wire
+        if not isinstance(wire, dict):
+            return wire is not False
+        schema = cast("JsonObject", wire) | ({"$defs": self.wires} if self.wires else {})
         try:
             return jsonschema_rs.is_valid(schema, value, offline=True, pattern_options=jsonschema_rs.RegexOptions())
         except (ValueError, jsonschema_rs.ReferencingError):

@@ -11,14 +11,15 @@ from typing import Any, cast
 from .definitions import Definitions
 from .json import JsonObject
 from .merging import kinds, takes_null
+from .remarks import Remarks
 from .restoring import Branch, Choice, Items, Member, Members, Named, Shape
 from .scalars import REFERENCE, WIRE_REFERENCE
-from .wire import NULL, Node, Note
+from .unions import Node, null
 
 _LEFT_OUT = {"$schema", "$id", "$defs", "definitions", "additionalItems"}
 _MAPS = {"properties", "patternProperties", "dependentSchemas"}
-_ONE = {"additionalProperties", "items", "not", "if", "then", "else", "contains", "propertyNames"}
-_ONE |= {"unevaluatedProperties", "unevaluatedItems"}
+_CONDITIONS = {"not", "if", "then", "else", "contains", "propertyNames"}
+_ONE = _CONDITIONS | {"items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems"}
 _MANY = {"anyOf", "oneOf", "allOf", "prefixItems"}
 
 
@@ -26,8 +27,7 @@ class Verbatim:
     """The walk over one composed schema."""
 
     def __init__(self, document: JsonObject) -> None:
-        self.notes: list[Note] = []
-        self.problems: list[str] = []
+        self.remarks = Remarks()
         self.definitions = Definitions(document)
 
     def defined(self) -> dict[str, Node]:
@@ -48,7 +48,7 @@ class Verbatim:
         for key, value in node.items():
             wire[key], shapes[key] = self._keyword(key, value, f"{path}/{key}")
         if wire.get("$ref", "") is None:
-            self.notes.append(Note(path=path, change=f"`$ref` to {node['$ref']!r} left out, which is not there"))
+            self.remarks.note(path, f"`$ref` to {node['$ref']!r} left out, which is not there")
             del wire["$ref"]
         if node.get("type") == "array" and "items" not in node and "prefixItems" not in node:
             # OpenAI refuses a list without `items` even where it enforces nothing.
@@ -58,12 +58,12 @@ class Verbatim:
     def call(self, schema: JsonObject, path: str) -> Node:
         """The schema of a call: `_output` may be owed, and is then null (C4)."""
         wire, shape = self.node(schema, path)
-        output = cast("JsonObject", wire.get("properties", {})).get("_output")
+        output = cast("JsonObject", schema.get("properties", {})).get("_output")
         if isinstance(shape, Members) and "_output" in shape.named:
             named = {**shape.named, "_output": Member(shape=shape.named["_output"].shape)}
             shape = Members(named=named, rest=shape.rest)
-        if output is not None and not takes_null(output, lambda _: None):
-            wire["properties"]["_output"] = {"anyOf": [output, NULL]}
+        if output is not None and not takes_null(output, self._target):
+            wire["properties"]["_output"] = {"anyOf": [wire["properties"]["_output"], null()[0]]}
         return wire, shape
 
     def _keyword(self, key: str, value: Any, path: str) -> tuple[Any, Any]:

@@ -6,64 +6,45 @@ model could then write less than the schema allows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 
-from .definitions import Definitions
+from .combining import Combining
 from .dialects import Dialect
-from .json import JsonObject, encode
+from .json import JsonObject
 from .literals import literals
-from .merging import fits_beside, judges, kinds, merged, of_kind, takes_null, weight
-from .restoring import Branch, Choice, Entries, Items, Member, Members, Named, Shape
-from .scalars import REFERENCE, kept
+from .merging import fits_beside, judges, kinds, of_kind, takes_null
+from .remarks import Remarks
+from .restoring import Entries, Items, Member, Members, Named, Shape
+from .scalars import kept
+from .unions import Node, any_of, null, or_null
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """What lowering changed at a place of the composed schema, and what is therefore checked locally."""
-
-    path: str
-    change: str
-
-
-Node: TypeAlias = tuple[JsonObject, Shape]
-
-NULL: JsonObject = {"type": "null"}
 OPTIONS: tuple[Literal["anyOf", "oneOf"], ...] = ("anyOf", "oneOf")
-
-_INLINED = 20_000
-"""How many values may be copied from definitions into the places that say more than the reference."""
-
-_LONGEST_WORD = 80
 
 
 class Wire:
     """The walk over one composed schema."""
 
     def __init__(self, document: JsonObject, dialect: Dialect) -> None:
-        self.notes: list[Note] = []
-        self.problems: list[str] = []
-        self.definitions = Definitions(document)
+        self.remarks = Remarks()
+        self._combining = Combining(document)
+        self._definitions = self._combining.definitions
         self._dialect = dialect
-        self._budget = _INLINED
-        self._inlining: list[str] = []
         self._source = ""
         self._optional = 0
 
     def defined(self) -> dict[str, Node]:
         """All definitions that were referred to, and those they refer to."""
         result: dict[str, Node] = {}
-        while (following := self.definitions.next()) is not None:
+        while (following := self._definitions.next()) is not None:
             name, schema = following
             self._source = name
             result[name] = self.node(schema, f"#/$defs/{name}")
         recursion = self._dialect.recursion
         if recursion != "taken":
-            self.problems.extend(
-                f"#/$defs/{name}: refers to itself, recursion is "
-                + ("refused" if recursion == "refused" else "taken in optional properties only")
-                for name in self.definitions.cycles(firm=recursion == "optional")
-            )
+            where = "refused" if recursion == "refused" else "taken in optional properties only"
+            for name in self._definitions.cycles(firm=recursion == "optional"):
+                self.remarks.problem(f"#/$defs/{name}", f"refers to itself, recursion is {where}")
         return result
 
     def node(self, schema: Any, path: str) -> Node:
@@ -80,14 +61,23 @@ class Wire:
             return self._literals(node, path)
         types = kinds(node)
         if len(types) > 1:
-            return self._any_of([self._typed(kind, of_kind(node, kind), path) for kind in types], node)
+            said = self.remarks.head(None, node, path, frozenset(node) - {"default"})
+            return any_of([self._typed(kind, of_kind(node, kind), path) for kind in types], said.get("description"))
         if not types:
             return self._untyped(node, path)
         return self._typed(types[0], node, path)
 
     def call(self, schema: JsonObject, path: str) -> Node:
         """The schema of a call: `_output` may be owed, and is then null (C4); references stand beside (T9)."""
-        return self._object(schema, path, is_call=True)
+        node = self._without_all_of(schema, path)
+        for keyword in OPTIONS:
+            if keyword in node:
+                options = cast("list[Any]", node[keyword])
+                node = {key: value for key, value in node.items() if key != keyword}
+                if not fits_beside(node, options):
+                    self._problem(path, f"`{keyword}` of whole calls can't be said")
+                self.remarks.note(path, f"`{keyword}` moved to the local check")
+        return self._object(node, path, is_call=True)
 
     def _typed(self, kind: str, schema: JsonObject, path: str) -> Node:
         match kind:
@@ -97,43 +87,26 @@ class Wire:
                 return self._array(schema, path)
             case _:
                 assertions, whole = kept(kind, schema, self._dialect)
-                return self._described(kind, schema, path, whole) | assertions, None
+                return self.remarks.head(kind, schema, path, whole) | assertions, None
 
     def _untyped(self, schema: JsonObject, path: str) -> Node:
         if not self._dialect.untyped:
             return self._problem(path, "has no type")
-        return self._described(None, schema, path, frozenset()), None
+        return self.remarks.head(None, schema, path), None
 
     def _problem(self, path: str, what: str) -> Node:
-        self.problems.append(f"{path}: {what}")
+        self.remarks.problem(path, what)
         return {}, None
-
-    def _note(self, path: str, change: str) -> None:
-        self.notes.append(Note(path=path, change=change))
-
-    def _described(self, kind: str | None, schema: JsonObject, path: str, said: frozenset[str]) -> JsonObject:
-        """The beginning of a node: its type, and in words what only the local check holds."""
-        words: list[str] = []
-        for key, value in schema.items():
-            if key == "default":
-                self._note(path, "`default` moved to the description")
-            elif not judges(key) or key in said or key in _STRUCTURE:
-                continue
-            else:
-                self._note(path, f"`{key}` moved to the local check")
-            words.append(_word(key, value))
-        told = ", ".join(word for word in words if word)
-        text = " ".join(part for part in (schema.get("description"), f"({told})" if told else "") if part)
-        return ({} if kind is None else {"type": kind}) | ({"description": text} if text else {})
 
     def _object(self, schema: JsonObject, path: str, *, is_call: bool = False) -> Node:
         required = cast("list[str]", schema.get("required", []))
-        properties = dict.fromkeys(required, {}) | cast("JsonObject", schema.get("properties", {}))
-        properties = {name: properties[name] for name in _ordered(schema, properties)}
+        listed = cast("JsonObject", schema.get("properties", {}))
+        # What is required and not listed may be anything.
+        properties = listed | {name: cast("Any", True) for name in required if name not in listed}
         extra = schema.get("additionalProperties")
         if not properties and extra is not False:
             return self._map(schema, path, "key", "value")
-        wire = self._described("object", schema, path, frozenset())
+        wire = self.remarks.head("object", schema, path)
         rest, rest_shape = self._rest(schema, path)
         wires: JsonObject = {}
         firm: list[str] = []
@@ -156,11 +129,11 @@ class Wire:
         node = self.node(schema, path)
         self._optional -= not required
         if is_call and name == "_output":
-            wire, shape = self._or_null(node)
+            wire, shape = or_null(node)
             return wire, Member(shape=shape), required or self._dialect.all_required
-        left_out = not required and not takes_null(schema, self._target)
+        left_out = not required and not takes_null(schema, self._combining.target)
         if not required and self._dialect.all_required:
-            node = self._or_null(node)
+            node = or_null(node)
         return (
             node[0],
             Member(shape=node[1], dropped="null" if left_out else None),
@@ -171,11 +144,11 @@ class Wire:
         extra = schema.get("additionalProperties")
         if "patternProperties" in schema and (self._dialect.closed or extra is False):
             self._problem(path, "properties by pattern (`patternProperties`) can't be listed")
-        if extra is None and "patternProperties" not in schema:
-            # Open by the letter of the standard; an object that lists its properties means those.
+        if extra is False or (extra is None and "patternProperties" not in schema):
+            # Without a word it is open by the letter of the standard; one that lists its properties means those.
             return False, None
-        if extra is False:
-            return False, None
+        if "patternProperties" in schema:
+            self.remarks.note(path, "`patternProperties` moved to the local check")
         if self._dialect.closed:
             self._problem(path, "further properties (`additionalProperties`) can't be listed")
             return False, None
@@ -189,18 +162,18 @@ class Wire:
         extra = schema.get("additionalProperties")
         by_pattern = list(cast("JsonObject", schema.get("patternProperties", {})).values())
         if by_pattern:
-            self._note(path, "the names of `patternProperties` moved to the local check")
+            self.remarks.note(path, "the names of `patternProperties` moved to the local check")
         if len(by_pattern) > 1 or (by_pattern and isinstance(extra, dict)):
             return self._problem(path, "properties by pattern (`patternProperties`) can't be listed")
         inner = by_pattern[0] if by_pattern else extra
-        wire = self._described("object", schema, path, frozenset())
+        wire = self.remarks.head("object", schema, path)
         if not self._dialect.closed:
             values, shape = self._values(inner, f"{path}/additionalProperties")
             return wire | {"additionalProperties": values}, Members(rest=shape) if shape is not None else None
         if not isinstance(inner, dict) or not inner:
             return self._problem(path, "an open object (`additionalProperties`) can't be closed")
         values, shape = self.node(inner, f"{path}/additionalProperties")
-        self._note(path, "sent as the list of its entries")
+        self.remarks.note(path, "sent as the list of its entries")
         entry: JsonObject = {
             "type": "object",
             "properties": {key: {"type": "string"}, value: values},
@@ -215,11 +188,11 @@ class Wire:
             items, first = schema.get("additionalItems"), cast("list[Any]", items)
         if schema.get("maxItems") == 0 or (items is False and not first):
             assertions, whole = kept("array", {**schema, "maxItems": 0}, self._dialect)
-            return self._described("array", schema, path, whole) | {"items": NULL} | assertions, None
+            return self.remarks.head("array", schema, path, whole) | {"items": null()[0]} | assertions, None
         if first:
             return self._tuple(schema, first, items, path)
         assertions, whole = kept("array", schema, self._dialect)
-        wire = self._described("array", schema, path, whole)
+        wire = self.remarks.head("array", schema, path, whole)
         if not isinstance(items, dict) or not items:
             if not self._dialect.untyped:
                 self._problem(path, "its items have no type")
@@ -233,79 +206,50 @@ class Wire:
         rest = [self.node(items, f"{path}/items")] if isinstance(items, dict) and items else []
         counted = schema if rest else {**schema, "maxItems": min(len(first), schema.get("maxItems", len(first)))}
         assertions, whole = kept("array", counted, self._dialect)
-        self._note(path, "the positions of `prefixItems` moved to the local check")
+        self.remarks.note(path, "the positions of `prefixItems` moved to the local check")
         shapes = tuple(shape for _, shape in nodes)
-        wire = self._described("array", schema, path, whole)
-        wire |= {"items": self._any_of(nodes + rest, {})[0]} | assertions
+        wire = self.remarks.head("array", schema, path, whole)
+        wire |= {"items": any_of(nodes + rest)[0]} | assertions
         tail = rest[0][1] if rest else None
         return wire, Items(first=shapes, rest=tail) if any(shapes) or tail is not None else None
 
     def _literals(self, schema: JsonObject, path: str) -> Node:
         wires, changes = literals(schema, self._dialect)
         for change in changes:
-            self._note(path, change)
+            self.remarks.note(path, change)
         if wires is None:
             return self._problem(path, "lists values that can't be listed (objects, lists, or none of its type)")
-        said = self._described(None, schema, path, frozenset({"enum", "const"}))
-        return self._any_of([(wire, None) for wire in wires], said)
+        said = self.remarks.head(None, schema, path, frozenset({"enum", "const"}))
+        return any_of([(wire, None) for wire in wires], said.get("description"))
 
     def _reference(self, schema: JsonObject, path: str) -> Node:
-        name = self.definitions.name(schema["$ref"])
+        name = self._definitions.name(schema["$ref"])
         if name is None:
             return self._problem(path, f"refers to {schema['$ref']!r}, which is not there")
         beside = {
             key: value for key, value in schema.items() if key == "description" or (judges(key) and key != "$ref")
         }
         if beside:
-            inlined = self._inlined(name, beside)
+            inlined = self._combining.beside(name, beside)
             if inlined is not None:
-                self._inlining.append(name)
-                node = self.node(inlined, path)
-                self._inlining.pop()
-                return node
+                with self._combining.inside(name):
+                    return self.node(inlined, path)
             for key in beside:
-                self._note(path, f"`{key}` beside `$ref` left out" + (", checked locally" if judges(key) else ""))
-        self.definitions.refer(self._source, name, firm=not self._optional)
+                self.remarks.note(
+                    path, f"`{key}` beside `$ref` left out" + (", checked locally" if judges(key) else "")
+                )
+        self._definitions.refer(self._source, name, firm=not self._optional)
         return {"$ref": f"#/$defs/{name}"}, Named(name=name)
 
-    def _inlined(self, name: str, beside: JsonObject) -> JsonObject | None:
-        """A definition with what stands beside the reference to it, as no provider takes both (OpenAI, Google)."""
-        target = self.definitions.target(name)
-        if name in self._inlining or not isinstance(target, dict):
-            return None
-        cost = weight(target)
-        if cost > self._budget:
-            return None
-        self._budget -= cost
-        return merged(beside, cast("JsonObject", target))
-
-    def _target(self, reference: Any) -> Any:
-        name = self.definitions.name(reference)
-        return None if name is None else self.definitions.target(name)
-
     def _without_all_of(self, schema: JsonObject, path: str) -> JsonObject:
-        parts = schema.get("allOf")
-        if not isinstance(parts, list):
-            return schema
-        result: JsonObject = {key: value for key, value in schema.items() if key != "allOf"}
-        for index, part in enumerate(cast("list[Any]", parts)):
-            if not isinstance(part, dict) or part.keys() <= _CONDITIONS:
-                self._note(f"{path}/allOf/{index}", "`allOf` moved to the local check")
-                continue
-            one = self._joined(result, cast("JsonObject", part), alone=len(cast("list[Any]", parts)) == 1)
+        while isinstance(schema.get("allOf"), list):
+            one, left_out = self._combining.all_of(schema)
+            for index in left_out:
+                self.remarks.note(f"{path}/allOf/{index}", "`allOf` moved to the local check")
             if one is None:
                 self._problem(path, "`allOf` can't be said as one schema")
-                return result
-            result = one
-        return self._without_all_of(result, path)
-
-    def _joined(self, schema: JsonObject, part: JsonObject, *, alone: bool) -> JsonObject | None:
-        if "$ref" not in part or (alone and "$ref" not in schema):
-            return merged(schema, part)
-        name = self.definitions.name(part["$ref"])
-        others = {key: value for key, value in part.items() if key != "$ref"}
-        inlined = None if name is None else self._inlined(name, others)
-        return None if inlined is None else merged(schema, inlined)
+            schema = one or {}
+        return schema
 
     def _union(self, schema: JsonObject, keyword: Literal["anyOf", "oneOf"], path: str) -> Node:
         options = cast("list[Any]", schema[keyword])
@@ -314,78 +258,14 @@ class Wire:
             return self._problem(path, "`anyOf` and `oneOf` side by side can't be said as one")
         if any(judges(key) for key in base):
             if fits_beside(base, options):
-                self._note(path, f"`{keyword}` moved to the local check")
+                self.remarks.note(path, f"`{keyword}` moved to the local check")
                 return self.node(base, path)
-            joined = self._distributed(base, options)
+            joined = self._combining.distributed(base, options)
             if joined is None:
                 return self._problem(path, f"`{keyword}` and what stands beside it can't be said as one")
             options = joined
         if keyword == "oneOf":
-            self._note(path, "`oneOf` sent as `anyOf`, that no two hold moved to the local check")
+            self.remarks.note(path, "`oneOf` sent as `anyOf`, that no two hold moved to the local check")
         nodes = [self.node(option, f"{path}/{keyword}/{index}") for index, option in enumerate(options)]
-        return self._any_of(nodes, self._described(None, base, path, frozenset(base) - {"default"}))
-
-    def _distributed(self, base: JsonObject, options: list[Any]) -> list[Any] | None:
-        asserted = {key: value for key, value in base.items() if judges(key)}
-        self._budget -= weight(asserted) * len(options)
-        parts: list[Any] = []
-        for option in options:
-            if not isinstance(option, dict) or "$ref" in option or self._budget < 0:
-                return None
-            part = merged(asserted, cast("JsonObject", option))
-            if part is None:
-                return None
-            parts.append(part)
-        return parts
-
-    def _or_null(self, node: Node) -> Node:
-        return self._any_of([node, (NULL, None)], {})
-
-    def _any_of(self, nodes: list[Node], said: JsonObject) -> Node:
-        """A union of what was lowered: flat, without repetitions, and with its description in front."""
-        options: dict[str, Node] = {}
-        text = said.get("description")
-        for wire, shape in nodes:
-            for one in _options(wire, shape):
-                options.setdefault(encode(one[0]), one)
-            if "anyOf" in wire:
-                text = text or wire.get("description")
-        if len(options) == 1:
-            wire, shape = next(iter(options.values()))
-            return ({**wire, "description": text} if text and "$ref" not in wire else wire), shape
-        head: JsonObject = {"description": text} if text else {}
-        wires = [wire for wire, _ in options.values()]
-        branches = tuple(
-            Branch(types=frozenset(kinds(wire)) or None, wire=wire, shape=shape) for wire, shape in options.values()
-        )
-        told = any(branch.shape is not None for branch in branches)
-        return head | {"anyOf": wires}, Choice(branches=branches) if told else None
-
-
-_STRUCTURE = frozenset(
-    {"type", "properties", "required", "additionalProperties", "patternProperties", "items", "prefixItems"}
-    | {"additionalItems", "$ref", "anyOf", "oneOf"}
-)
-_CONDITIONS = {"if", "then", "else", "not", "description", "title", "$comment"}
-
-
-def _options(wire: JsonObject, shape: Shape) -> list[Node]:
-    """The branches of a union, or the one schema that is none."""
-    if "anyOf" not in wire:
-        return [(wire, shape)]
-    shapes = [branch.shape for branch in shape.branches] if isinstance(shape, Choice) else [None] * len(wire["anyOf"])
-    return list(zip(cast("list[JsonObject]", wire["anyOf"]), shapes, strict=True))
-
-
-def _ordered(schema: JsonObject, properties: JsonObject) -> list[str]:
-    """As they are listed; what is only required stands last."""
-    return list(dict.fromkeys([*cast("JsonObject", schema.get("properties", {})), *properties]))
-
-
-def _word(key: str, value: Any) -> str:
-    if value == REFERENCE:
-        return "a reference, it begins with †"
-    if isinstance(value, dict | list) or (isinstance(value, int | float) and abs(value) >= 2**53 - 1):
-        return ""
-    text = encode(value)
-    return f"{key}: {text}" if len(text) <= _LONGEST_WORD else ""
+        said = self.remarks.head(None, base, path, frozenset(base) - {"default"})
+        return any_of(nodes, said.get("description"))

@@ -1,0 +1,51 @@
+"""Unions of schemas that were lowered: flat, without repetitions, with the shapes of their branches beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias, cast
+
+from .json import JsonObject, encode
+from .merging import kinds
+from .restoring import Branch, Choice, Shape
+
+Node: TypeAlias = tuple[JsonObject, Shape]
+"""A schema of the wire, and how its values are read back."""
+
+
+def null() -> Node:
+    """The schema of null."""
+    return {"type": "null"}, None
+
+
+def any_of(nodes: Iterable[Node], description: str | None = None) -> Node:
+    """The union of what was lowered; one schema, where it is no union at all."""
+    options: dict[str, Node] = {}
+    for wire, shape in nodes:
+        if "anyOf" in wire:
+            description = description or wire.get("description")
+        for one in _options(wire, shape):
+            options.setdefault(encode(one[0]), one)
+    head: JsonObject = {"description": description} if description else {}
+    if len(options) == 1:
+        wire, shape = next(iter(options.values()))
+        return (wire if "$ref" in wire else wire | head), shape
+    branches = tuple(
+        Branch(types=frozenset(kinds(wire)) or None, wire=wire, shape=shape) for wire, shape in options.values()
+    )
+    tells = any(branch.shape is not None for branch in branches)
+    return head | {"anyOf": [branch.wire for branch in branches]}, Choice(branches=branches) if tells else None
+
+
+def or_null(node: Node) -> Node:
+    """The same, and null."""
+    is_open = {"type", "anyOf", "$ref", "enum", "const"}.isdisjoint(node[0])
+    return node if is_open else any_of([node, null()])
+
+
+def _options(wire: JsonObject, shape: Shape) -> list[Node]:
+    if "anyOf" not in wire:
+        return [(wire, shape)]
+    wires = cast("list[JsonObject]", wire["anyOf"])
+    shapes = [branch.shape for branch in shape.branches] if isinstance(shape, Choice) else [None] * len(wires)
+    return list(zip(wires, shapes, strict=True))
