@@ -68,7 +68,11 @@ class Tool:
 
     @cached_property
     def _meta_validators(self) -> dict[str, Validator]:
-        return {key: Validator(schema, tool=self.name, at=key) for key, schema in self.meta.items() if schema}
+        return {
+            key: Validator(schema, tool=self.name, at=key)
+            for key, schema in self.meta.items()
+            if schema and key != "_output"
+        }
 
     @cached_property
     def accepts_null(self) -> bool:

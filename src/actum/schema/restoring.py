@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import Any, Literal, TypeAlias, cast
 
 import jsonschema_rs
 
-from .json import JsonObject
+from .json import MAX_DEPTH, JsonObject
 
-MAX_STEPS = 200
-"""How deep a value is followed; far above the depth that an answer may have."""
+_LONGEST_CHAIN = 64
+"""How many names and unions may stand for one schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,24 +91,31 @@ class Shapes:
         shape = self.calls.get(name) if isinstance(name, str) else None
         return self.restore(value, shape)
 
-    def restore(self, value: Any, shape: Shape, steps: int = 0) -> Any:
+    def restore(self, value: Any, shape: Shape, depth: int = 0) -> Any:
         """Undo on a value what lowering did to its schema; the value itself is not changed."""
-        if shape is None or steps > MAX_STEPS:
-            return value
-        step: Callable[[Any, Shape], Any] = lambda inner, its: self.restore(inner, its, steps + 1)  # noqa: E731
-        match shape:
-            case Named(name=name):
-                return step(value, self.named.get(name))
-            case Choice(branches=branches) if isinstance(value, dict | list):
-                return step(value, self._chosen(value, branches))
-            case Members() if isinstance(value, dict):
-                return _members(cast("JsonObject", value), shape, step)
-            case Items() if isinstance(value, list):
-                return _items(cast("list[Any]", value), shape, step)
-            case Entries() if isinstance(value, list):
-                return _entries(cast("list[Any]", value), shape, step)
+        match self._settled(value, shape):
+            case Members() as members if isinstance(value, dict) and depth < MAX_DEPTH:
+                return self._members(cast("JsonObject", value), members, depth + 1)
+            case Items() as items if isinstance(value, list) and depth < MAX_DEPTH:
+                return self._items(cast("list[Any]", value), items, depth + 1)
+            case Entries() as entries if isinstance(value, list) and depth < MAX_DEPTH:
+                return self._entries(cast("list[Any]", value), entries, depth + 1)
             case _:
                 return value
+
+    def _settled(self, value: Any, shape: Shape) -> Shape:
+        """A shape that is neither a name nor a choice; only lists and objects have anything to restore."""
+        if not isinstance(value, dict | list):
+            return None
+        for _ in range(_LONGEST_CHAIN):
+            match shape:
+                case Named(name=name):
+                    shape = self.named.get(name)
+                case Choice(branches=branches):
+                    shape = self._chosen(cast("Any", value), branches)
+                case _:
+                    return shape
+        return None
 
     def _chosen(self, value: Any, branches: tuple[Branch, ...]) -> Shape:
         kinds = json_types(value)
@@ -126,6 +134,29 @@ class Shapes:
         except (ValueError, jsonschema_rs.ReferencingError):
             # A value with what JSON has no words for, or a pattern that the linear engine has none for.
             return False
+
+    def _members(self, value: JsonObject, shape: Members, depth: int) -> JsonObject:
+        result: JsonObject = {}
+        for key, inner in value.items():
+            member = shape.named.get(key)
+            if member is None:
+                result[key] = self.restore(inner, shape.rest, depth)
+            elif not _is_dropped(inner, member):
+                result[key] = self.restore(inner, member.shape, depth)
+        return result
+
+    def _items(self, value: list[Any], shape: Items, depth: int) -> list[Any]:
+        shapes = chain(shape.first, repeat(shape.rest))
+        return [self.restore(item, its, depth) for item, its in zip(value, shapes, strict=False)]
+
+    def _entries(self, value: list[Any], shape: Entries, depth: int) -> Any:
+        entries = [cast("JsonObject", entry) for entry in value if isinstance(entry, dict)]
+        readable = len(entries) == len(value) and all(
+            isinstance(entry.get(shape.key), str) and shape.value in entry for entry in entries
+        )
+        if not readable:
+            return value
+        return {entry[shape.key]: self.restore(entry[shape.value], shape.shape, depth) for entry in entries}
 
 
 def json_types(value: Any) -> frozenset[str]:
@@ -147,17 +178,6 @@ def json_types(value: Any) -> frozenset[str]:
             return frozenset({"object"})
 
 
-def _members(value: JsonObject, shape: Members, step: Callable[[Any, Shape], Any]) -> JsonObject:
-    result: JsonObject = {}
-    for key, inner in value.items():
-        member = shape.named.get(key)
-        if member is None:
-            result[key] = step(inner, shape.rest)
-        elif not _is_dropped(inner, member):
-            result[key] = step(inner, member.shape)
-    return result
-
-
 def _is_dropped(value: Any, member: Member) -> bool:
     match member.dropped:
         case "null":
@@ -166,18 +186,3 @@ def _is_dropped(value: Any, member: Member) -> bool:
             return value is None or value == []
         case None:
             return False
-
-
-def _items(value: list[Any], shape: Items, step: Callable[[Any, Shape], Any]) -> list[Any]:
-    count = len(shape.first)
-    return [step(item, shape.first[index] if index < count else shape.rest) for index, item in enumerate(value)]
-
-
-def _entries(value: list[Any], shape: Entries, step: Callable[[Any, Shape], Any]) -> Any:
-    entries = [cast("JsonObject", entry) for entry in value if isinstance(entry, dict)]
-    readable = len(entries) == len(value) and all(
-        isinstance(entry.get(shape.key), str) and shape.value in entry for entry in entries
-    )
-    if not readable:
-        return value
-    return {entry[shape.key]: step(entry[shape.value], shape.shape) for entry in entries}

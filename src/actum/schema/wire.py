@@ -18,7 +18,6 @@ from .restoring import Entries, Items, Member, Members, Named, Shape
 from .scalars import kept
 from .unions import Node, any_of, null, or_null
 
-
 OPTIONS: tuple[Literal["anyOf", "oneOf"], ...] = ("anyOf", "oneOf")
 
 
@@ -99,7 +98,7 @@ class Wire:
         return {}, None
 
     def _object(self, schema: JsonObject, path: str, *, is_call: bool = False) -> Node:
-        required = cast("list[str]", schema.get("required", []))
+        required = dict.fromkeys(cast("list[str]", schema.get("required", [])))
         listed = cast("JsonObject", schema.get("properties", {}))
         # What is required and not listed may be anything.
         properties = listed | {name: cast("Any", True) for name in required if name not in listed}
@@ -131,14 +130,10 @@ class Wire:
         if is_call and name == "_output":
             wire, shape = or_null(node)
             return wire, Member(shape=shape), required or self._dialect.all_required
-        left_out = not required and not takes_null(schema, self._combining.target)
-        if not required and self._dialect.all_required:
-            node = or_null(node)
-        return (
-            node[0],
-            Member(shape=node[1], dropped="null" if left_out else None),
-            required or self._dialect.all_required,
-        )
+        leaves_out = not required and not takes_null(schema, self._combining.target)
+        firm = required or self._dialect.all_required
+        wire, shape = or_null(node) if firm and not required else node
+        return wire, Member(shape=shape, dropped="null" if leaves_out else None), firm
 
     def _rest(self, schema: JsonObject, path: str) -> tuple[Any, Shape]:
         extra = schema.get("additionalProperties")
@@ -227,7 +222,7 @@ class Wire:
         if name is None:
             return self._problem(path, f"refers to {schema['$ref']!r}, which is not there")
         beside = {
-            key: value for key, value in schema.items() if key == "description" or (judges(key) and key != "$ref")
+            key: value for key, value in schema.items() if key != "$ref" and (key == "description" or judges(key))
         }
         if beside:
             inlined = self._combining.beside(name, beside)
@@ -235,9 +230,7 @@ class Wire:
                 with self._combining.inside(name):
                     return self.node(inlined, path)
             for key in beside:
-                self.remarks.note(
-                    path, f"`{key}` beside `$ref` left out" + (", checked locally" if judges(key) else "")
-                )
+                self.remarks.note(path, f"`{key}` beside `$ref` moved to the local check")
         self._definitions.refer(self._source, name, firm=not self._optional)
         return {"$ref": f"#/$defs/{name}"}, Named(name=name)
 
