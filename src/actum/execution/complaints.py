@@ -23,7 +23,9 @@ def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Jour
     tool = job.tool.name
     match verdict.fate:
         case Fate.CYCLE:
-            names = [_named(node.number, jobs) for node in verdict.nodes]
+            names = [_named(node.number, jobs) for node in verdict.nodes[:_MOST_NAMED]]
+            if (unnamed := len(verdict.nodes) - len(names)) > 0:
+                names.append(f"{unnamed} more")
             return CyclicPlan(f"these calls wait for each other: {' → '.join([*names, names[0]])}", tool=tool)
         case Fate.FAILED:
             cause = _named(verdict.nodes[0].number, jobs)

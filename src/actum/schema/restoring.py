@@ -93,6 +93,7 @@ class Shapes:
 
     def restore(self, value: Any, shape: Shape, depth: int = 0) -> Any:
         """Undo on a value what lowering did to its schema; the value itself is not changed."""
+        untouched: Any = value
         match self._settled(value, shape):
             case Members() as members if isinstance(value, dict) and depth < MAX_DEPTH:
                 return self._members(cast("JsonObject", value), members, depth + 1)
@@ -101,7 +102,7 @@ class Shapes:
             case Entries() as entries if isinstance(value, list) and depth < MAX_DEPTH:
                 return self._entries(cast("list[Any]", value), entries, depth + 1)
             case _:
-                return value
+                return untouched
 
     def _settled(self, value: Any, shape: Shape) -> Shape:
         """A shape that is neither a name nor a choice; only lists and objects have anything to restore."""

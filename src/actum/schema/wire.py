@@ -61,7 +61,7 @@ class Wire:
         types = kinds(node)
         if len(types) > 1:
             said = self.remarks.head(None, node, path, frozenset(node) - {"default"})
-            return any_of([self._typed(kind, of_kind(node, kind), path) for kind in types], said.get("description"))
+            return self._any_of([self._typed(kind, of_kind(node, kind), path) for kind in types], said, path)
         if not types:
             return self._untyped(node, path)
         return self._typed(types[0], node, path)
@@ -230,7 +230,8 @@ class Wire:
                 with self._combining.inside(name):
                     return self.node(inlined, path)
             for key in beside:
-                self.remarks.note(path, f"`{key}` beside `$ref` moved to the local check")
+                where = "moved to the local check" if judges(key) else "left out"
+                self.remarks.note(path, f"`{key}` beside `$ref` {where}")
         self._definitions.refer(self._source, name, firm=not self._optional)
         return {"$ref": f"#/$defs/{name}"}, Named(name=name)
 
@@ -261,4 +262,15 @@ class Wire:
             self.remarks.note(path, "`oneOf` sent as `anyOf`, that no two hold moved to the local check")
         nodes = [self.node(option, f"{path}/{keyword}/{index}") for index, option in enumerate(options)]
         said = self.remarks.head(None, base, path, frozenset(base) - {"default"})
-        return any_of(nodes, said.get("description"))
+        return self._any_of(nodes, said, path)
+
+    def _any_of(self, nodes: list[Node], said: JsonObject, path: str) -> Node:
+        """A union, whose lists must not be taken for the maps that travel as lists."""
+        node = any_of(nodes, said.get("description"))
+        listed = {self._is_map(branch) for branch in _branches(node) if self._is_list(branch)}
+        if len(listed) > 1:
+            self._problem(path, "a list and a map that travels as one can't be told apart")
+        return node
+
+    def _is_list(self, branch: Branch) -> bool:
+        return self._dialect.closed and bool({"array", "object"} & set(self._kinds(branch)))

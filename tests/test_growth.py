@@ -1,0 +1,166 @@
+"""Ten times as much takes about ten times the work: counted in function calls, which no busy machine can change."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from actum import Agent, Config, Tools, errors, models
+
+tools = Tools()
+Json = dict[str, Any]
+
+
+@tools.tool
+async def inc(n: int) -> int:
+    """Add one."""
+    return n + 1
+
+
+@tools.tool
+async def total(values: list[int]) -> int:
+    """Add up."""
+    return sum(values)
+
+
+@tools.tool
+async def size(of: dict[str, Any]) -> int:
+    """Count members."""
+    return len(of)
+
+
+def answer(calls: list[Json], output: Any = 1) -> Json:
+    return {"calls": calls, "output": output}
+
+
+def calls(n: int) -> Json:
+    return answer([{"_tool": "inc", "n": i, "_outputPath": f"†state.r{i}"} for i in range(n)])
+
+
+def chain(n: int) -> Json:
+    return answer([{"_tool": "inc", "n": f"†calls.{i - 1}" if i else 0} for i in range(n)], f"†calls.{n - 1}")
+
+
+def chain_backwards(n: int) -> Json:
+    steps = [{"_tool": "inc", "n": f"†state.x{i}", "_outputPath": f"†state.x{i + 1}"} for i in range(1, n)]
+    return answer([*reversed(steps), {"_tool": "inc", "n": 0, "_outputPath": "†state.x1"}], f"†state.x{n}")
+
+
+def one_that_joins_all(n: int) -> Json:
+    join = {"_tool": "total", "values": [f"†calls.{i}" for i in range(n)]}
+    return answer([*({"_tool": "inc", "n": i} for i in range(n)), join], f"†calls.{n}")
+
+
+def all_that_wait_for_one(n: int) -> Json:
+    readers = [{"_tool": "inc", "n": "†state.x"} for _ in range(n)]
+    return answer([*readers, {"_tool": "inc", "n": 0, "_outputPath": "†state.x"}])
+
+
+def readers_of_what_all_write(n: int) -> Json:
+    # Every other call reads the whole that the calls before it write: n²/2 edges, were they drawn one by one.
+    pairs = [
+        [{"_tool": "inc", "n": i, "_outputPath": f"†state.w.r{i}"}, {"_tool": "inc", "n": 1, "_outputPath": f"†state.v.r{i}"}]
+        for i in range(n // 2)
+    ]
+    return answer([*(call for pair in pairs for call in pair), {"_tool": "size", "of": "†state.w"}])
+
+
+def references_to_nothing(n: int) -> Json:
+    return answer([{"_tool": "inc", "n": f"†state.nothing{i}"} for i in range(n)])
+
+
+def a_cycle(n: int) -> Json:
+    return answer([{"_tool": "inc", "n": f"†calls.{(i + 1) % n}"} for i in range(n)])
+
+
+def refused_calls(n: int) -> Json:
+    return answer([{"_tool": "no such tool", "n": i} for i in range(n)])
+
+
+def run(said: Json, context: Any = "go", **options: Any) -> None:
+    given = {"tools": tools, **options}
+    chunk = given.pop("chunk", None)
+    try:
+        asyncio.run(Agent(models.Scripted([said], chunk=chunk), **given).run(context, int))
+    except errors.ActumError as error:
+        assert error.result is not None
+
+
+def messages(n: int) -> None:
+    context = [{"type": "text", "text": "x"}, {"type": "state", "k": 1}, {"type": "state", "list": [2]}] * (n // 3)
+    run(answer([]), context)
+
+
+def many_tools(n: int) -> None:
+    own = Tools()
+    for i in range(n):
+        own.register(f"t{i}", {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}})
+    run(answer([]), tools=own, config=Config(tool_budget=10**9))
+
+
+def instances(n: int) -> None:
+    context = [{"type": "state", "shared": 1}, *({"type": "state", "_instance": f"i{i}", "x": i} for i in range(n))]
+    told = [{"_tool": "inc", "n": "†state.x", "_instance": f"i{i}", "_outputPath": "†state.y"} for i in range(n)]
+    run(answer(told), context)
+
+
+def streamed_characters(n: int) -> None:
+    run(answer([{"_tool": "no such tool", "text": 'a"\\é' * n}]), chunk=4)
+
+
+def concurrent_runs(n: int) -> None:
+    async def all_at_once() -> None:
+        agent = Agent(models.Scripted([answer([{"_tool": "inc", "n": 1}], "†calls.0")] * n), tools=tools)
+        await asyncio.gather(*(agent.run("go", int) for _ in range(n)))
+
+    asyncio.run(all_at_once())
+
+
+def pushes_on_one_list(n: int) -> None:
+    run(
+        answer([{"_tool": "inc", "n": i, "_outputPath": "†state.log", "_outputMethod": "push"} for i in range(n)]),
+        [{"type": "state", "log": []}],
+    )
+
+
+ANSWERS = [
+    calls,
+    chain,
+    chain_backwards,
+    one_that_joins_all,
+    all_that_wait_for_one,
+    readers_of_what_all_write,
+    references_to_nothing,
+    a_cycle,
+    refused_calls,
+]
+RUNS = [messages, many_tools, instances, streamed_characters, concurrent_runs, pushes_on_one_list]
+CASES: list[Callable[[int], None]] = [*((lambda n, of=of: run(of(n))) for of in ANSWERS), *RUNS]
+
+
+def work(case: Callable[[int], None], n: int) -> int:
+    """How many functions are called, of Python and of C."""
+    count = 0
+
+    def see(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    sys.setprofile(see)
+    try:
+        case(n)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.__name__ for case in [*ANSWERS, *RUNS]])
+def test_ten_times_as_much_is_about_ten_times_the_work(case: Callable[[int], None]) -> None:
+    case(3)  # what is made on first use is made
+    small, large = work(case, 60), work(case, 600)
+    assert large < 11 * small
