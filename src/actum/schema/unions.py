@@ -24,17 +24,17 @@ def any_of(nodes: Iterable[Node], description: str | None = None) -> Node:
     for wire, shape in nodes:
         if "anyOf" in wire:
             description = description or wire.get("description")
-        for one in _options(wire, shape):
+        for one in branches((wire, shape)):
             options.setdefault(encode(one[0]), one)
     head: JsonObject = {"description": description} if description else {}
     if len(options) == 1:
         wire, shape = next(iter(options.values()))
         return (wire if "$ref" in wire else wire | head), shape
-    branches = tuple(
-        Branch(types=frozenset(kinds(wire)) or None, wire=wire, shape=shape) for wire, shape in options.values()
-    )
-    tells = any(branch.shape is not None for branch in branches)
-    return head | {"anyOf": [branch.wire for branch in branches]}, Choice(branches=branches) if tells else None
+    union = head | {"anyOf": [wire for wire, _ in options.values()]}
+    if all(shape is None for _, shape in options.values()):
+        return union, None
+    told = ((frozenset(kinds(wire)) or None, wire, shape) for wire, shape in options.values())
+    return union, Choice(branches=tuple(Branch(types=types, wire=wire, shape=shape) for types, wire, shape in told))
 
 
 def or_null(node: Node) -> Node:
@@ -43,9 +43,11 @@ def or_null(node: Node) -> Node:
     return node if is_open else any_of([node, null()])
 
 
-def _options(wire: JsonObject, shape: Shape) -> list[Node]:
+def branches(node: Node) -> list[Node]:
+    """The branches of a union, or the one schema that is none."""
+    wire, shape = node
     if "anyOf" not in wire:
-        return [(wire, shape)]
+        return [node]
     wires = cast("list[JsonObject]", wire["anyOf"])
     shapes = [branch.shape for branch in shape.branches] if isinstance(shape, Choice) else [None] * len(wires)
     return list(zip(wires, shapes, strict=True))

@@ -16,7 +16,7 @@ from .merging import fits_beside, judges, kinds, of_kind, takes_null
 from .remarks import Remarks
 from .restoring import Entries, Items, Member, Members, Named, Shape
 from .scalars import kept
-from .unions import Node, any_of, null, or_null
+from .unions import Node, any_of, branches, null, or_null
 
 OPTIONS: tuple[Literal["anyOf", "oneOf"], ...] = ("anyOf", "oneOf")
 
@@ -267,10 +267,19 @@ class Wire:
     def _any_of(self, nodes: list[Node], said: JsonObject, path: str) -> Node:
         """A union, whose lists must not be taken for the maps that travel as lists."""
         node = any_of(nodes, said.get("description"))
-        listed = {self._is_map(branch) for branch in _branches(node) if self._is_list(branch)}
-        if len(listed) > 1:
-            self._problem(path, "a list and a map that travels as one can't be told apart")
+        lists = [kind for kind in map(self._list_kind, branches(node)) if kind is not None]
+        if len(set(lists)) > 1:
+            self._problem(path, "a list and a map that is sent as the list of its entries can't be told apart")
         return node
 
-    def _is_list(self, branch: Branch) -> bool:
-        return self._dialect.closed and bool({"array", "object"} & set(self._kinds(branch)))
+    def _list_kind(self, branch: Node) -> Literal["map", "list"] | None:
+        """What an array on the wire stands for."""
+        wire, shape = branch
+        if "$ref" not in wire:
+            return None if wire.get("type") != "array" else "map" if isinstance(shape, Entries) else "list"
+        target = self._definitions.target(cast("str", wire["$ref"]).removeprefix("#/$defs/"))
+        if not self._dialect.closed or not isinstance(target, dict):
+            return None
+        definition = cast("JsonObject", target)
+        is_map = "object" in kinds(definition) and not definition.get("properties")
+        return "list" if "array" in kinds(definition) else "map" if is_map else None
