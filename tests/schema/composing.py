@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, product
 from typing import Any, Literal
 
 import jsonschema_rs
@@ -84,34 +85,56 @@ def accepts(schema: Json, value: Json, definitions: Json = None) -> bool:
     return jsonschema_rs.is_valid(whole, value, offline=True, pattern_options=jsonschema_rs.RegexOptions())
 
 
-def to_wire(value: Json, wire: Json, definitions: dict[str, Json]) -> Json:
-    """What a model would write for a value under the wire's schema: the way back of restoring, read off the schema."""
+def closed(schema: Json) -> Json:
+    """The schema without room for properties that it does not list: those are not written by a strict decoder."""
+    if isinstance(schema, list):
+        return [closed(inner) for inner in schema]
+    if not isinstance(schema, dict):
+        return schema
+    result = {key: inner if key in {"enum", "const"} else closed(inner) for key, inner in schema.items()}
+    if "allOf" in schema:
+        parts = [{key: inner for key, inner in part.items() if key != "additionalProperties"} for part in result["allOf"]]
+        return {**result, "allOf": parts, "unevaluatedProperties": False}
+    if isinstance(schema.get("properties"), dict) and "type" in schema:
+        result.setdefault("additionalProperties", False)
+    return result
+
+
+def forms(value: Json, wire: Json, definitions: dict[str, Json]) -> Iterator[Json]:
+    """What a model could write for a value under the wire's schema: the way back of restoring, read off the schema."""
     if not isinstance(wire, dict):
-        return value
-    if "$ref" in wire:
-        return to_wire(value, definitions[wire["$ref"].removeprefix("#/$defs/")], definitions)
-    if "anyOf" in wire:
-        forms = [(to_wire(value, branch, definitions), branch) for branch in wire["anyOf"]]
-        return next((form for form, branch in forms if accepts(branch, form, definitions)), value)
-    if isinstance(value, dict) and wire.get("type") == "array":
-        key, inner = wire["items"]["properties"] if "properties" in wire["items"] else ("", "")
-        schema = wire["items"].get("properties", {}).get(inner)
-        return [{key: name, inner: to_wire(one, schema, definitions)} for name, one in value.items()]
-    if isinstance(value, dict):
-        return _object_to_wire(value, wire, definitions)
-    if isinstance(value, list):
-        return [to_wire(item, wire.get("items"), definitions) for item in value]
-    return value
+        yield value
+    elif "$ref" in wire:
+        yield from forms(value, definitions[wire["$ref"].removeprefix("#/$defs/")], definitions)
+    elif "anyOf" in wire:
+        for branch in wire["anyOf"]:
+            yield from (form for form in forms(value, branch, definitions) if accepts(branch, form, definitions))
+    elif isinstance(value, dict) and wire.get("type") == "array":
+        yield from _entries(value, wire["items"].get("properties", {}), definitions)
+    elif isinstance(value, dict):
+        yield from _members(value, wire, definitions)
+    elif isinstance(value, list):
+        yield from map(list, _product([forms(item, wire.get("items"), definitions) for item in value]))
+    else:
+        yield value
 
 
-def _object_to_wire(value: dict[str, Json], wire: dict[str, Json], definitions: dict[str, Json]) -> Json:
+def _entries(value: dict[str, Json], properties: dict[str, Json], definitions: dict[str, Json]) -> Iterator[Json]:
+    if set(properties) in ({"key", "value"}, {"parameter", "reference"}):
+        key, inner = properties
+        parts = _product([forms(one, properties[inner], definitions) for one in value.values()])
+        yield from ([{key: name, inner: one} for name, one in zip(value, part, strict=True)] for part in parts)
+
+
+def _members(value: dict[str, Json], wire: dict[str, Json], definitions: dict[str, Json]) -> Iterator[Json]:
     properties = wire.get("properties", {})
-    result: dict[str, Json] = {}
-    for name, schema in properties.items():
-        if name in value:
-            result[name] = to_wire(value[name], schema, definitions)
-        elif name in wire.get("required", []):
-            result[name] = [] if name == "_with" else None
-    rest = wire.get("additionalProperties")
-    others = {name: to_wire(inner, rest, definitions) for name, inner in value.items() if name not in properties}
-    return result | others
+    absent = {name: [] if name == "_with" else None for name in wire.get("required", []) if name not in value}
+    schemas = {name: properties.get(name, wire.get("additionalProperties")) for name in value}
+    names = [*(name for name in properties if name in value), *(name for name in value if name not in properties)]
+    for part in _product([forms(value[name], schemas[name], definitions) for name in names]):
+        yield dict(zip(names, part, strict=True)) | absent
+
+
+def _product(parts: list[Iterator[Json]]) -> Iterator[tuple[Json, ...]]:
+    # Two forms of each part are more than enough, and all combinations of all would be too many.
+    return islice(product(*(list(islice(part, 2)) for part in parts)), 64)

@@ -12,7 +12,7 @@ from ..dataflow.reference import Reference
 from ..errors import ActumError, MessageError
 from ..protocol.call import Call
 from ..protocol.context import Memory, absorb
-from ..protocol.message import RECORD, write_of
+from ..protocol.message import is_record, write_of
 from ..schema.json import JsonObject, encode
 
 
@@ -80,7 +80,7 @@ def _absorb(memory: Memory, message: JsonObject, index: int, data_kinds: Collect
 
 
 def _outcome(message: JsonObject, index: int, data_kinds: Collection[str]) -> tuple[Any, Reference | None, str | None]:
-    if message.get("kind") == RECORD:
+    if is_record(message):
         return None, None, None
     write = write_of(message, index, data_kinds)
     if write is None:

@@ -286,7 +286,8 @@ class Scheduler:
 
     async def _carry(self, job: Job, call: Call) -> None:
         try:
-            context = scoped(self.journal.messages, self.journal.memory, job.scopes, job.node.instance)
+            journal = self.journal
+            context = scoped(journal.messages, journal.memory, job.scopes, job.node.instance, journal.data_kinds)
             if self.approve is not None:
                 call = await self._approved(self.approve, job, call, context)
             self._begin(job)

@@ -11,8 +11,8 @@ from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.registry import Registry
 from ..schema.compose import References
-from ..schema.json import JsonObject
-from .model import ModelRequest
+from ..schema.json import JsonObject, copy
+from .model import ModelMessage, ModelRequest
 from .offer import Toolset, composer, offered
 from .render import render
 
@@ -77,6 +77,9 @@ class Frame:
     def _handled(self, context: Context, request: ModelRequest) -> ModelRequest:
         if not self.handlers:
             return request
+        # A copy: what a handler changes in place must not outlast this request (M3).
+        own = tuple(ModelMessage(role=one["role"], content=one["content"]) for one in request.messages)
+        request = replace(request, messages=own, schema=copy(request.schema))
         for index, message in enumerate(context):
             handler = self.handlers.get(str(message.get("type")))
             if handler is not None:
@@ -86,7 +89,7 @@ class Frame:
 
 def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequest) -> ModelRequest:
     try:
-        changed: Any = handler(message, request)
+        changed: Any = handler(copy(message), request)
     except Exception as error:
         raise MessageError(f"the handler of {message['type']!r} failed: {error}", index=index) from error
     if not isinstance(changed, ModelRequest):

@@ -10,7 +10,7 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import exported
 from ..dataflow.reference import Reference
 from ..protocol.context import Context
-from ..protocol.message import RECORD, RESULT
+from ..protocol.message import is_record, is_result
 from ..protocol.scopes import notes_of
 from ..schema.json import JsonObject, encode
 from .block import BLOCK_SIGIL, Block, Kind, View, Volatility
@@ -53,10 +53,10 @@ class Input:
 
 def _show(message: JsonObject, view: View) -> Iterable[Block]:
     kind = view.context.kind_of(message)
-    if kind == RESULT and "_call" in message:
+    if is_result(message):
         call, value = encode(message["_call"]), encode(message["data"])
         yield Block("user", f"{BLOCK_SIGIL}result of {call}\n{value}", Volatility.APPENDED)
-    elif kind == RECORD:
+    elif is_record(message):
         yield Block("user", f"{BLOCK_SIGIL}done {encode(message['_call'])}", Volatility.APPENDED)
     elif kind is not None and kind not in view.shown:
         view.shown.add(kind)
@@ -69,7 +69,7 @@ def _is_authored(context: Context, kind: str) -> bool:
 
 
 def _folded(context: Context, kind: str) -> Iterable[str]:
-    notes = notes_of(context, kind)
+    notes = notes_of(context, kind, context.data_kinds)
     head = f"{BLOCK_SIGIL}{kind}"
     if "description" in notes:
         head += f" {notes['description']}"

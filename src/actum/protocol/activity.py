@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
 from ..errors import InvalidParameters, SchemaError
 from ..schema.infer import adapter_of, is_plain
+from ..schema.json import encode
 from .call import Call
 from .context import Context
 from .tool import Tool
@@ -106,7 +108,7 @@ class Activity:
         from pydantic import ValidationError
 
         try:
-            return adapter.validate_python(value)
+            return adapter.validate_json(encode(value))  # as JSON: strict types take a date from a string then
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise InvalidParameters(first["msg"], tool=tool.name, path=name) from None
@@ -118,7 +120,11 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     Raises:
         SchemaError: where a name in them is not known.
     """
-    target = function if inspect.isroutine(function) else type(function).__call__
+    target: Any = inspect.unwrap(function)
+    while isinstance(target, functools.partial):
+        target = cast("Any", target).func
+    if not inspect.isroutine(target):
+        target = type(target).__call__
     try:
         return get_type_hints(target, include_extras=True)
     except NameError as error:

@@ -139,6 +139,16 @@ def payload_of(message: JsonObject, kind: str) -> Any:
     return payload or MISSING
 
 
+def is_record(message: JsonObject) -> bool:
+    """Whether a message only says that a call was made; an author may use the kind `record` for data of his own."""
+    return message.get("kind") == RECORD and "_call" in message and "_outputPath" not in message
+
+
+def is_result(message: JsonObject) -> bool:
+    """Whether a message is the result of one call that has no output path (C8)."""
+    return message.get("kind") == RESULT and "_call" in message and "_outputPath" not in message
+
+
 def write_of(message: JsonObject, index: int, data_kinds: Collection[str] = DATA_KINDS) -> Write | None:
     """What a message writes, None for one that writes nothing.
 
@@ -147,7 +157,7 @@ def write_of(message: JsonObject, index: int, data_kinds: Collection[str] = DATA
     """
     kind = kind_of(message, data_kinds)
     payload = payload_of(message, kind) if kind is not None else MISSING
-    if kind is None or kind == RECORD or payload is MISSING:
+    if kind is None or is_record(message) or payload is MISSING:
         return None
     instance = instance_of(message)
     if "_outputPath" not in message and "_outputMethod" not in message:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..dataflow.fold import METHODS
-from ..schema.compose import REFERENCE, References, or_reference
+from ..schema.compose import REFERENCE, References, or_reference, rooted
 from ..schema.json import JsonObject
 from .call import WITH
 from .tool import Tool
@@ -28,9 +28,10 @@ class Offer:
 
 def call_schema(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     """The schema of a call of this tool: what the model may write, and no more than the runtime can't know (T8, T10)."""
-    rest = {key: value for key, value in tool.parameters.items() if key not in _COUNTS}
+    own = rooted(tool.parameters, tool.name)
+    rest = {key: value for key, value in own.items() if key not in _COUNTS}
     before, after = _meta_before(tool, offer), _meta_after(tool, is_latent=is_latent)
-    parameters = cast("JsonObject", tool.parameters["properties"])
+    parameters = cast("JsonObject", own["properties"])
     if offer.references == "wide":
         parameters = {name: or_reference(schema) for name, schema in parameters.items()}
     elif parameters:
@@ -71,7 +72,7 @@ def _cut(schema: JsonObject, offer: Offer) -> JsonObject:
 
 def _meta_after(tool: Tool, *, is_latent: bool) -> JsonObject:
     found: JsonObject = {}
-    if is_latent and tool.output is not None:
+    if is_latent and tool.output is not None and not tool.is_fixed("_output"):
         found["_output"] = tool.output
     path = tool.meta.get("_outputPath")
     if path is None and (tool.output is not None or tool.is_delegated):
@@ -86,5 +87,5 @@ def _meta_after(tool: Tool, *, is_latent: bool) -> JsonObject:
 
 def _written(tool: Tool, offer: Offer, *, is_latent: bool) -> set[str]:
     """The meta-properties that must be written although the tool doesn't list them."""
-    found = {"_output"} if is_latent and tool.output is not None else set[str]()
+    found = {"_output"} if is_latent and tool.output is not None and not tool.is_fixed("_output") else set[str]()
     return found | {"_reasoningForCall"} if offer.reasoning else found

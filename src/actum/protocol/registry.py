@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
 from ..errors import SchemaError
+from ..schema.compose import gathered
 from ..schema.infer import adapter_of, schema_of
 from ..schema.json import JsonObject
 from .activity import Activity, type_hints
@@ -51,7 +52,9 @@ class Registry:
     @staticmethod
     def activity_of(function: Callable[..., Any], options: Mapping[str, Any]) -> Activity:
         """The interface and implementation behind a typed function, not registered."""
-        name = options.get("name") or function.__name__
+        name = options.get("name") or getattr(function, "__name__", None)
+        if not isinstance(name, str):
+            raise SchemaError("it has no name of its own: give it one with name=")
         schema = _inferred(function, name, options.get("description"))
         for key, value in options.items():
             if key not in {"name", "description"}:
@@ -119,23 +122,22 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
     hints = type_hints(function)
     properties: JsonObject = {}
     required: list[str] = []
-    definitions: JsonObject = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name.lstrip("_") in _INJECTED or parameter.kind in _VARIADIC:
             continue
-        schema = _schema(hints.get(parameter.name, Any), "validation", name, parameter.name, definitions)
         if parameter.default is inspect.Parameter.empty:
             required.append(parameter.name)
-        properties[parameter.name] = schema
-    schema = {"type": "object", "properties": properties}
+        properties[parameter.name] = _schema(hints.get(parameter.name, Any), "validation", name, parameter.name)
+    returned = hints.get("return", Any)
+    if returned is not type(None):
+        properties["_output"] = _schema(returned, "serialization", name, "return")
+    own, definitions = gathered(properties)
+    schema: JsonObject = {"type": "object", "properties": own}
     text = description if description is not None else inspect.getdoc(function)
     if text:
         schema["description"] = text
     if required:
         schema["required"] = required
-    returned = hints.get("return", Any)
-    if returned is not type(None):
-        properties["_output"] = _schema(returned, "serialization", name, "return", definitions)
     if definitions:
         schema["$defs"] = definitions
     return schema
@@ -144,12 +146,10 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
 _VARIADIC = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
 
 
-def _schema(annotation: object, mode: str, tool: str, place: str, definitions: JsonObject) -> JsonObject:
+def _schema(annotation: object, mode: str, tool: str, place: str) -> JsonObject:
     if annotation is Any:
         return {}
     try:
-        schema = schema_of(adapter_of(annotation), mode)
+        return schema_of(adapter_of(annotation), mode)
     except SchemaError as error:
         raise SchemaError(error.message, tool=tool, path=place) from None
-    definitions |= schema.pop("$defs", {})
-    return schema

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import Any, cast
 
@@ -9,10 +10,10 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold, exported
 from ..dataflow.reference import Path, Reference, ReferenceSyntax, scan_reference
 from ..errors import ScopeDenied
-from ..schema.json import JsonObject, copy
+from ..schema.json import JsonObject, copy, encode
 from .call import Call
 from .context import Context, Memory
-from .message import DATA_KINDS, RESERVED, instance_of, kind_of
+from .message import DATA_KINDS, RESERVED, instance_of, kind_of, payload_of
 from .tool import Tool
 
 
@@ -39,31 +40,47 @@ def _picked(tool: Tool, call: Call) -> list[str]:
     if not isinstance(picked, list) or not all(isinstance(scope, str) for scope in cast("list[Any]", picked)):
         raise ScopeDenied("scopes are a list of strings", tool=tool.name, path="_scopes")
     items = tool.meta["_scopes"].get("items")
-    allowed = cast("JsonObject", items).get("enum", []) if isinstance(items, dict) else []
+    allowed = cast("list[Any]", cast("JsonObject", items).get("enum", [])) if isinstance(items, dict) else []
     for scope in cast("list[str]", picked):
         if scope not in allowed:
             raise ScopeDenied(f"the scope {scope!r} is not among {allowed}", tool=tool.name, path="_scopes")
+    if "_scopes" in call and (complaint := tool.complaint("_scopes", picked)) is not None:
+        raise ScopeDenied(complaint, tool=tool.name, path="_scopes")
     return cast("list[str]", picked)
 
 
-def scoped(context: Iterable[JsonObject], memory: Memory, scopes: Collection[str], instance: str | None) -> Context:
+def scoped(
+    context: Iterable[JsonObject],
+    memory: Memory,
+    scopes: Collection[str],
+    instance: str | None,
+    data_kinds: Collection[str] = DATA_KINDS,
+) -> Context:
     """The scoped context: folded values with schema and description, without history and without marks (S5, S6)."""
     if not scopes:
-        return Context()
-    places = [_place(scope) for scope in scopes]
+        return Context(data_kinds=data_kinds)
+    seen = [message for message in context if instance_of(message) in {None, instance}]
+    paths: defaultdict[str, list[Path]] = defaultdict(list)
+    for place in map(_place, scopes):
+        paths[place.kind].append(place.path)
     messages: list[JsonObject] = []
-    done: set[str] = set()
-    for message in context:
-        kind = kind_of(message)
+    for message in seen:
+        kind = kind_of(message, data_kinds)
         if kind is None:
-            if message.get("type") in scopes and instance_of(message) in {None, instance}:
+            if message.get("type") in scopes:
                 messages.append({key: copy(value) for key, value in message.items() if not key.startswith("_")})
-        elif kind not in done:
-            done.add(kind)
-            paths = [place.path for place in places if place.kind == kind]
-            if paths and (folded := _folded(context, memory, kind, paths, instance)) is not None:
-                messages.append(folded)
-    return Context.checked(messages)
+        elif kind in paths and _carries(message, kind, paths[kind]):
+            notes = notes_of(seen, kind, data_kinds)
+            messages += _folded(memory, kind, paths.pop(kind), instance, notes)
+    for kind, rest in paths.items():
+        messages += _folded(memory, kind, rest, instance, notes_of(seen, kind, data_kinds))
+    return Context.checked(messages, data_kinds)
+
+
+def _carries(message: JsonObject, kind: str, paths: Iterable[Path]) -> bool:
+    """Whether a message holds anything of the scoped paths: what stands outside them has no say in the order (S7)."""
+    payload = payload_of(message, kind)
+    return payload is not MISSING and any(Fold(payload).read(path) is not MISSING for path in paths)
 
 
 def _place(scope: str) -> Reference:
@@ -75,8 +92,8 @@ def _place(scope: str) -> Reference:
 
 
 def _folded(
-    context: Iterable[JsonObject], memory: Memory, kind: str, paths: list[Path], instance: str | None
-) -> JsonObject | None:
+    memory: Memory, kind: str, paths: list[Path], instance: str | None, notes: JsonObject
+) -> Iterable[JsonObject]:
     part = Fold()
     for path in paths:
         value = memory.read(Reference(kind, path), instance)
@@ -84,15 +101,36 @@ def _folded(
             part.write("set", path, value)
     value = part.read()
     if value is MISSING:
-        return None
-    return data_message(kind, exported(value), notes_of(context, kind))
+        return
+    if () not in paths and "schema" in notes:
+        schema = _narrowed(notes["schema"], [path for path in paths if part.read(path) is not MISSING])
+        notes = {key: note for key, note in notes.items() if key != "schema"} | ({"schema": schema} if schema else {})
+    yield data_message(kind, exported(value), notes)
 
 
-def notes_of(context: Iterable[JsonObject], kind: str) -> JsonObject:
+def _narrowed(schema: Any, paths: Iterable[Path]) -> Any:
+    """What a schema says of some paths, and nothing of what stands beside them (S1)."""
+    found = Fold({})
+    for path in paths:
+        part = schema
+        for segment in path:
+            inner = "items" if isinstance(segment, int) else "properties"
+            part = cast("JsonObject", part).get(inner) if isinstance(part, dict) else None
+            part = cast("JsonObject", part).get(segment) if isinstance(part, dict) and inner == "properties" else part
+        if not isinstance(part, dict) or "$ref" in encode(cast("JsonObject", part)):
+            continue
+        for segment in reversed(path):
+            by_name: JsonObject = {"type": "object", "properties": {segment: part}}
+            part = {"type": "array", "items": part} if isinstance(segment, int) else by_name
+        found.write("merge", (), part)
+    return found.read()
+
+
+def notes_of(context: Iterable[JsonObject], kind: str, data_kinds: Collection[str]) -> JsonObject:
     """The schema and the description of a data kind: the last ones that its messages carry."""
     notes: JsonObject = {}
     for message in context:
-        if kind_of(message) == kind:
+        if kind_of(message, data_kinds) == kind:
             notes |= {key: message[key] for key in ("schema", "description") if key in message}
     return notes
 

@@ -58,8 +58,7 @@ class Tool:
         """Judges results, None where the tool says nothing of them."""
         if self.output is None:
             return None
-        definitions = {key: self.schema[key] for key in ("$defs", "definitions") if key in self.schema}
-        return Validator({**definitions, **self.output}, tool=self.name, at="properties._output")
+        return Validator({**self._definitions, **self.output}, tool=self.name, at="properties._output")
 
     def complaint(self, key: str, value: Any) -> str | None:
         """What is wrong with a value for one of its meta-properties; None where it is right, or declares nothing."""
@@ -69,10 +68,14 @@ class Tool:
     @cached_property
     def _meta_validators(self) -> dict[str, Validator]:
         return {
-            key: Validator(schema, tool=self.name, at=key)
+            key: Validator({**self._definitions, **schema}, tool=self.name, at=key)
             for key, schema in self.meta.items()
             if schema and key != "_output"
         }
+
+    @cached_property
+    def _definitions(self) -> JsonObject:
+        return {key: self.schema[key] for key in ("$defs", "definitions") if key in self.schema}
 
     @cached_property
     def accepts_null(self) -> bool:

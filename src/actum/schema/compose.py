@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Literal, TypeAlias, cast
 
@@ -66,33 +66,82 @@ def nullable(schema: JsonObject) -> JsonObject:
 
 _SAYS_OTHERWISE = {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"}
 _BY_BRANCH = {"allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef", "dependentSchemas"}
+_SEVERAL = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas")
 _MAPS = ("properties", "$defs", "definitions")
 _ONE = ("items", "additionalProperties")
-_MANY = ("anyOf", "oneOf", "prefixItems")
 
 
 def closed(schema: JsonObject) -> JsonObject:
     """A schema in which objects that list their properties and don't say otherwise take no others (T5).
 
-    An object that lists none is meant as a map, and one that takes properties from a branch or a `$ref` can't be
-    closed without them: both stay as they are.
+    An object that lists none is meant as a map, and one that several schemas judge together (`allOf`, `properties`
+    beside `anyOf` or a `$ref`) can't be closed by any of them: both stay as they are.
     """
-    result = {key: _closed_inner(key, value) for key, value in schema.items()}
-    if "properties" in schema and not (_SAYS_OTHERWISE | _BY_BRANCH) & schema.keys():
+    return _closed(schema, _judged_together(schema), alone=True)
+
+
+def _closed(schema: Any, together: set[str], *, alone: bool) -> Any:
+    """`alone`: nothing else judges the properties of the same object; `together` are definitions that never do."""
+    if not isinstance(schema, dict):
+        return schema
+    members = cast("JsonObject", schema)
+    result = dict(members)
+    for keyword in _MAPS:
+        for name, member in cast("JsonObject", members.get(keyword) or {}).items():
+            is_alone = f"#/{keyword}/{_pointer(name)}" not in together
+            result[keyword] = {**result[keyword], name: _closed(member, together, alone=is_alone)}
+    for keyword in _ONE:
+        if keyword in members:
+            result[keyword] = _closed(members[keyword], together, alone=True)
+    if "prefixItems" in members:
+        result["prefixItems"] = [_closed(item, together, alone=True) for item in members["prefixItems"]]
+    branches_alone = alone and not _judges_properties(members)
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in members:
+            result[keyword] = [_closed(item, together, alone=branches_alone) for item in members[keyword]]
+    if alone and "properties" in members and not (_SAYS_OTHERWISE | _BY_BRANCH) & members.keys():
         result["additionalProperties"] = False
     return result
 
 
-def _closed_inner(keyword: str, value: Any) -> Any:
-    if keyword in _MAPS and isinstance(value, dict):
-        members = cast("JsonObject", value)
-        return {name: closed(member) if isinstance(member, dict) else member for name, member in members.items()}
-    if keyword in _ONE and isinstance(value, dict):
-        return closed(cast("JsonObject", value))
-    if keyword in _MANY and isinstance(value, list):
-        items = cast("list[Any]", value)
-        return [closed(cast("JsonObject", item)) if isinstance(item, dict) else item for item in items]
-    return value
+def _judges_properties(schema: JsonObject) -> bool:
+    """Whether a schema says of an object's properties more than its `anyOf` or its `oneOf` does."""
+    own = _SAYS_OTHERWISE | _BY_BRANCH | {"properties", "required"}
+    return len(own & schema.keys() - {"anyOf", "oneOf"}) > 0 or {"anyOf", "oneOf"} <= schema.keys()
+
+
+def _judged_together(schema: JsonObject) -> set[str]:
+    """The references to definitions that judge an object's properties together with other schemas."""
+    found: set[str] = set()
+    waiting: list[tuple[Any, bool]] = [(schema, False)]
+    while waiting:
+        one, is_together = waiting.pop()
+        if not isinstance(one, dict):
+            waiting.extend((item, is_together) for item in (cast("list[Any]", one) if isinstance(one, list) else ()))
+            continue
+        members = cast("JsonObject", one)
+        shares = is_together or _judges_properties({key: one for key, one in members.items() if key != "$ref"})
+        reference = members.get("$ref")
+        if shares and isinstance(reference, str) and reference not in found:
+            found.add(reference)
+            waiting.append((_at(schema, reference), True))
+        for keyword, member in members.items():
+            if keyword in _SEVERAL:
+                waiting.append((member, shares or keyword not in {"anyOf", "oneOf"}))
+            elif keyword in _MAPS:
+                waiting.extend((inner, False) for inner in cast("JsonObject", member).values())
+            elif keyword in {*_ONE, "prefixItems"}:
+                waiting.append((member, False))
+    return found
+
+
+def _at(schema: JsonObject, reference: str) -> Any:
+    keyword, _, name = reference.removeprefix("#/").partition("/")
+    definitions = {_pointer(key): value for key, value in cast("JsonObject", schema.get(keyword) or {}).items()}
+    return definitions.get(name)
+
+
+_SHORTEST_REFERENCE = 2
 
 
 def takes_references(schema: Any) -> bool:
@@ -101,6 +150,8 @@ def takes_references(schema: Any) -> bool:
         return schema is True
     members = cast("JsonObject", schema)
     if {"const", "enum", "pattern", "format", "maxLength", "$ref", "allOf", "not", "if"} & members.keys():
+        return False
+    if members.get("minLength", 0) > _SHORTEST_REFERENCE:
         return False
     for keyword in ("anyOf", "oneOf"):
         if keyword in members:
@@ -129,12 +180,12 @@ class _Definitions:
             for keyword in ("$defs", "definitions")
             for name, definition in cast("JsonObject", schema.get(keyword, {})).items()
         }
-        if "#" in _references(part) or any("#" in _references(one) for _, one in local.values()):
+        if any(_refers_to_root(one) for one in (part, *(definition for _, definition in local.values()))):
             local["#"] = ("root", part)
         names = {pointer: self._name(name, pointer, local) for pointer, (name, _) in local.items()}
         for pointer, (_, definition) in local.items():
-            self.found.setdefault(names[pointer], _renamed(definition, names))
-        return _renamed(part, names)
+            self.found.setdefault(names[pointer], in_order(_renamed(definition, names)))
+        return in_order(_renamed(part, names))
 
     def _name(self, name: str, pointer: str, local: dict[str, tuple[str, Any]]) -> str:
         identity = encode([pointer, {one: local[one][1] for one in _reachable(pointer, local)}], sort_keys=True)
@@ -154,6 +205,7 @@ def _reachable(pointer: str, local: dict[str, tuple[str, Any]]) -> set[str]:
     while waiting:
         for reference in _references(local[waiting.pop()][1]):
             head = "/".join(reference.split("/")[:3])
+            head = head if head in local else "#"
             if head in local and head not in found:
                 found.add(head)
                 waiting.append(head)
@@ -196,7 +248,57 @@ def _followed(reference: str, names: dict[str, str]) -> str:
     head = "/".join(reference.split("/")[:3])
     if head in names:
         return f"#/$defs/{_pointer(names[head])}{reference[len(head) :]}"
+    if "#" in names and reference.startswith("#/") and not reference.startswith(_DEFINED):
+        return f"#/$defs/{_pointer(names['#'])}{reference[1:]}"
     return reference
+
+
+_DEFINED = ("#/$defs/", "#/definitions/")
+
+
+def _refers_to_root(schema: Any) -> bool:
+    """Whether it refers to its whole document, or to a place in it that is no definition."""
+    return any(one == "#" or (one.startswith("#/") and not one.startswith(_DEFINED)) for one in _references(schema))
+
+
+def rooted(schema: JsonObject, name: str) -> JsonObject:
+    """A schema whose references to its root go to a definition, so that the root can be added to."""
+    if not _refers_to_root(schema):
+        return schema
+    definitions = cast("JsonObject", schema.get("$defs", {}))
+    free = next(one for one in (name, *(f"{name}_{number}" for number in count(2))) if one not in definitions)
+    part = {key: value for key, value in schema.items() if key not in _LEFT_BEHIND}
+    whole = {**schema, "$defs": {**definitions, free: part}}
+    return cast("JsonObject", _renamed(whole, {"#": free}))
+
+
+def gathered(parts: Mapping[str, JsonObject]) -> tuple[dict[str, JsonObject], JsonObject]:
+    """The parts of one schema with their definitions under one roof, and these; a name that clashes is changed."""
+    shared = _Definitions()
+    return {name: shared.adopt(part) for name, part in parts.items()}, shared.found
+
+
+_VALUES = {"const", "enum", "default", "examples"}
+_BY_NAME = {"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"}
+
+
+def in_order(schema: Any, *, by_name: bool = False) -> Any:
+    """A schema in which `required` stands in the order of `properties` everywhere (T5); `by_name`: a map of schemas."""
+    if isinstance(schema, list):
+        return [in_order(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    members = cast("JsonObject", schema)
+    result = {
+        key: value if key in _VALUES and not by_name else in_order(value, by_name=not by_name and key in _BY_NAME)
+        for key, value in members.items()
+    }
+    required, properties = members.get("required"), members.get("properties")
+    if not by_name and isinstance(required, list) and isinstance(properties, dict):
+        names = cast("list[str]", required)
+        listed = [name for name in cast("JsonObject", properties) if name in names]
+        result["required"] = listed + [name for name in names if name not in properties]
+    return result
 
 
 _SMALLEST_SHARED = 80
@@ -208,8 +310,8 @@ def _state_once(composed: JsonObject, definitions: JsonObject) -> None:
     counts = Counter(text for _, _, text in places)
     names: dict[str, str] = {}
     for text, times in counts.items():
-        name = f"shared{len(names) + 1}"
-        if times > 1 and name not in definitions and (times - 1) * len(text) > times * (len(name) + 19) + len(name) + 4:
+        name = next(one for one in (f"shared{number}" for number in count(len(names) + 1)) if one not in definitions)
+        if times > 1 and (times - 1) * len(text) > times * (len(name) + 19) + len(name) + 4:
             names[text] = name
     for holder, key, text in places:
         if text in names:

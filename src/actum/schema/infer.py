@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..errors import SchemaError
-from .json import Json, JsonObject
+from .json import Json, JsonObject, encode
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -43,7 +43,8 @@ def shape_of(schema: object) -> Shape[Any]:
     if isinstance(schema, dict):
         return Shape(cast("JsonObject", schema), _same, typed=False)
     adapter = adapter_of(schema)
-    return Shape(schema_of(adapter, "validation"), adapter.validate_python)
+    # Parsed as JSON: strict types take a date from a string then.
+    return Shape(schema_of(adapter, "validation"), lambda value: adapter.validate_json(encode(value)))
 
 
 def adapter_of(annotation: object) -> TypeAdapter[Any]:

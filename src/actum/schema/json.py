@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any, NoReturn, TypeAlias, cast
 
@@ -12,6 +13,10 @@ JsonObject: TypeAlias = dict[str, Any]
 
 MAX_DEPTH = 128
 """How deep a value from outside may nest; far below what recursion or the validator could bear."""
+
+MOST_DIGITS = 4_300
+"""How many digits a whole number may have: as many as Python writes and reads."""
+_LEAST_TOO_LARGE = 10**MOST_DIGITS
 
 
 class NotJson(ValueError):
@@ -58,16 +63,12 @@ def plain(value: object, depth: int = 0) -> Json:
     Raises:
         NotJson: for anything else, for numbers that are not finite, keys that are not strings, and endless nesting.
     """
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int | float):
+        return _plain_number(value)
     if isinstance(value, str):
-        if not value.isascii():
-            _check_string(value)
-        return value
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise NotJson(f"{value} is not a JSON number")
-        return value
+        return _plain_string(value)
     if depth >= MAX_DEPTH:
         raise NotJson(f"nests deeper than {MAX_DEPTH}")
     if isinstance(value, Mapping):
@@ -77,12 +78,29 @@ def plain(value: object, depth: int = 0) -> Json:
     raise NotJson(f"a {type(value).__name__} is not JSON")
 
 
+def _plain_number(value: float) -> int | float:
+    """The number without what a subclass (an enum, a scalar of NumPy) makes of it."""
+    if isinstance(value, int):
+        if abs(value) >= _LEAST_TOO_LARGE:
+            raise NotJson(f"a number of more than {MOST_DIGITS} digits is too large")
+        return value if type(value) is int else int.__int__(value)
+    if not math.isfinite(value):
+        raise NotJson(f"{value} is not a JSON number")
+    return value if type(value) is float else float.__float__(value)
+
+
+def _plain_string(text: str) -> str:
+    if not text.isascii():
+        _check_string(text)
+    return text if type(text) is str else str.__str__(text)
+
+
 def _plain_object(value: Mapping[object, object], depth: int) -> JsonObject:
     result: JsonObject = {}
     for key, member in value.items():
         if not isinstance(key, str):
             raise NotJson(f"the key {key!r} is not a string")
-        result[key] = plain(member, depth + 1)
+        result[_plain_string(key)] = plain(member, depth + 1)
     return result
 
 
@@ -111,22 +129,16 @@ def _float(text: str) -> float:
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_float)
 
 
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+
 def _check_text_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth = 0
-    in_string = escaped = False
-    for char in text:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif char == "\\":
-                escaped = True
-            elif char == '"':
-                in_string = False
-        elif char == '"':
-            in_string = True
-        elif char in "[{":
+    for match in _STRING_OR_BRACKET.finditer(text):
+        char = match.group()[0]
+        if char in "[{":
             depth += 1
             if depth > MAX_DEPTH:
                 raise NotJson(f"nests deeper than {MAX_DEPTH}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, cast
 
 from .json import JsonObject
@@ -80,12 +80,16 @@ def takes_null(schema: Any, target: Target, depth: int = 0) -> bool:
         return False
     if "$ref" in node and not takes_null(target(node["$ref"]), target, depth + 1):
         return False
-    for keyword, some in (("anyOf", any), ("oneOf", any), ("allOf", all)):
+    for keyword, some in (("anyOf", any), ("oneOf", _one), ("allOf", all)):
         if isinstance(node.get(keyword), list) and not some(
             takes_null(inner, target, depth) for inner in node[keyword]
         ):
             return False
     return True
+
+
+def _one(answers: Iterable[bool]) -> bool:
+    return sum(answers) == 1
 
 
 def weight(schema: Any) -> int:

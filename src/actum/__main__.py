@@ -1,0 +1,5 @@
+"""`python -m actum`."""
+
+from .cli import main
+
+main()

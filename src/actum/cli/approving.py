@@ -1,0 +1,117 @@
+"""Asking a person on the terminal whether calls may run (L6, P4)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import ApprovalDenied
+from ..execution.approval import Approve, Decision
+from ..protocol.call import Call
+from ..protocol.context import Context
+from ..protocol.tool import Tool
+from ..schema.json import NotJson, decode, encode
+from .failing import CommandError
+from .graph import graph_of, text_of
+from .lines import Renderer
+
+
+class Asking:
+    """One question at a time; what is shown meanwhile gives way."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        self._renderer = renderer
+        self._lock = asyncio.Lock()
+
+    async def call(self, call: Call, tool: Tool, context: Context) -> Decision:
+        """Ask about one call, shown with everything that will cross to it."""
+        async with self._lock:
+            return await asyncio.to_thread(self._paused, lambda: _ask_call(call, tool, context))
+
+    async def plan(self, shown: str) -> None:
+        """Ask about a plan as one thing.
+
+        Raises:
+            ApprovalDenied: it may not run.
+        """
+        _check_terminal()
+        print(shown, file=sys.stderr)
+        reply = (await asyncio.to_thread(_read, "Run this plan? [y/N] ")).strip()
+        if reply.lower() not in {"y", "yes"}:
+            raise ApprovalDenied(f"the plan was not approved{f': {reply}' if reply else ''}")
+
+    def _paused(self, ask: Callable[[], Decision]) -> Decision:
+        self._renderer.pause()
+        try:
+            return ask()
+        finally:
+            self._renderer.go_on()
+
+
+def approver(how: str, asking: Asking) -> Approve | None:
+    """The approver behind `--approve`.
+
+    Raises:
+        CommandError: there is nobody to ask.
+    """
+    if how == "ask":
+        _check_terminal()
+        return asking.call
+    return _deny if how == "none" else None
+
+
+async def _deny(_call: Call, _tool: Tool, _context: Context) -> Decision:
+    return "no call may run (--approve none)"
+
+
+def show_plan(context: Context) -> str:
+    """The plans of a context as text."""
+    return text_of(graph_of(context))
+
+
+def _check_terminal() -> None:
+    if not sys.stdin.isatty():
+        raise CommandError("there is no terminal to ask on: use --approve all or none")
+
+
+def _ask_call(call: Call, tool: Tool, context: Context) -> Decision:
+    print(f"\n{tool.name}  {tool.description}", file=sys.stderr)
+    for name, value in call.parameters.items():
+        print(f"  {name} = {encode(value)}", file=sys.stderr)
+    if len(context):
+        print("  and of the context:", file=sys.stderr)
+        for message in context:
+            print(f"    {encode(message)}", file=sys.stderr)
+    reply = _read("Run it? [y]es, [e]dit, or why not: ").strip()
+    if reply.lower() in {"y", "yes"}:
+        return True
+    if reply.lower() in {"e", "edit"}:
+        return _edited(call)
+    return reply if reply.lower() not in {"", "n", "no"} else False
+
+
+def _edited(call: Call) -> Decision:
+    while True:
+        text = _read(f"Parameters [{json.dumps(call.parameters, ensure_ascii=False)}]: ").strip()
+        if not text:
+            return call
+        try:
+            value: Any = decode(text)
+        except NotJson as error:
+            print(f"  {error}", file=sys.stderr)
+            continue
+        if isinstance(value, dict):
+            meta = {key: member for key, member in call.items() if key.startswith("_")}
+            return Call({**meta, **value})
+        print("  parameters are a JSON object", file=sys.stderr)
+
+
+def _read(question: str) -> str:
+    print(question, end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError("the terminal was closed")
+    return line

@@ -1,0 +1,159 @@
+"""From an Idea file and options to an Agent: its config, its Activities, its input."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from .. import Config, Idea, Limits, models
+from .. import tools as registry
+from ..app.agent import Agent
+from ..errors import IdeaError, ModelError, SchemaError
+from ..execution.approval import Approve
+from ..generation.model import Model
+from ..protocol.context import Context
+from ..protocol.message import kind_of
+from ..schema.json import Json, JsonObject, NotJson, decode
+from ..sources.files import read_text
+from ..sources.modules import load_activities
+from .failing import CommandError
+
+_CONFIG = {field.name for field in dataclasses.fields(Config)}
+_OWN = {"activities", "model", "limits"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """An Idea that is ready to run."""
+
+    idea: Idea
+    config: Config
+    limits: Limits
+    model: Model | None
+
+    def agent(self, approve: Approve | None = None, **changes: Any) -> Agent:
+        """The agent that runs it."""
+        config = dataclasses.replace(self.config, **changes)
+        return Agent(
+            self.model, tools=registry, config=config, limits=self.limits, approve=approve, roots=[self.folder]
+        )
+
+    @property
+    def folder(self) -> Path:
+        """Where the Idea's relative paths start."""
+        return self.idea.source.parent if self.idea.source is not None else Path()
+
+
+def load(path: str, *, model: str | None = None, activities: Sequence[str] = (), record: str | None = None) -> Loaded:
+    """Load an Idea and everything that it names.
+
+    Raises:
+        IdeaError: the Idea, its config or its Activities are wrong.
+        ModelError: the model can't be had; the message says what is missing.
+    """
+    idea = Idea.load(path)
+    config, limits = config_of(idea.config, path)
+    load_modules(idea, activities)
+    return Loaded(idea=idea, config=config, limits=limits, model=model_of(idea, model, record))
+
+
+def load_modules(idea: Idea, more: Sequence[str]) -> None:
+    """Load the Activities that an Idea names, relative to its file, and more, relative to the current folder."""
+    folder = idea.source.parent if idea.source is not None else Path()
+    named: Any = idea.config.get("activities", [])
+    names = cast("list[Any]", named if isinstance(named, list) else [named])
+    for name in names:
+        if not isinstance(name, str):
+            raise IdeaError(f"'activities' are names of modules or files, not {name!r}", path="config.activities")
+        load_activities(name, folder)
+    for name in more:
+        load_activities(name, Path.cwd())
+
+
+def config_of(config: JsonObject, name: str) -> tuple[Config, Limits]:
+    """The Config and the Limits that an Idea asks for.
+
+    Raises:
+        IdeaError: naming an unknown key or a bad value.
+    """
+    if unknown := sorted(config.keys() - _CONFIG - _OWN):
+        known = ", ".join(sorted(_CONFIG | _OWN))
+        raise IdeaError(f"{name}: 'config' has no {unknown[0]!r}; it has {known}", path=f"config.{unknown[0]}")
+    given: Any = config.get("limits", {})
+    limits = {field.name for field in dataclasses.fields(Limits)}
+    if not isinstance(given, dict) or not limits >= cast("JsonObject", given).keys():
+        raise IdeaError(f"{name}: 'limits' has the keys {', '.join(sorted(limits))}", path="config.limits")
+    try:
+        return Config(**{key: config[key] for key in _CONFIG & config.keys()}), Limits(**cast("JsonObject", given))
+    except (SchemaError, TypeError) as error:
+        raise IdeaError(f"{name}: {error}") from None
+
+
+def model_of(idea: Idea, named: str | None, record: str | None) -> Model | None:
+    """The model that the command line, the Idea or ACTUM_MODEL names, in this order."""
+    name: Any = named or idea.config.get("model") or os.environ.get("ACTUM_MODEL")
+    if not name:
+        return None
+    if not isinstance(name, str):
+        raise IdeaError(f"'model' is a name such as openai:gpt-5.2, not {name!r}", path="config.model")
+    try:
+        model = models.load(name)
+    except ModelError as error:
+        raise CommandError(error.message) from error
+    return models.Recording(model, record) if record else model
+
+
+def input_of(context: Context, pairs: Sequence[str], file: str | None) -> JsonObject:
+    """The input that `-i key=value` and `--input FILE` give; a dotted key nests.
+
+    Raises:
+        CommandError: what is no pair, or no JSON object.
+    """
+    values = _read_input(file) if file else {}
+    for pair in pairs:
+        key, sign, text = pair.partition("=")
+        if not sign or not key:
+            raise CommandError(f"-i takes key=value, not {pair!r}")
+        path = key.split(".")
+        holder = values
+        for segment in path[:-1]:
+            holder = holder.setdefault(segment, {})
+            if not isinstance(holder, dict):
+                raise CommandError(f"-i {key}: {segment!r} already holds a value")
+        holder[path[-1]] = value_of(text, _schema_of(context, path))
+    return values
+
+
+def value_of(text: str, schema: JsonObject) -> Json:
+    """A value from the command line: JSON where it reads as JSON and the schema doesn't ask for a string."""
+    if schema.get("type") == "string":
+        return text
+    try:
+        return decode(text)
+    except NotJson:
+        return text
+
+
+def _read_input(file: str) -> JsonObject:
+    text = sys.stdin.read() if file == "-" else read_text(Path(file))
+    try:
+        value = decode(text)
+    except NotJson as error:
+        raise CommandError(f"--input {file}: {error}") from None
+    if not isinstance(value, dict):
+        raise CommandError(f"--input {file}: the input is a JSON object")
+    return value
+
+
+def _schema_of(context: Context, path: Sequence[str]) -> JsonObject:
+    schemas = [message["schema"] for message in context if kind_of(message) == "input" and "schema" in message]
+    schema: Any = schemas[-1] if schemas else {}
+    for segment in path:
+        properties = cast("JsonObject", schema).get("properties") if isinstance(schema, dict) else None
+        schema = cast("JsonObject", properties).get(segment, {}) if isinstance(properties, dict) else {}
+    return cast("JsonObject", schema) if isinstance(schema, dict) else {}

@@ -1,0 +1,118 @@
+"""`actum run`: run an Idea and print its output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from ..app.agent import Agent
+from ..errors import ActumError
+from ..protocol.solution import Result
+from ..schema.infer import jsonable
+from ..schema.json import JsonObject
+from .approving import Asking, approver, show_plan
+from .failing import CommandError
+from .lines import JsonLines, Lines, Renderer, Silent
+from .loading import Loaded, input_of, load
+
+Approval = Literal["ask", "plan", "all", "none"]
+
+
+async def run(
+    idea: str,
+    /,
+    *,
+    i: Annotated[list[str] | None, Parameter(name=["-i", "--set"], negative="")] = None,
+    input: Annotated[str | None, Parameter(name="--input")] = None,
+    model: str | None = None,
+    json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
+    approve: Approval = "all",
+    record: str | None = None,
+    activities: Annotated[list[str] | None, Parameter(negative="")] = None,
+) -> int:
+    """Run an Idea; its output goes to stdout as JSON, what happens on the way to stderr.
+
+    Parameters
+    ----------
+    idea
+        The Idea's file.
+    i
+        A value of the input, as key=value; more than once. A dotted key nests.
+    input
+        A file with the input as a JSON object, or - for standard input.
+    model
+        The model, such as openai:gpt-5.2, or replay:FILE.
+    json
+        One JSON event per line on stdout.
+    quiet
+        Only the output.
+    approve
+        Who decides on calls: ask for each, for the plan as a whole, all run, none runs.
+    record
+        Where to record what the model is asked and answers.
+    activities
+        A module or file with Activities, beside those that the Idea names.
+    """
+    loaded = load(idea, model=model, activities=activities or [], record=record)
+    given = input_of(loaded.idea.context, i or [], input)
+    renderer = _renderer(Path(idea).name, json=json, quiet=quiet)
+    asking = Asking(renderer)
+    agent = loaded.agent(approver(approve, asking))
+    context = await _planned(loaded, given, asking) if approve == "plan" else loaded.idea.context
+    result = await _run(agent, context, loaded, given if context is loaded.idea.context else None, renderer)
+    return _finish(result, is_json=json)
+
+
+def _renderer(title: str, *, json: bool, quiet: bool) -> Renderer:
+    if json and quiet:
+        raise CommandError("--json and --quiet exclude each other")
+    if quiet:
+        return Silent()
+    if json:
+        return JsonLines()
+    if not sys.stderr.isatty():
+        return Lines()
+    from .tree import LiveTree
+
+    return LiveTree(title)
+
+
+async def _planned(loaded: Loaded, given: JsonObject, asking: Asking) -> Any:
+    """Make the plan without running any of it, show it, and ask once (P4)."""
+    planner = loaded.agent(mode="lazy")
+    has_plan = any(message.get("type") == "plan" for message in loaded.idea.context)
+    if loaded.model is None and not has_plan:
+        raise CommandError("--approve plan needs a plan in the Idea, or a model that makes one")
+    if has_plan:
+        context: Any = loaded.idea.context
+        await asking.plan(show_plan(context))
+        return context
+    planned = await planner.run(loaded.idea.context, loaded.idea.schema, input=given)
+    await asking.plan(show_plan(planned.context))
+    return planned.context
+
+
+async def _run(agent: Agent, context: Any, loaded: Loaded, given: JsonObject | None, renderer: Renderer) -> Result[Any]:
+    with renderer:
+        async with agent.stream(context, loaded.idea.schema, input=given) as stream:
+            async for event in stream:
+                renderer.show(event)
+            return stream.result
+
+
+def _finish(result: Result[Any], *, is_json: bool) -> int:
+    if not is_json:
+        indent = 2 if sys.stdout.isatty() else None
+        print(json.dumps(jsonable(result.output), ensure_ascii=False, indent=indent))
+    if result.waiting:
+        print(f"actum: waiting for {', '.join(result.waiting)}", file=sys.stderr)
+    if result.output is None and result.errors:
+        worst: ActumError = result.errors[0]
+        print(f"actum: error: {worst.message}", file=sys.stderr)
+        return 1
+    return 0
