@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,11 @@ from actum import Agent, Config, Tools, errors, events, models
 from .server import CUT, Part, Reply, Server
 from .wires import chat
 
-OUTPUT = {"type": "object", "properties": {"total": {"type": "integer"}, "note": {"type": "string"}}, "required": ["total"]}
+OUTPUT = {
+    "type": "object",
+    "properties": {"total": {"type": "integer"}, "note": {"type": "string"}},
+    "required": ["total"],
+}
 
 
 def agent(server: Server, tools: Tools, name: str = "openai:gpt-4o", **config: Any) -> Agent:
@@ -80,7 +85,9 @@ async def test_a_call_starts_before_the_host_has_sent_the_rest_of_the_answer(ser
         started.set()
         return 1
 
-    server.reply(Reply(parts=chat(['{"calls":[{"_tool":"begin"}', started, '],"output":{"total":"†calls.0"},"meta":{}}'])))
+    server.reply(
+        Reply(parts=chat(['{"calls":[{"_tool":"begin"}', started, '],"output":{"total":"†calls.0"},"meta":{}}']))
+    )
     async with asyncio.timeout(10):
         assert (await agent(server, tools).run("go", OUTPUT)).output == {"total": 1}
 
@@ -121,7 +128,10 @@ async def test_a_host_that_refuses_the_schema_is_asked_again_a_rung_lower(server
 @pytest.mark.parametrize(
     ("reply", "code"),
     [
-        (Reply(status=429, headers={"retry-after": "1"}, content_type="application/json", parts=["{}"]), "model_rate_limit"),
+        (
+            Reply(status=429, headers={"retry-after": "1"}, content_type="application/json", parts=["{}"]),
+            "model_rate_limit",
+        ),
         (Reply(status=500, content_type="application/json", parts=["{}"]), "model_server"),
         (Reply(content_type="text/html", parts=["<html>"]), "model_content"),
     ],
@@ -165,3 +175,15 @@ async def test_running_out_of_time_hangs_up(server: Server) -> None:
         with pytest.raises(errors.LimitExceeded, match="seconds"):
             await Agent(model, tools=tools, limits=Limits(seconds=1.0)).run("go", OUTPUT)
         await reply.hung_up.wait()
+
+
+@pytest.mark.rule("T9")
+async def test_a_recording_of_a_hosted_model_replays_without_it(server: Server, tmp_path: Path) -> None:
+    tools, seen = counting()
+    server.reply(answer(CHAIN))
+    model = models.load("openai:gpt-4o", base_url=f"{server.url}/v1", api_key="key", retries=0)
+    recording = models.Recording(model, tmp_path / "tape.jsonl")
+    first = await Agent(recording, tools=tools).run("go", OUTPUT)
+    again = await Agent(f"replay:{tmp_path / 'tape.jsonl'}", tools=tools).run("go", OUTPUT)
+    assert (again.output, again.solutions, len(server.received)) == (first.output, first.solutions, 1)
+    assert seen == [3, 6, 3, 6]

@@ -148,7 +148,7 @@ def test_importing_and_loading_import_no_provider() -> None:
     code = """
 import sys
 from actum import models
-for name in ("openai:x", "anthropic:x", "google:x", "ollama:x", "replay:x"):
+for name in ("openai:x", "anthropic:x", "google:x", "ollama:x"):
     model = models.load(name, api_key="k")
     model.stream(models.ModelRequest(messages=(), schema={}))
 heavy = {"pydantic_ai", "openai", "anthropic", "httpx", "httpx2", "genai_prices", "pydantic"}

@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run `actum` and leave with its exit code: 0 output produced, 1 the run failed, 2 the command or the Idea is wrong."""
+    """Run `actum` and leave with its exit code: 0 output produced, 1 the run failed, 2 command or Idea is wrong."""
     try:
         from .commands import run_command
     except ModuleNotFoundError as error:

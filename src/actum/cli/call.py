@@ -59,8 +59,8 @@ async def call(
         key, sign, text = pair.partition("=")
         if not sign or not key:
             raise CommandError(f"a parameter is given as key=value, not {pair!r}")
-        schema: Any = schemas.get(key, {})
-        made[key] = value_of(text, schema if isinstance(schema, dict) else {})
+        schema: Any = schemas.get(key)
+        made[key] = value_of(text, cast("JsonObject", schema) if isinstance(schema, dict) else {})
     if complaint := found.validator.complaint({key: value for key, value in made.items() if key != "_tool"}):
         raise SchemaError(complaint, tool=tool)
     value = await registry(made, context=loaded.context, model=model_of(loaded, model, None))

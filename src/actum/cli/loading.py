@@ -122,9 +122,10 @@ def input_of(context: Context, pairs: Sequence[str], file: str | None) -> JsonOb
         path = key.split(".")
         holder = values
         for segment in path[:-1]:
-            holder = holder.setdefault(segment, {})
-            if not isinstance(holder, dict):
+            inner: Any = holder.setdefault(segment, {})
+            if not isinstance(inner, dict):
                 raise CommandError(f"-i {key}: {segment!r} already holds a value")
+            holder = cast("JsonObject", inner)
         holder[path[-1]] = value_of(text, _schema_of(context, path))
     return values
 

@@ -27,7 +27,7 @@ async def run(
     /,
     *,
     i: Annotated[list[str] | None, Parameter(name=["-i", "--set"], negative="")] = None,
-    input: Annotated[str | None, Parameter(name="--input")] = None,
+    input: Annotated[str | None, Parameter(name="--input", allow_leading_hyphen=True)] = None,
     model: str | None = None,
     json: Annotated[bool, Parameter(name="--json", negative="")] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from .graph import PlanGraph, Vertex
 
 _CHARACTER = 7.3
-_HEIGHT, _GAP, _RISE, _MARGIN = 46, 26, 66, 24
+_HEIGHT, _GAP, _RISE, _MARGIN, _BEND = 46, 26, 58, 24, 6
+_TURNS = 8
 _FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 
@@ -19,46 +22,83 @@ class _Box:
     y: float
     width: float
 
+    @property
+    def middle(self) -> float:
+        """Where lines arrive and leave."""
+        return self.x + self.width / 2
+
+
+@dataclass(slots=True)
+class _Layout:
+    """Rows of vertices and of the bends by which long lines pass between them; ways lead from row to row."""
+
+    rows: list[list[int]]
+    widths: list[float]
+    ways: list[list[int]]
+    """For each edge, its source, its bends and its target."""
+
 
 def svg_of(graph: PlanGraph) -> str:
     """Draw the graph."""
-    rows = _ordered(graph)
-    widths = [_width(vertex) for vertex in graph.vertices]
-    total = max((sum(widths[index] + _GAP for index in row) for row in rows), default=200) + 2 * _MARGIN
+    layout = _ordered(_layout(graph))
+    total = max((sum(layout.widths[one] + _GAP for one in row) for row in layout.rows), default=200) + 2 * _MARGIN
     boxes: dict[int, _Box] = {}
-    for level, row in enumerate(rows):
-        x = (total - sum(widths[index] + _GAP for index in row) + _GAP) / 2
-        for index in row:
-            boxes[index] = _Box(x, _MARGIN + level * (_HEIGHT + _RISE), widths[index])
-            x += widths[index] + _GAP
-    height = 2 * _MARGIN + len(rows) * (_HEIGHT + _RISE) - _RISE
-    parts = [_edge(boxes[edge.source], boxes[edge.target], edge.reference) for edge in graph.edges]
+    for level, row in enumerate(layout.rows):
+        x = (total - sum(layout.widths[one] + _GAP for one in row) + _GAP) / 2
+        for one in row:
+            boxes[one] = _Box(x, _MARGIN + level * (_HEIGHT + _RISE), layout.widths[one])
+            x += layout.widths[one] + _GAP
+    height = 2 * _MARGIN + len(layout.rows) * (_HEIGHT + _RISE) - _RISE
+    parts = [
+        _line([boxes[one] for one in way], edge.reference) for way, edge in zip(layout.ways, graph.edges, strict=True)
+    ]
     parts += [_vertex(vertex, boxes[index]) for index, vertex in enumerate(graph.vertices)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total:.0f} {height:.0f}" width="{total:.0f}" '
-        f'height="{height:.0f}" font-family="{_FONT}" font-size="13">\n<rect width="100%" height="100%" fill="#ffffff"/>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
+        f'height="{height:.0f}" font-family="{_FONT}" font-size="13">\n'
+        '<rect width="100%" height="100%" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 
 
-def _ordered(graph: PlanGraph) -> list[list[int]]:
-    """The layers, each sorted by where its neighbours above stand, so that fewer lines cross."""
-    above: defaultdict[int, list[int]] = defaultdict(list)
+def _layout(graph: PlanGraph) -> _Layout:
+    rows = [list(layer) for layer in graph.layers()]
+    level = {index: place for place, layer in enumerate(rows) for index in layer}
+    widths = [_width(vertex) for vertex in graph.vertices]
+    ways: list[list[int]] = []
+    bends: dict[tuple[int, int], int] = {}
     for edge in graph.edges:
-        above[edge.target].append(edge.source)
-    place: dict[int, float] = {}
-    rows: list[list[int]] = []
-    for layer in graph.layers():
+        way = [edge.source]
+        for place in range(level[edge.source] + 1, level[edge.target]):
+            # Lines from one vertex run together as far as they go the same way.
+            if (edge.source, place) not in bends:
+                bends[edge.source, place] = len(widths)
+                rows[place].append(len(widths))
+                widths.append(_BEND)
+            way.append(bends[edge.source, place])
+        ways.append([*way, edge.target])
+    return _Layout(rows, widths, ways)
 
-        def middle(index: int) -> float:
-            near = [place[one] for one in above[index] if one in place]
-            return sum(near) / len(near) if near else float(index)
 
-        row = sorted(layer, key=lambda index: (middle(index), index))
-        place |= {index: position / max(len(row), 1) for position, index in enumerate(row)}
-        rows.append(row)
-    return rows
+def _ordered(layout: _Layout) -> _Layout:
+    """Each row sorted by where its neighbours stand, downwards and upwards in turn, so that fewer lines cross."""
+    above: defaultdict[int, list[int]] = defaultdict(list)
+    below: defaultdict[int, list[int]] = defaultdict(list)
+    for way in layout.ways:
+        for upper, lower in pairwise(way):
+            above[lower].append(upper)
+            below[upper].append(lower)
+    for turn in range(_TURNS):
+        rows = layout.rows if turn % 2 == 0 else reversed(layout.rows)
+        place = {one: (at + 0.5) / len(row) for row in layout.rows for at, one in enumerate(row)}
+        for row in rows:
+            row.sort(key=partial(_pull, above if turn % 2 == 0 else below, place))
+            place |= {one: (at + 0.5) / len(row) for at, one in enumerate(row)}
+    return layout
+
+
+def _pull(neighbours: dict[int, list[int]], place: dict[int, float], one: int) -> float:
+    near = [place[other] for other in neighbours.get(one, ())]
+    return sum(near) / len(near) if near else place[one]
 
 
 def _width(vertex: Vertex) -> float:
@@ -83,14 +123,23 @@ def _vertex(vertex: Vertex, box: _Box) -> str:
     return "".join(parts)
 
 
-def _edge(source: _Box, target: _Box, reference: str) -> str:
-    x1, y1 = source.x + source.width / 2, source.y + _HEIGHT
-    x2, y2 = target.x + target.width / 2, target.y
-    if y2 <= y1:  # back up: part of a cycle, along the side
-        x1, y1, x2, y2 = source.x, source.y + _HEIGHT / 2, target.x, target.y + _HEIGHT / 2
-    bend = (y1 + y2) / 2
+def _line(way: list[_Box], reference: str) -> str:
+    """A line from the first box through the bends to the last."""
+    first, last = way[0], way[-1]
+    title = f"<title>{escape(reference)}</title>"
+    if last.y <= first.y:  # back up: part of a cycle, along the side
+        out = min(first.x, last.x) - 40
+        path = f"M{first.x:.1f} {first.y + 23:.1f} C {out:.1f} {first.y:.1f}, {out:.1f} {last.y + 46:.1f}, "
+        path += f"{last.x:.1f} {last.y + 23:.1f}"
+        return f'<path d="{path}" fill="none" stroke="#b44d12" stroke-width="1.3">{title}</path>'
+    path = f"M{first.middle:.1f} {first.y + _HEIGHT:.1f}"
+    for upper, lower in pairwise(way):
+        start, end = upper.y + _HEIGHT, lower.y - (6 if lower is last else 0)
+        bend = (start + end) / 2
+        path += f" C {upper.middle:.1f} {bend:.1f}, {lower.middle:.1f} {bend:.1f}, {lower.middle:.1f} {end:.1f}"
+        if lower is not last:
+            path += f" V {lower.y + _HEIGHT:.1f}"
     return (
-        f'<path d="M{x1:.1f} {y1:.1f} C {x1:.1f} {bend:.1f}, {x2:.1f} {bend:.1f}, {x2:.1f} {y2 - 6:.1f}" fill="none" '
-        f'stroke="#829ab1" stroke-width="1.3"><title>{escape(reference)}</title></path>'
-        f'<path d="M{x2:.1f} {y2:.1f} l-4 -8 h8 z" fill="#829ab1"/>'
+        f'<path d="{path}" fill="none" stroke="#829ab1" stroke-width="1.3">{title}</path>'
+        f'<path d="M{last.middle:.1f} {last.y:.1f} l-4 -8 h8 z" fill="#829ab1"/>'
     )

@@ -1,4 +1,4 @@
-"""A run as a live tree on a terminal: calls waiting, running, done or failed, delegates below the calls that led to them."""
+"""A run as a live tree on a terminal: calls waiting, running, done or failed; delegates below their calls."""
 
 from __future__ import annotations
 
@@ -99,6 +99,8 @@ def _update(row: _Row, event: events.CallEvent) -> None:
         case events.CallWaiting():
             row.state = "held" if any(one.startswith("†state.approvals") for one in event.on) else "waiting"
             row.note = f"waits for {', '.join(event.on)}"
+        case events.CallReady():
+            row.note = ""
         case events.CallStarted():
             row.state, row.note, row.began = "running", "", now
         case events.CallFinished():

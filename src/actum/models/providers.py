@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..errors import ModelError
@@ -106,6 +107,8 @@ def load(
     """
     prefix, _, rest = name.partition(":")
     if prefix == "replay" and rest:
+        if not Path(rest).is_file():
+            raise ModelError(f"there is no recording {rest!r}", code="model_recording")
         return Replay(rest)
     provider = PROVIDERS.get(prefix)
     if provider is None or not rest:

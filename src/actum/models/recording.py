@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import threading
 from collections.abc import AsyncGenerator
 from dataclasses import asdict, dataclass
@@ -18,8 +19,11 @@ from typing import Any, cast
 
 from ..errors import ModelError
 from ..generation.model import Model, ModelRequest, Usage
+from ..schema.dialects import DIALECTS, Dialect
 from ..schema.json import Json, JsonObject, NotJson, encode, plain
 
+_DIALECT_NAME = re.compile(r'\{"name":"(?:[^"\\]|\\.)*","dialect":"([a-z]+)"')
+"""How a recorded line begins."""
 _ERROR_FIELDS = ("code", "status", "retry_after", "retryable", "schema_refused")
 
 
@@ -39,7 +43,7 @@ class Recording:
         return self._model.name
 
     @property
-    def dialect(self) -> Any:
+    def dialect(self) -> Dialect | None:
         """The dialect of the model that answers."""
         return getattr(self._model, "dialect", None)
 
@@ -50,7 +54,8 @@ class Recording:
             ModelError: the model's own, or because the file can't be written.
         """
         deltas: list[str] = []
-        entry: JsonObject = {"name": self.name, "request": _asked(request), "deltas": deltas}
+        named = {"name": self.name} | ({"dialect": self.dialect.name} if self.dialect is not None else {})
+        entry: JsonObject = {**named, "request": _asked(request), "deltas": deltas}
         answer = self._model.stream(request)
         try:
             async for item in answer:
@@ -79,16 +84,25 @@ class Recording:
 class Replay:
     """Answers from a recording: the request with the same messages and schema, the k-th time with the k-th of them."""
 
-    def __init__(self, path: str | os.PathLike[str], *, dialect: Any = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, dialect: Dialect | None = None) -> None:
         self._path = Path(path)
         self._entries: _Entries | None = None
         self._reading = threading.Lock()
-        self.dialect = dialect
+        self._dialect = dialect
 
     @property
     def name(self) -> str:
         """The file's name, as `load` takes it."""
         return f"replay:{self._path}"
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """The dialect of the recorded model, so that the same schema is asked for as then."""
+        if self._dialect is None and self._path.is_file():
+            with self._path.open(encoding="utf-8", errors="replace") as file:
+                name = _DIALECT_NAME.match(file.readline())
+            self._dialect = DIALECTS.get(name.group(1)) if name is not None else None
+        return self._dialect
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
         """Yield the recorded answer in the deltas it came in.

@@ -178,3 +178,6 @@ COMPATIBLE = Dialect(
     recursion="refused",
     limits=OPENAI.limits,
 )
+
+DIALECTS: dict[str, Dialect] = {one.name: one for one in (OPENAI, ANTHROPIC, GOOGLE, GRAMMAR, COMPATIBLE)}
+"""All dialects by name."""
