@@ -1,0 +1,137 @@
+"""The command line on a real terminal: the live tree, questions, Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from .test_commands import CHAIN, idea
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+BOUND = 30.0
+
+
+class Terminal:
+    """A process whose standard streams are a terminal of ours."""
+
+    def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
+        self.process = process
+        self._master = master
+        self.seen = ""
+
+    def until(self, words: str) -> str:
+        """Read until the words have been shown."""
+        end = time.monotonic() + BOUND
+        while words not in self.seen:
+            left = end - time.monotonic()
+            assert left > 0, f"{words!r} was never shown:\n{self.seen}"
+            if not self._read(left):
+                assert words in self.seen, f"{words!r} was never shown:\n{self.seen}"
+        return self.seen
+
+    def _read(self, seconds: float) -> bool:
+        if not select.select([self._master], [], [], seconds)[0]:
+            return True
+        try:
+            data = os.read(self._master, 65536)
+        except OSError:  # the other side has gone
+            return False
+        self.seen += _ESCAPES.sub("", data.decode(errors="replace"))
+        return bool(data)
+
+    def type(self, line: str) -> None:
+        os.write(self._master, line.encode() + b"\n")
+
+    def wait(self) -> int:
+        while self._read(BOUND):
+            pass
+        return self.process.wait(BOUND)
+
+
+@contextmanager
+def terminal(*arguments: str, cwd: Path) -> Iterator[Terminal]:
+    master, slave = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "actum", *arguments], cwd=cwd, stdin=slave, stdout=slave, stderr=slave, env=environment,
+        start_new_session=True,
+    )  # fmt: skip
+    os.close(slave)
+    try:
+        yield Terminal(process, master)
+    finally:
+        process.kill()
+        process.wait(BOUND)
+        os.close(master)
+
+
+def test_a_terminal_shows_the_tree_of_calls(tmp_path: Path) -> None:
+    with terminal("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), cwd=tmp_path) as screen:
+        assert screen.wait() == 0
+        assert "● double(n=2)" in screen.seen
+        assert screen.seen.rstrip().endswith("8")
+
+
+@pytest.mark.rule("L6")
+def test_each_call_is_asked_about_with_what_it_would_be_given(tmp_path: Path) -> None:
+    state = {"type": "state", "secret": 42}
+    path = idea(tmp_path, {"_tool": "look"}, *CHAIN, output="†calls.2", context=[state])
+    with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
+        for _ in range(2):  # two calls are ready at once; their questions come one after the other
+            shown = screen.until("or why not:")
+            screen.seen = ""
+            if "Look at the state" in shown:
+                assert '"secret":42' in shown
+            screen.type("yes")
+        screen.until("n = 4")
+        screen.type("edit")
+        screen.until("Parameters")
+        screen.type('{"n": 50}')
+        assert screen.wait() == 0
+        assert screen.seen.rstrip().endswith("100")
+
+
+@pytest.mark.rule("L6")
+def test_a_reason_is_told(tmp_path: Path) -> None:
+    with terminal("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--approve", "ask", cwd=tmp_path) as screen:
+        screen.until("or why not:")
+        screen.type("too dear")
+        assert screen.wait() == 1
+        assert "too dear" in screen.seen
+
+
+@pytest.mark.rule("P4")
+@pytest.mark.parametrize(("reply", "code", "shown"), [("y", 0, "8"), ("not today", 1, "not approved: not today")])
+def test_a_plan_is_shown_and_asked_about_once(tmp_path: Path, reply: str, code: int, shown: str) -> None:
+    with terminal("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--approve", "plan", cwd=tmp_path) as screen:
+        assert "← †calls.0 (0 double)" in screen.until("Run this plan?")
+        screen.type(reply)
+        assert screen.wait() == code
+        assert shown in screen.seen
+
+
+@pytest.mark.rule("L7")
+def test_control_c_ends_the_run_in_one_line(tmp_path: Path) -> None:
+    path = idea(tmp_path, {"_tool": "hang"})
+    source = (tmp_path / "own.py").read_text(encoding="utf-8")
+    hang = "\n@tools.tool\nasync def hang() -> int:\n    import asyncio\n    print('hanging', flush=True)\n"
+    (tmp_path / "own.py").write_text(
+        source + hang + "    await asyncio.Event().wait()\n    return 1\n", encoding="utf-8"
+    )
+    with terminal("run", str(path), cwd=tmp_path) as screen:
+        screen.until("hanging")
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.wait() == 130
+        assert "interrupted" in screen.seen
+        assert "Traceback" not in screen.seen
