@@ -86,7 +86,7 @@ def test_a_terminal_shows_the_tree_of_calls(tmp_path: Path) -> None:
 @pytest.mark.rule("L6")
 def test_each_call_is_asked_about_with_what_it_would_be_given(tmp_path: Path) -> None:
     state = {"type": "state", "secret": 42}
-    path = idea(tmp_path, {"_tool": "look"}, *CHAIN, output="†calls.2", context=[state])
+    path = idea(tmp_path, *CHAIN, {"_tool": "look"}, output="†calls.1", context=[state])
     with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
         for _ in range(2):  # two calls are ready at once; their questions come one after the other
             shown = screen.until("or why not:")
