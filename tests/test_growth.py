@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -64,8 +65,7 @@ def all_that_wait_for_one(n: int) -> Json:
 def readers_of_what_all_write(n: int) -> Json:
     # Every other call reads the whole that the calls before it write: n²/2 edges, were they drawn one by one.
     pairs = [
-        [{"_tool": "inc", "n": i, "_outputPath": f"†state.w.r{i}"}, {"_tool": "inc", "n": 1, "_outputPath": f"†state.v.r{i}"}]
-        for i in range(n // 2)
+        [{"_tool": "inc", "n": i, "_outputPath": f"†state.{kind}.r{i}"} for kind in ("w", "v")] for i in range(n // 2)
     ]
     return answer([*(call for pair in pairs for call in pair), {"_tool": "size", "of": "†state.w"}])
 
@@ -82,13 +82,11 @@ def refused_calls(n: int) -> Json:
     return answer([{"_tool": "no such tool", "n": i} for i in range(n)])
 
 
-def run(said: Json, context: Any = "go", **options: Any) -> None:
-    given = {"tools": tools, **options}
-    chunk = given.pop("chunk", None)
-    try:
-        asyncio.run(Agent(models.Scripted([said], chunk=chunk), **given).run(context, int))
-    except errors.ActumError as error:
-        assert error.result is not None
+def run(
+    said: Json, context: Any = "go", own: Tools = tools, chunk: int | None = None, config: Config | None = None
+) -> None:
+    with suppress(errors.ActumError):
+        asyncio.run(Agent(models.Scripted([said], chunk=chunk), tools=own, config=config).run(context, int))
 
 
 def messages(n: int) -> None:
@@ -100,7 +98,7 @@ def many_tools(n: int) -> None:
     own = Tools()
     for i in range(n):
         own.register(f"t{i}", {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}})
-    run(answer([]), tools=own, config=Config(tool_budget=10**9))
+    run(answer([]), own=own, config=Config(tool_budget=10**9))
 
 
 def instances(n: int) -> None:

@@ -6,7 +6,6 @@ import html
 from collections import Counter
 from pathlib import Path
 
-
 import chart
 import measures
 from typing_extensions import TypedDict
@@ -61,7 +60,7 @@ Texts = dict[str, str]
 
 @tools.tool
 def list_texts(folder: str) -> Files:
-    """List the text files of a folder. A relative folder is looked for in the current directory, then beside this example."""
+    """List the text files of a folder, looked for in the current directory and then beside this example."""
     base = next((path for path in (Path(folder), HERE / folder) if path.is_dir()), None)
     if base is None:
         raise ValueError(f"there is no folder {folder!r}: name one with -i folder=PATH")
@@ -190,7 +189,8 @@ def write_report(
     """Write the report as a page of HTML; returns its path."""
     rows = "".join(
         f"<tr><th>{html.escape(name)}</th><td>{size['words']:,}</td><td>{size['sentences']:,}</td>"
-        f"<td>{size['distinct']:.0%}</td><td>{reading[name]:.1f}</td><td class=w>{html.escape(', '.join(distinctive[name]))}</td></tr>"
+        f"<td>{size['distinct']:.0%}</td><td>{reading[name]:.1f}</td>"
+        f"<td class=w>{html.escape(', '.join(distinctive[name]))}</td></tr>"
         for name, size in sizes.items()
     )
     items = "".join(f"<li>{html.escape(finding)}</li>" for finding in findings)

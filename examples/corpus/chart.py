@@ -32,7 +32,8 @@ def text(
 ) -> str:
     """A line of text."""
     weight = ' font-weight="600"' if bold else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" fill="{fill}" text-anchor="{anchor}"{weight}>{escape(words)}</text>'
+    style = f'font-size="{size}" fill="{fill}" text-anchor="{anchor}"{weight}'
+    return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(words)}</text>'
 
 
 def page(width: float, height: float, title: str, parts: Sequence[str]) -> str:
@@ -55,12 +56,14 @@ def _short(name: str, most: int = 26) -> str:
 def style_map(names: Sequence[str], points: Sequence[tuple[float, float]], box: Box) -> list[str]:
     """The texts as points: the nearer two are, the more alike their function words."""
     parts = [
-        f'<rect x="{box.x}" y="{box.y}" width="{box.width}" height="{box.height}" rx="8" fill="#f8fafc" stroke="{LINE}"/>'
+        f'<rect x="{box.x}" y="{box.y}" width="{box.width}" height="{box.height}" rx="8" fill="#f8fafc" '
+        f'stroke="{LINE}"/>'
     ]
     dots = _fitted(points, Box(box.x + 30, box.y + 30, box.width - 190, box.height - 60))
     for index, (name, dot, label) in enumerate(zip(names, dots, _label_heights(dots), strict=True)):
         parts.append(
-            f'<circle cx="{dot[0]:.1f}" cy="{dot[1]:.1f}" r="6.5" fill="{colour(index)}" stroke="#fff" stroke-width="1.5"/>'
+            f'<circle cx="{dot[0]:.1f}" cy="{dot[1]:.1f}" r="6.5" fill="{colour(index)}" stroke="#fff" '
+            'stroke-width="1.5"/>'
         )
         parts.append(text(dot[0] + 11, label + 4, _short(name)))
     return parts
@@ -100,7 +103,8 @@ def heat_map(names: Sequence[str], distances: Sequence[Sequence[float]], order: 
             )
             x = box.x + column * side
             parts.append(
-                f'<rect x="{x:.1f}" y="{y:.1f}" width="{side - 1.5:.1f}" height="{side - 1.5:.1f}" rx="2" fill="{shade}"/>'
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{side - 1.5:.1f}" height="{side - 1.5:.1f}" rx="2" '
+                f'fill="{shade}"/>'
             )
             if i != j and side >= 26:
                 pale = (distances[i][j] - least) / span > 0.65
@@ -128,7 +132,8 @@ def sentence_bars(names: Sequence[str], lengths: Mapping[str, Mapping[str, float
         low, middle, high = (box.x + box.width * lengths[name][key] / top for key in ("lower", "median", "upper"))
         parts.append(text(box.x - 10, y + 4, _short(name), anchor="end"))
         parts.append(
-            f'<rect x="{low:.1f}" y="{y - 7:.1f}" width="{max(high - low, 1):.1f}" height="14" rx="4" fill="{colour(index)}" opacity="0.35"/>'
+            f'<rect x="{low:.1f}" y="{y - 7:.1f}" width="{max(high - low, 1):.1f}" height="14" rx="4" '
+            f'fill="{colour(index)}" opacity="0.35"/>'
         )
         parts.append(
             f'<rect x="{middle - 2:.1f}" y="{y - 9:.1f}" width="4" height="18" rx="2" fill="{colour(index)}"/>'

@@ -11,13 +11,13 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)]*\s+(?=[\"'“‘(]*[A-ZÀ-Þ0-9])")
 _VOWELS = re.compile(r"[aeiouy]+")
 
-FUNCTION_WORDS = (
-    "the of and to in that is was it for as with his he be on at by i this had not are but from or have an they which "
-    "one you were her all she there would their we him been has when who will more no if out so said what up its about "
-    "into than them can only other new some could time these two may then do first any my now such like our over man me "
-    "even most made after also did many before must through back where much your way well down should because each just "
-    "those how too little us"
-).split()
+FUNCTION_WORDS = """
+the of and to in that is was it for as with his he be on at by i this had not are but from or have an they
+which one you were her all she there would their we him been has when who will more no if out so said what
+up its about into than them can only other new some could time these two may then do first any my now such
+like our over man me even most made after also did many before must through back where much your way well
+down should because each just those how too little us
+""".split()  # noqa: SIM905 -- a list of a hundred words reads better as a text
 """Frequent words whose use tells authors apart, whatever they write about."""
 
 

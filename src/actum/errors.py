@@ -32,7 +32,7 @@ from typing import Any
 
 
 class ActumError(Exception):
-    """The root. `str()` is one line that says what was wrong and where; `result` is the partial result of a run it ended.
+    """The root. `str()` is one line that says what was wrong and where; `result` what a run it ended had come to.
 
     `tool` is a tool's name, `path` a JSON path inside what was judged, `index` a message's place in its context,
     `data` anything more, JSON only.
@@ -206,7 +206,7 @@ class SolutionError(ActumError):
 
 
 class NoProgress(ActumError):
-    """The model asked for the same calls again and nothing was written in between; `errors` holds the last ones (L4)."""
+    """The model asked for the same calls again and nothing was written between; `errors` holds the last ones (L4)."""
 
     code = "no_progress"
 

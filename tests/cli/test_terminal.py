@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -60,7 +60,7 @@ class Terminal:
 
 
 @contextmanager
-def terminal(*arguments: str, cwd: Path) -> Iterator[Terminal]:
+def terminal(*arguments: str, cwd: Path) -> Generator[Terminal]:
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
     process = subprocess.Popen(

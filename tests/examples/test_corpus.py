@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree
@@ -18,9 +17,8 @@ CORPUS = Path(__file__).parents[2] / "examples" / "corpus"
 
 
 @pytest.fixture(autouse=True)
-def activities() -> Iterator[None]:
+def activities() -> None:
     load_activities("activities.py", CORPUS)
-    yield
 
 
 @pytest.fixture
@@ -79,7 +77,7 @@ async def test_what_is_no_text_is_left_out_and_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", ["missing", "empty"])
 async def test_a_folder_without_texts_is_one_clear_line(tmp_path: Path, folder: str) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(errors.ActivityError, match="no folder|holds 0 texts") as caught:
+    with pytest.raises(errors.ActivityError, match=r"no folder|holds 0 texts") as caught:
         await compare(tmp_path / folder, tmp_path / "out")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def agent(server: Server, tools: Tools, name: str = "openai:gpt-4o", **config: A
 def answer(text: dict[str, Any] | str, *cuts: int) -> Reply:
     whole = text if isinstance(text, str) else json.dumps(text)
     marks = [0, *cuts, len(whole)]
-    said: list[Part] = [whole[start:end] for start, end in zip(marks, marks[1:], strict=False)]
+    said: list[Part] = [whole[start:end] for start, end in pairwise(marks)]
     return Reply(parts=chat(said))
 
 

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import jsonschema_rs
 
+from .json_values import is_list, is_object
+
 Json = Any
 References = Literal["wide", "aside"]
 
@@ -24,7 +26,9 @@ def call(name: str, schema: dict[str, Json], references: References = "wide", **
     else:
         aside = {"_with": {"type": "object", "additionalProperties": REFERENCE}} if parameters else {}
         offered = {**parameters, **aside}
-    rest = {key: value for key, value in schema.items() if key not in {"properties", "required", "$defs", "definitions"}}
+    rest = {
+        key: value for key, value in schema.items() if key not in {"properties", "required", "$defs", "definitions"}
+    }
     return {
         **rest,
         "type": "object",
@@ -34,7 +38,7 @@ def call(name: str, schema: dict[str, Json], references: References = "wide", **
 
 
 def _or_reference(schema: Json) -> Json:
-    plain = isinstance(schema, dict) and schema.get("type") == "string"
+    plain = is_object(schema) and schema.get("type") == "string"
     return schema if plain else {"anyOf": [schema, REFERENCE]}
 
 
@@ -63,9 +67,9 @@ def composer(tools: Sequence[tuple[str, dict[str, Json]]]) -> Callable[[Referenc
 
 def moved(value: Json, name: str) -> Json:
     """A tool's schema with its references led to the place of its document."""
-    if isinstance(value, list):
+    if is_list(value):
         return [moved(item, name) for item in value]
-    if not isinstance(value, dict):
+    if not is_object(value):
         return value
     return {
         key: f"#/$defs/{name}{inner[1:]}" if key == "$ref" and isinstance(inner, str) else moved(inner, name)
@@ -74,46 +78,48 @@ def moved(value: Json, name: str) -> Json:
 
 
 def _refers(value: Json) -> bool:
-    if isinstance(value, dict):
+    if is_object(value):
         return "$ref" in value or any(map(_refers, value.values()))
-    return isinstance(value, list) and any(map(_refers, value))
+    return is_list(value) and any(map(_refers, value))
 
 
 def accepts(schema: Json, value: Json, definitions: Json = None) -> bool:
     """Whether a value is valid."""
-    whole = {**schema, "$defs": definitions} if definitions and isinstance(schema, dict) else schema
+    whole = {**schema, "$defs": definitions} if definitions and is_object(schema) else schema
     return jsonschema_rs.is_valid(whole, value, offline=True, pattern_options=jsonschema_rs.RegexOptions())
 
 
 def closed(schema: Json) -> Json:
     """The schema without room for properties that it does not list: those are not written by a strict decoder."""
-    if isinstance(schema, list):
+    if is_list(schema):
         return [closed(inner) for inner in schema]
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return schema
     result = {key: inner if key in {"enum", "const"} else closed(inner) for key, inner in schema.items()}
     if "allOf" in schema:
-        parts = [{key: inner for key, inner in part.items() if key != "additionalProperties"} for part in result["allOf"]]
+        parts = [
+            {key: inner for key, inner in part.items() if key != "additionalProperties"} for part in result["allOf"]
+        ]
         return {**result, "allOf": parts, "unevaluatedProperties": False}
-    if isinstance(schema.get("properties"), dict) and "type" in schema:
+    if is_object(schema.get("properties")) and "type" in schema:
         result.setdefault("additionalProperties", False)
     return result
 
 
 def forms(value: Json, wire: Json, definitions: dict[str, Json]) -> Iterator[Json]:
     """What a model could write for a value under the wire's schema: the way back of restoring, read off the schema."""
-    if not isinstance(wire, dict):
+    if not is_object(wire):
         yield value
     elif "$ref" in wire:
         yield from forms(value, definitions[wire["$ref"].removeprefix("#/$defs/")], definitions)
     elif "anyOf" in wire:
         for branch in wire["anyOf"]:
             yield from (form for form in forms(value, branch, definitions) if accepts(branch, form, definitions))
-    elif isinstance(value, dict) and wire.get("type") == "array":
+    elif is_object(value) and wire.get("type") == "array":
         yield from _entries(value, wire["items"].get("properties", {}), definitions)
-    elif isinstance(value, dict):
+    elif is_object(value):
         yield from _members(value, wire, definitions)
-    elif isinstance(value, list):
+    elif is_list(value):
         yield from map(list, _product([forms(item, wire.get("items"), definitions) for item in value]))
     else:
         yield value
@@ -128,7 +134,9 @@ def _entries(value: dict[str, Json], properties: dict[str, Json], definitions: d
 
 def _members(value: dict[str, Json], wire: dict[str, Json], definitions: dict[str, Json]) -> Iterator[Json]:
     properties = wire.get("properties", {})
-    absent = {name: [] if name == "_with" else None for name in wire.get("required", []) if name not in value}
+    absent: dict[str, Json] = {
+        name: [] if name == "_with" else None for name in wire.get("required", []) if name not in value
+    }
     schemas = {name: properties.get(name, wire.get("additionalProperties")) for name in value}
     names = [*(name for name in properties if name in value), *(name for name in value if name not in properties)]
     for part in _product([forms(value[name], schemas[name], definitions) for name in names]):
@@ -136,5 +144,6 @@ def _members(value: dict[str, Json], wire: dict[str, Json], definitions: dict[st
 
 
 def _product(parts: list[Iterator[Json]]) -> Iterator[tuple[Json, ...]]:
-    # Two forms of each part are more than enough, and all combinations of all would be too many.
-    return islice(product(*(list(islice(part, 2)) for part in parts)), 64)
+    # All combinations of all forms would be too many.
+    distinct = [{repr(form): form for form in islice(part, 32)}.values() for part in parts]
+    return islice(product(*(islice(forms, 4) for forms in distinct)), 256)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .json_values import is_list, is_object
+
 Schema = dict[str, Any]
 
 _COMMON = {"type", "description", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "$ref"}
@@ -97,7 +99,7 @@ def _of_the_whole(schema: Schema, rules: Rules) -> Iterator[str]:
         "properties": sum(len(node.get("properties", {})) for node in nodes),
         "enum_values": sum(len(node.get("enum", [])) for node in nodes),
         "optional": sum(len(node.get("properties", {}).keys() - set(node.get("required", []))) for node in nodes),
-        "unions": sum("anyOf" in node or isinstance(node.get("type"), list) for node in nodes),
+        "unions": sum("anyOf" in node or is_list(node.get("type")) for node in nodes),
         "depth": _nesting(schema, schema.get("$defs", {}), ()),
         "characters": sum(map(_characters, nodes)) + sum(map(len, schema.get("$defs", {}))),
     }
@@ -125,7 +127,7 @@ def _of_one(node: Schema, rules: Rules, root: Schema) -> Iterator[str]:
         yield "a literal of a type that can't be listed"
     if node.get("type") == "object":
         yield from _of_an_object(node, rules)
-    if node.get("type") == "array" and rules.typed and not isinstance(node.get("items"), dict):
+    if node.get("type") == "array" and rules.typed and not is_object(node.get("items")):
         yield "untyped items"
     if node.get("minItems", 0) > rules.min_items:
         yield "minItems"
@@ -148,7 +150,7 @@ def _of_an_object(node: Schema, rules: Rules) -> Iterator[str]:
 
 
 def _nodes(node: Any, path: str) -> Iterator[tuple[Schema, str]]:
-    if not isinstance(node, dict):
+    if not is_object(node):
         return
     yield node, path
     for group in ("properties", "$defs"):
@@ -167,7 +169,7 @@ def _characters(node: Schema) -> int:
 
 
 def _nesting(node: Any, definitions: Schema, above: tuple[str, ...]) -> int:
-    if not isinstance(node, dict):
+    if not is_object(node):
         return 0
     if "$ref" in node:
         name = str(node["$ref"]).removeprefix("#/$defs/")

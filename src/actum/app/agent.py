@@ -34,14 +34,14 @@ from .tools import DEFAULT
 
 T = TypeVar("T")
 MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
-"""A user's own message type: a handler `(message, request) -> request`, or `dict` for one that carries data (M2, M3)."""
+"""A user's own message type: a handler `(message, request) -> request`, or `dict` for one that is data (M2, M3)."""
 
 
 class Agent:
     """Runs contexts: asks the model, carries out its calls while they arrive, and goes on until there is an output.
 
     Args:
-        model: a name such as "openai:gpt-5.2", any object with the `Model` protocol, or None for plans of explicit calls.
+        model: a name such as "openai:gpt-5.2", any `Model`, or None for plans of explicit calls.
         tools: the registry; the process-wide `actum.tools` where none is given.
         config: how requests are made; limits: what a run may spend.
         approve: is asked before every call (L6).
@@ -141,7 +141,7 @@ class Agent:
     def compose(self, context: Given = (), schema: Any = None) -> JsonObject:
         """The exact JSON Schema that the model would be given (T5)."""
         setup = self._setup(context, schema, None, Budget(self.limits), Emitter())
-        return setup.frame(setup.context).lowered.schema
+        return setup.frame(setup.context).request(setup.context).schema
 
     def render(self, context: Given = (), schema: Any = None) -> list[dict[str, str]]:
         """The exact messages that the model would be given (M7)."""

@@ -1,4 +1,4 @@
-"""Expressions over references: `a <|> b`, `a *> b` and parentheses (O5). Pure: the caller says what a reference holds."""
+"""Expressions over references: `a <|> b`, `a *> b` and parentheses (O5). The caller says what a reference holds."""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
-"""The value of one kind as the fold of its writes (M6, O4). In place, so a write costs its value and a read its path."""
+"""The value of one kind as the fold of its writes (M6, O4). A write costs its value, a read its path."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias, cast, get_args
 
+from ..schema.json import copy
 from .expression import MISSING
 from .reference import Path, Segment, print_path
 
@@ -45,7 +47,7 @@ class Fold:
             Misfit: the path leads through a list by name or through an object by index, or the method can't be applied
                 to what stands there.
         """
-        _check_way(self._root, path)
+        check_way(self._root, path)
         old = self.read(path)
         if method == "erase":
             if old is not MISSING:
@@ -55,12 +57,21 @@ class Fold:
         if new is not old:
             self._place(path, new)
 
+    def graft(self, path: Path, value: Any) -> None:
+        """Put a copy of a folded value at a path, the empty places inside its lists as they are.
+
+        Raises:
+            Misfit: as `write`.
+        """
+        check_way(self._root, path)
+        self._place(path, copy(value))
+
     def _place(self, path: Path, value: Any) -> None:
         if not path:
             self._root = value
             return
         container = self._root = _container(self._root, path[0])
-        for segment, following in zip(path, path[1:], strict=False):
+        for segment, following in pairwise(path):
             inner = _container(_member(container, segment), following)
             _put(container, segment, inner)
             container = inner
@@ -126,7 +137,12 @@ def _put(container: Any, segment: Segment, value: Any) -> None:
     container[segment] = value
 
 
-def _check_way(root: Any, path: Path) -> None:
+def check_way(root: Any, path: Path) -> None:
+    """Whether a path can be written in a value.
+
+    Raises:
+        Misfit: it leads through a list by name, through an object by index, or far behind the end of a list.
+    """
     value = root
     for depth, segment in enumerate(path):
         if isinstance(value, dict) and isinstance(segment, int):

@@ -1,7 +1,7 @@
 """The graph of one run's calls: which are ready, which wait and for what (C6, O6, P1). Pure: it starts nothing.
 
-A call reads the writes of calls listed before it, and waits for a path that nothing holds until some call has filled it.
-One that is waiting is looked at again when a path, a call or a writer that it waits for changes, never otherwise.
+A call reads the writes of calls listed before it, and waits for a path that nothing holds until some call has filled
+it. One that is waiting is looked at again when a path, a call or a writer that it waits for changes, never otherwise.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ Read: TypeAlias = Callable[[Reference, "str | None"], Any]
 
 
 class Graph:
-    """All calls of a run. `ready` fills up as values appear; the owner takes from it and reports what became of each."""
+    """All calls of a run. `ready` fills up as values appear; the owner takes from it and reports what became of it."""
 
     def __init__(self, read: Read) -> None:
         self._read = read

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from ..schema.json import copy
 from .expression import MISSING
-from .fold import Fold, Misfit, OutputMethod, exported
+from .fold import Fold, Misfit, OutputMethod, check_way, exported
 from .reference import Path, Segment
 
 _Write: TypeAlias = tuple[OutputMethod, Path, Any]
@@ -46,10 +47,12 @@ class Layers:
             self._touch(method, path, value)
             return
         cells = self._own.setdefault(instance, {})
-        if not path and method == "merge" and isinstance(value, dict) and None not in cells:
+        if not path and method == "merge" and isinstance(value, dict) and value and None not in cells:
             for key, member in cast("dict[str, Any]", value).items():
                 self._write_own(cells, key, ("merge", (key,), member))
             return
+        if path and not cells:
+            check_way(self._shared.read(), path[:1])
         apart = path and None not in cells and all(type(key) is type(path[0]) for key in cells)
         self._write_own(cells, path[0] if apart else None, (method, path, cast("Any", value)))
 
@@ -60,9 +63,12 @@ class Layers:
             return self._shared.read(path)
         if None in cells:
             return self._folded(cells, None).read(path)
-        if path:
-            return self._folded(cells, path[0]).read(path) if path[0] in cells else self._shared.read(path)
-        return self._whole(cells)
+        if not path:
+            return self._whole(cells).read()
+        if path[0] in cells:
+            return self._folded(cells, path[0]).read(path)
+        is_alike = all(type(key) is type(path[0]) for key in cells)  # else the instance made the root another container
+        return self._shared.read(path) if is_alike else MISSING
 
     def own(self, instance: str) -> Any:
         """The members that an instance has written, folded over the shared ones; MISSING where there are none."""
@@ -76,7 +82,7 @@ class Layers:
             path = (cast("Segment", key),)
             value = self._folded(cells, key).read(path)
             if value is not MISSING:
-                own.write("set", path, value)
+                own.graft(path, value)
         return own.read()
 
     @property
@@ -120,22 +126,26 @@ class Layers:
             cell.version = version
         return cell.fold
 
-    def _whole(self, cells: dict[Segment | None, _Cell]) -> Any:
-        writes: list[_Write] = []
+    def _whole(self, cells: dict[Segment | None, _Cell]) -> Fold:
+        fold = Fold(copy(self._shared.read()))
+        try:
+            check_way(fold.read(), (cast("Segment", next(iter(cells))),))
+        except Misfit:
+            fold = Fold()
         for key in cells:
             path = (cast("Segment", key),)
             value = self._folded(cells, key).read(path)
-            writes.append(("erase" if value is MISSING else "set", path, value))
-        try:
-            return _folded_over(self._shared.read(), (), writes).read()
-        except Misfit:
-            return _folded_over(MISSING, (), writes).read()
+            if value is MISSING:
+                fold.write("erase", path, None)
+            else:
+                fold.graft(path, value)
+        return fold
 
 
 def _folded_over(shared: Any, base: Path, writes: Iterable[_Write]) -> Fold:
     fold = Fold()
     if shared is not MISSING:
-        fold.write("set", base, shared)
+        fold.graft(base, shared)
     for write in writes:
         fold.write(*write)
     return fold

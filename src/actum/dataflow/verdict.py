@@ -1,7 +1,7 @@
 """What becomes of the calls that still wait when nothing runs any more (C7, P1). Pure, and linear in the graph.
 
-A call may wait for a gate (a proposal), for a call that the model owes, for one that failed, for an alternative that was
-not taken, for itself (a cycle), or for what nobody can fill.
+A call may wait for a gate (a proposal), for a call that the model owes, for one that failed, for an alternative that
+was not taken, for itself (a cycle), or for what nobody can fill.
 """
 
 from __future__ import annotations

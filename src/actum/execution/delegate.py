@@ -1,4 +1,4 @@
-"""The catch-all Activity that carries out calls of tools with a `_delegate`, each in a run of its own (D1, D4-D7, D9)."""
+"""The catch-all Activity for tools with a `_delegate`: each call is a run of its own (D1, D4-D7, D9)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ..dataflow.expression import Each, Expression, First, is_expression, parse
-from ..dataflow.fold import METHODS, OutputMethod
+from ..dataflow.fold import METHODS, Fold, Misfit, OutputMethod
 from ..dataflow.graph import CALLS, Node, written_paths
 from ..dataflow.reference import Path, Reference, ReferenceSyntax, scan_reference
 from ..dataflow.template import Template, template
@@ -157,17 +157,20 @@ def _template(call: Call, tool: Tool) -> Template:
 
 def _with_references(call: Call, tool: Tool) -> dict[str, Any]:
     """The parameters with the references that stand beside them in their places (T9)."""
-    aside = call.get(WITH)
+    aside: Any = call.get(WITH)
     if aside is None:
         return call.parameters
     if not isinstance(aside, dict):
         raise InvalidParameters("it maps parameter paths to references", tool=tool.name, path=WITH)
-    parameters = copy(call.parameters)
+    parameters = Fold(copy(call.parameters))
     for place, reference in cast("dict[str, Any]", aside).items():
         if not isinstance(reference, str) or not is_expression(reference):
             raise InvalidParameters(f"{reference!r} is no reference", tool=tool.name, path=f"{WITH}.{place}")
-        _put(parameters, _parameter_path(place, tool), reference, tool)
-    return parameters
+        try:
+            parameters.write("set", _parameter_path(place, tool), reference)
+        except Misfit as error:
+            raise InvalidParameters(str(error), tool=tool.name, path=f"{WITH}.{place}") from None
+    return parameters.read()
 
 
 def _parameter_path(place: str, tool: Tool) -> Path:
@@ -175,23 +178,3 @@ def _parameter_path(place: str, tool: Tool) -> Path:
     if end != len(place) + len("†parameters."):
         raise InvalidParameters(f"{place!r} is no parameter path", tool=tool.name, path=WITH)
     return reference.path
-
-
-def _put(parameters: Any, path: Path, value: Any, tool: Tool) -> None:
-    for segment, following in zip(path, path[1:], strict=False):
-        empty: Any = [] if isinstance(following, int) else {}
-        if isinstance(parameters, list) and isinstance(segment, int) and segment == len(cast("list[Any]", parameters)):
-            parameters.append(empty)  # pyright: ignore[reportUnknownMemberType]
-        elif isinstance(parameters, dict):
-            cast("dict[str, Any]", parameters).setdefault(str(segment), empty)
-        try:
-            parameters = parameters[segment]
-        except (KeyError, IndexError, TypeError):
-            raise InvalidParameters("there is no such place in the parameters", tool=tool.name, path=WITH) from None
-    try:
-        if isinstance(parameters, list) and path[-1] == len(cast("list[Any]", parameters)):
-            parameters.append(value)  # pyright: ignore[reportUnknownMemberType]
-        else:
-            parameters[path[-1]] = value
-    except (IndexError, TypeError):
-        raise InvalidParameters("there is no such place in the parameters", tool=tool.name, path=WITH) from None

@@ -40,7 +40,7 @@ _LITTLE = 1
 
 @dataclass(slots=True)
 class Budget:
-    """What has been spent of limits. A delegate spends from the budget of its parent, so it is handed on, not copied."""
+    """What has been spent of limits. A delegate spends from its parent's budget: it is handed on, not copied."""
 
     limits: Limits
     requests: int = 0

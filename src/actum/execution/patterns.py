@@ -139,7 +139,7 @@ class _Group:
 
 
 async def _undo(group: _Group, toolset: Toolset, error: BaseException) -> None:
-    """Take back what was done, the last first; an undo that fails is noted on the error and does not stop the others."""
+    """Take back what was done, the last first; an undo that fails is noted and does not stop the others."""
     for call, value in reversed(group.done.values()):
         activity = toolset.activities.get(call.tool)
         if activity is None or activity.compensation is None:

@@ -71,7 +71,7 @@ async def _invoked(activity: Activity, arguments: dict[str, Any]) -> Any:
     if activity.is_async:
         return await activity.function(**arguments)
     returned = await in_thread(functools.partial(activity.function, **arguments))
-    return await returned if isinstance(returned, Awaitable) else returned
+    return await cast("Awaitable[Any]", returned) if isinstance(returned, Awaitable) else returned
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:

@@ -1,9 +1,9 @@
-"""One request becomes one solution: parts are handed on as they arrive, and an unusable answer is asked for again (L3)."""
+"""One request becomes one solution: parts go on as they arrive, an unusable answer is asked for again (L3)."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -80,7 +80,7 @@ class Judge:
 
 @dataclass(slots=True)
 class Answered:
-    """An answer as far as it has arrived; `output` may hold references (O7), `authored` is the same as it was written."""
+    """An answer as far as it has arrived; `output` may hold references (O7), `authored` is as it was written."""
 
     meta: dict[str, Any] | None = None
     output: Template | None = None
@@ -149,7 +149,7 @@ async def _attempt(
 
 
 @contextlib.asynccontextmanager
-async def _deltas(model: Model, request: ModelRequest) -> AsyncIterator[AsyncIterator[str | Usage]]:
+async def _deltas(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[str | Usage]]:
     """The model's stream, closed whatever happens, with every failure of it as ModelError."""
     stream: Any = None
     try:

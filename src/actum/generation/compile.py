@@ -115,7 +115,10 @@ def frame(
 
     toolset, compose = composer(offered(context, registry), context, output, config)
     form = config.references
-    fixed = compose if form is None else lambda _: compose(form)
+
+    def fixed(references: References) -> JsonObject:
+        return compose(form or references)
+
     return Frame(
         toolset=toolset,
         lowered=choose(fixed, dialect),

@@ -1,4 +1,4 @@
-"""The tools of a request: which are offered, which Activity serves each, and the schema they compose to (T4-T6, T12)."""
+"""The tools of a request: which are offered, what serves each, and the schema they compose to (T4-T6, T12)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def composer(
 
     Beyond the budget of tokens only those tools are spelled out whose names a call has asked for (T12).
     """
-    known = {kind for kind in context.memory().kinds()} | {str(message.get("type")) for message in context}
+    known = set(context.memory().kinds()) | {str(message.get("type")) for message in context}
     shape = output if not (config.instanced_output and context.instances) else per_instance(output, context.instances)
 
     def schema_of(tool: Tool, references: References) -> JsonObject:
@@ -121,7 +121,7 @@ def _tokens(toolset: Toolset) -> int:
 
 def _with_reveal(toolset: Toolset, context: Context) -> Toolset:
     asked: Any = context.memory().read(Reference(REVEALED))
-    revealed = set(asked if asked is not MISSING else ())
+    revealed: set[str] = set(asked if asked is not MISSING else ())
     hidden = [tool for tool in toolset.tools.values() if tool.name not in revealed]
     reveal = parse_tool(
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..messages import KINDS, Block, View
+from ..messages import KINDS, Block, View, Volatility
 from ..messages.plan import open_calls
 from ..messages.role import RAW
 from ..messages.tool import prose
@@ -15,8 +15,8 @@ from .offer import Toolset
 
 PRIMER = (
     "Answer with one JSON object. Each element of `calls` is a call of a tool; calls run in parallel as soon as the "
-    "values that they refer to exist. A string may be a reference that is replaced by a value: `†calls.0` is the result "
-    "of the first call of this answer, `†calls.0.items[2].name` a part of it, `†state.x` data shown under ¶state. "
+    "values that they refer to exist. A string may be a reference that is replaced by a value: `†calls.0` is the "
+    "result of the first call of this answer, `†calls.0.items[2].name` part of it, `†state.x` data shown under ¶state. "
     "Refer to results instead of guessing them. `output` may refer to them too, and then ends the work; "
     "it is null while results must be seen first."
 )
@@ -39,8 +39,8 @@ def render(
     blocks = [*_preamble(toolset, prompted), *_shown(context)]
     blocks.sort(key=lambda block: block.volatility)
     blocks += open_calls(waiting, owed)
+    blocks += [Block("user", f"¶notice {notice}", Volatility.DERIVED) for notice in notices]
     messages: list[ModelMessage] = [{"role": block.role, "content": block.text} for block in blocks]
-    messages += [{"role": "user", "content": f"¶notice {notice}"} for notice in notices]
     return tuple(messages)
 
 

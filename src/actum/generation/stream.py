@@ -109,7 +109,7 @@ class AnswerParser:
             where = f" inside {self._key!r}" if self._key else ""
             raise AnswerSyntax(f"the answer ends{where} before its object is closed")
 
-    def _between(self, text: str, position: int) -> int:
+    def _between(self, text: str, position: int) -> int:  # noqa: PLR0912 -- a table of states
         """Read one character between values; what it may be depends on what stood before."""
         if self._mode is _Mode.SEEK:
             start = text.find("{", position)

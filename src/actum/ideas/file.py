@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -38,9 +39,10 @@ def read_idea(text: str, name: str) -> IdeaText:
     Raises:
         IdeaError: naming the place: line and column for what is no JSON, the key for what is no Idea.
     """
-    value = _parsed(text, name)
-    if not isinstance(value, dict):
+    parsed = _parsed(text, name)
+    if not isinstance(parsed, dict):
         raise IdeaError(f"{name}: an Idea is a JSON object")
+    value = cast("JsonObject", parsed)
     if unknown := [key for key in value if key not in _KEYS and not key.startswith("$")]:
         raise IdeaError(f"{name}: an Idea has no {unknown[0]!r}; it has {', '.join(_KEYS)}", path=unknown[0])
     if not isinstance(value.get("context"), list):
@@ -77,7 +79,8 @@ def _yaml(text: str, name: str) -> Any:
         raise IdeaError(f"{name}: reading YAML needs PyYAML: pip install 'actum[yaml]'") from None
     try:
         # An alias can make a small file huge; JSON has none, so neither has an Idea.
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+        tokens = cast("Iterable[object]", yaml.scan(text))  # pyright: ignore[reportUnknownMemberType] -- stubs leave it open
+        if any(isinstance(token, yaml.AliasToken) for token in tokens):
             raise IdeaError(f"{name}: aliases (*name) are not accepted in an Idea")
         return plain(cast("object", yaml.safe_load(text)))
     except yaml.YAMLError as error:

@@ -1,4 +1,4 @@
-"""`tool` `{tool: {name: schema, …}}`, or one schema that carries its `_tool`: tools that a context brings along (T4)."""
+"""`tool` `{tool: {name: schema, …}}`, or one schema with its `_tool`: tools that a context brings along (T4)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 
 from ..errors import MessageError, SchemaError
 from ..protocol.tool import Tool, parse_tool
-from ..schema.json import JsonObject, encode
+from ..schema.json import Json, JsonObject, encode
 from ..schema.validator import is_schema
 from .block import BLOCK_SIGIL, Block, Kind, View
 
@@ -38,7 +38,9 @@ def tools_of(message: JsonObject, index: int) -> Iterator[Tool]:
         try:
             yield parse_tool(schema, name)
         except SchemaError as error:
-            raise MessageError(error.message, index=index) from error
+            placed = MessageError(error.message, index=index)
+            placed.tool, placed.path = error.tool, error.path  # its message names them already
+            raise placed from error
 
 
 def _show(_message: JsonObject, _view: View) -> Iterable[Block]:
@@ -46,10 +48,11 @@ def _show(_message: JsonObject, _view: View) -> Iterable[Block]:
 
 
 def prose(tools: Sequence[Tool], hidden: Sequence[Tool]) -> Iterable[Block]:
-    """What a schema doesn't say of the tools: examples of calls, and the names of those that aren't spelled out (T12)."""
-    lines = [
-        f"{tool.name} {encode(example)}" for tool in tools for example in cast("list[object]", tool.schema.get("examples", []))
-    ]  # fmt: skip
+    """What a schema doesn't say of the tools: examples of calls, and the names of those not spelled out (T12)."""
+    examples = [
+        (tool.name, example) for tool in tools for example in cast("list[Json]", tool.schema.get("examples", []))
+    ]
+    lines = [f"{name} {encode(example)}" for name, example in examples]
     if lines:
         yield Block("system", f"{BLOCK_SIGIL}examples\n" + "\n".join(lines))
     if hidden:

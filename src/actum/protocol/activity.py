@@ -38,6 +38,7 @@ class Activity:
     """The interface that was made from the same function, None where it stands alone."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself."""
         return self.function(*args, **kwargs)
 
     def undo(self, function: Undo) -> Undo:

@@ -44,7 +44,7 @@ class Call(dict[str, Any]):
     def of(cls, call: JsonObject) -> Call:
         """A call made of JSON that was judged before; it takes the object over."""
         made = cls.__new__(cls)
-        dict.__init__(made, call)
+        dict.__init__(made, call)  # pyright: ignore[reportUnknownMemberType] -- the overloads of dict
         return made
 
     @property

@@ -13,13 +13,14 @@ from ..errors import SchemaError
 class Config:
     """Every field has a default that is right for most.
 
-    `meta` asks for the Idea's identity (T5), `reasoning` for a reason with every call (T7), `upfront` resolves delegates
-    before composition (D8). `retries` is how often an unusable answer is asked for again (L3), `instanced_output` asks
-    for one output per instance (I4), `mode` "lazy" only plans (P2). `settings` go to the model as they are.
-    `tool_budget` is how many tokens, roughly, tools' schemas may take before only their names are offered (T12).
-    `references` is the form of references in the composed schema, None leaves it to the model's profile (T9).
-    `parallel` is how many calls run at once; `drain` how many seconds a run waits at its end for calls that nothing
-    waits for (C8). `allow_hosts`, `grants`, `max_delegate_bytes` and `max_depth` bound delegates (D10, D12).
+    `meta` asks for the Idea's identity (T5), `reasoning` for a reason with every call (T7), `upfront` resolves
+    delegates before composition (D8). `retries` is how often an unusable answer is asked for again (L3),
+    `instanced_output` asks for one output per instance (I4), `mode` "lazy" only plans (P2). `settings` go to the
+    model as they are. `tool_budget` is how many tokens, roughly, tools' schemas may take before only their names are
+    offered (T12). `references` is the form of references in the composed schema, None leaves it to the model's
+    profile (T9). `parallel` is how many calls run at once; `drain` how many seconds a run waits at its end for calls
+    that nothing waits for (C8). `allow_hosts`, `grants`, `max_delegate_bytes` and `max_depth` bound delegates (D10,
+    D12).
     """
 
     meta: bool = True

@@ -50,7 +50,7 @@ class Context(Sequence[JsonObject]):
     """An immutable sequence of messages, with the folded value of each data kind by its name.
 
     `context.state` and `context["state"]` are the folded value of the kind `state`, `context[0]` the first message.
-    Values are copies. `kinds` are the types registered beside the protocol's, `data_kinds` those of them that carry data.
+    Values are copies. `kinds` are the types registered beside the protocol's, `data_kinds` those that carry data.
 
     Raises:
         MessageError: for a malformed message, naming its index.

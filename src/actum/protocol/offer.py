@@ -27,7 +27,7 @@ class Offer:
 
 
 def call_schema(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
-    """The schema of a call of this tool: what the model may write, and no more than the runtime can't know (T8, T10)."""
+    """The schema of a call of this tool: what the model may write, and only what the runtime can't know (T8, T10)."""
     own = rooted(tool.parameters, tool.name)
     rest = {key: value for key, value in own.items() if key not in _COUNTS}
     before, after = _meta_before(tool, offer), _meta_after(tool, is_latent=is_latent)

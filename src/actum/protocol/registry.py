@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, TypeVar, overload
 
 from ..errors import SchemaError
@@ -42,7 +43,7 @@ class Registry:
             SchemaError: where no schema can be made of its types.
         """
         if function is None:
-            return lambda decorated: self.tool(decorated, **options)  # pyright: ignore[reportUnknownLambdaType]
+            return partial(self.tool, **options)
         activity = self.activity_of(function, options)
         if activity.tool is not None:
             self._tools[activity.name] = activity.tool
@@ -79,7 +80,7 @@ class Registry:
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- a bare @activity is a likely slip
             raise SchemaError("an Activity is registered under a name: @tools.activity('name')")
         if function is None:
-            return lambda decorated: self.activity(name, decorated)  # pyright: ignore[reportUnknownLambdaType]
+            return partial(self.activity, name)
         activity = Activity(name=name, function=function)
         self._activities[name] = activity
         return activity

@@ -306,6 +306,12 @@ _SMALLEST_SHARED = 80
 
 def _state_once(composed: JsonObject, definitions: JsonObject) -> None:
     """Move parameters' schemas that stand more than once to `$defs` where that saves text (T10)."""
+    known = {encode(definition): name for name, definition in definitions.items()}
+    for properties, key in _sharable(composed):
+        options = cast("JsonObject", properties[key]).get("anyOf", ())
+        for holder, place in ((properties, key), *((options, index) for index in range(len(options)))):
+            if (text := encode(holder[place])) in known:
+                holder[place] = {"$ref": f"#/$defs/{_pointer(known[text])}"}
     places = [(holder, key, encode(holder[key])) for holder, key in _sharable(composed)]
     counts = Counter(text for _, _, text in places)
     names: dict[str, str] = {}

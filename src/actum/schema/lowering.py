@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal, cast
 
 from .dialects import LADDER, Dialect, Rung
@@ -84,15 +85,13 @@ def choose(
     if dialect is None:
         return Lowered(schema=compose("wide"))
     start = 0 if below is None else LADDER.index(below) + 1
-    rungs = [rung for rung in dialect.rungs if LADDER.index(rung) >= start] or [dialect.rungs[-1]]
-    composed: dict[str, JsonObject] = {}
-    for rung in rungs:
-        if rung.references not in composed:
-            composed[rung.references] = compose(rung.references)
-    usable = (
-        lowered for rung in rungs[:-1] if not (lowered := lower(composed[rung.references], dialect, rung)).problems
-    )
-    return next(usable, None) or lower(composed[rungs[-1].references], dialect, rungs[-1])
+    *firmer, last = [rung for rung in dialect.rungs if LADDER.index(rung) >= start] or dialect.rungs[-1:]
+    composed = cache(compose)
+    for rung in firmer:
+        lowered = lower(composed(rung.references), dialect, rung)
+        if not lowered.problems:
+            return lowered
+    return lower(composed(last.references), dialect, last)
 
 
 def _calls(schema: Any, walk: Wire | Verbatim) -> tuple[JsonObject, dict[str, Shape]]:

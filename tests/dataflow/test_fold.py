@@ -1,0 +1,100 @@
+"""The fold of one kind against a model that folds naively (M6, O4)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actum.dataflow.expression import MISSING
+from actum.dataflow.fold import MOST_GAP, Fold, Misfit, OutputMethod, exported
+from actum.dataflow.reference import Path
+
+from .reference_model import METHOD, PATHS, VALUES, Refused, folded, read
+
+WRITES = st.lists(st.tuples(METHOD, PATHS, VALUES), max_size=8)
+
+
+@pytest.mark.rule("M6", "O4")
+@settings(max_examples=400, deadline=None)
+@given(WRITES, st.lists(PATHS, max_size=4))
+def test_any_writes_fold_as_the_naive_model_folds_them(
+    writes: list[tuple[OutputMethod, Path, Any]], paths: list[Path]
+) -> None:
+    fold, model = Fold(), MISSING
+    before = copy.deepcopy(writes)
+    for method, path, value in writes:
+        try:
+            expected = folded(model, method, path, value)
+        except Refused:
+            with pytest.raises(Misfit):
+                fold.write(method, path, value)
+        else:
+            fold.write(method, path, value)
+            model = expected
+        assert fold.read() == model
+    assert writes == before
+    for path in [*paths, *(path for _, path, _ in writes)]:
+        assert fold.read(path) == read(model, path)
+
+
+@pytest.mark.rule("M6")
+@settings(max_examples=100, deadline=None)
+@given(METHOD, PATHS, VALUES)
+def test_a_fold_owns_its_values(method: OutputMethod, path: Path, value: Any) -> None:
+    fold = Fold()
+    given_value = copy.deepcopy(value)
+    try:
+        fold.write(method, path, given_value)
+    except Misfit:
+        return
+    before = exported(fold.read())
+    _spoil(given_value)
+    assert exported(fold.read()) == before
+
+
+def _spoil(value: Any) -> None:
+    if isinstance(value, dict):
+        value.clear()
+    elif isinstance(value, list):
+        value.append("spoiled")
+
+
+@pytest.mark.rule("O4")
+def test_an_ancestor_sees_a_write_patched_in_and_nothing_older_below_it() -> None:
+    fold = Fold()
+    fold.write("merge", (), {"a": {"b": {"old": 1}, "c": 1}})
+    fold.write("set", ("a", "b"), {"new": 2})
+    assert fold.read() == {"a": {"b": {"new": 2}, "c": 1}}
+    assert fold.read(("a", "b", "old")) is MISSING
+
+
+@pytest.mark.rule("O4", "O2")
+@pytest.mark.parametrize("value", [None, 0, "", False, [], {}])
+def test_empty_values_are_values(value: Any) -> None:
+    fold = Fold()
+    fold.write("set", ("a", "b"), value)
+    assert fold.read(("a", "b")) == value
+
+
+@pytest.mark.rule("O4")
+def test_erasing_inside_a_list_moves_nothing() -> None:
+    fold = Fold({"l": [1, 2, 3]})
+    fold.write("erase", ("l", 1), None)
+    assert (fold.read(("l", 1)), fold.read(("l", 2))) == (MISSING, 3)
+    assert exported(fold.read()) == {"l": [1, None, 3]}
+    fold.write("erase", ("l", 2), None)
+    assert fold.read() == {"l": [1]}
+
+
+@pytest.mark.rule("O4")
+def test_an_index_far_behind_the_end_is_refused_before_anything_changes() -> None:
+    fold = Fold({"l": [1]})
+    with pytest.raises(Misfit):
+        fold.write("set", ("l", MOST_GAP + 2), 1)
+    with pytest.raises(Misfit):
+        fold.write("set", ("new", "list", 10**8), 1)
+    assert fold.read() == {"l": [1]}

@@ -1,0 +1,167 @@
+"""The Scopes document's worked examples: what a call, an Activity and a delegate get of their parent's context."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from actum import Agent, Tools, models
+from actum.events import RequestStarted
+
+Json = dict[str, Any]
+
+AMBIGUOUS: list[Json] = [
+    {"type": "state", "currentUser": {"id": "user_A", "name": "Алиса"}},
+    {
+        "type": "input",
+        "mentionedUser": {"id": "user_B", "name": "Борис"},
+        "instruction": "Отправь приветственное сообщение упомянутому выше пользователю.",
+    },
+]
+
+
+async def contexts_of(agent: Agent, context: list[Json], depth: int) -> list[list[Json]]:
+    """The contexts of the requests that were made at a depth, in the order of their start."""
+    async with agent.stream(context) as run:
+        return [event.context async for event in run if isinstance(event, RequestStarted) and event.depth == depth]
+
+
+def exactly(context: list[Json]) -> str:
+    """The bytes of a context, whatever the order of keys in its objects."""
+    return json.dumps(context, ensure_ascii=False, sort_keys=True)
+
+
+@pytest.mark.rule("S2", "S4")
+async def test_a_scope_says_which_of_two_users_is_meant() -> None:
+    tools = Tools()
+    got: list[Any] = []
+
+    @tools.activity("sendMessage")
+    async def send(call: Any, tool: Any, context: Any) -> str:
+        got.append((call["recipientId"], call["message"], list(context), tool.name))
+        return "sent"
+
+    assert callable(send)
+    tools.register(
+        "sendMessage",
+        {
+            "type": "object",
+            "properties": {
+                "_scopes": {"type": "array", "items": {"enum": ["state", "input"]}},
+                "recipientId": {"type": "string"},
+                "message": {"type": "string"},
+                "_output": {"type": "string"},
+            },
+            "required": ["recipientId", "message"],
+        },
+    )
+    call = {
+        "_tool": "sendMessage",
+        "_scopes": ["input"],
+        "recipientId": "user_B",
+        "message": "Добро пожаловать, Борис!",
+    }
+    agent = Agent(models.Scripted([{"calls": [call], "output": "†calls.0", "meta": {}}]), tools=tools)
+    result = await agent.run(AMBIGUOUS)
+    assert result.output == "sent"
+    assert got == [("user_B", "Добро пожаловать, Борис!", AMBIGUOUS[1:], "sendMessage")]
+
+
+@pytest.mark.rule("A2", "A3", "S4")
+async def test_the_event_is_logged_with_the_user_of_the_scoped_state() -> None:
+    tools = Tools()
+    tracked: list[Any] = []
+
+    @tools.activity("logEvent")
+    async def log(eventName: str, context: Any) -> None:
+        tracked.append((eventName, {"userId": context.state["userId"]}))
+
+    assert callable(log)
+    tools.register(
+        "logEvent",
+        {
+            "type": "object",
+            "properties": {"_scopes": {"const": ["state"]}, "eventName": {"type": "string"}},
+            "required": ["eventName"],
+        },
+    )
+    call = {"_tool": "logEvent", "_scopes": ["state"], "eventName": "user_login"}
+    agent = Agent(models.Scripted([{"calls": [call], "output": "ok", "meta": {}}]), tools=tools)
+    await agent.run([{"type": "state", "userId": "u_1"}, {"type": "input", "password": "unscoped"}])
+    assert tracked == [("user_login", {"userId": "u_1"})]
+
+
+SUMMARIZER: Json = {
+    "context": [{"type": "system", "message": "Ты — эксперт в составлении кратких summarizing."}],
+    "schema": {"type": "string"},
+}
+
+
+@pytest.mark.rule("S4", "D4", "D5")
+async def test_the_summarizer_sees_its_own_messages_and_the_scoped_state() -> None:
+    tools = Tools()
+    tools.register(
+        "summarizeArticle",
+        {"type": "object", "_delegate": "SummarizerAgent", "_scopes": ["state"]},
+    )
+    call = {"_tool": "summarizeArticle", "_delegate": "SummarizerAgent", "_scopes": ["state"]}
+    agent = Agent(
+        models.Scripted(
+            [
+                {"calls": [call], "output": "†calls.0", "meta": {}},
+                {"calls": [], "output": "кратко", "meta": {}},
+            ]
+        ),
+        tools=tools,
+        delegates={"SummarizerAgent": SUMMARIZER},
+    )
+    parent: list[Json] = [
+        {"type": "text", "text": "не для делегата"},
+        {"type": "state", "articleText": "Длинная и сложная статья..."},
+    ]
+    (context,) = await contexts_of(agent, parent, 1)
+    assert exactly(context) == exactly(
+        [
+            {"type": "system", "message": "Ты — эксперт в составлении кратких summarizing."},
+            {"type": "state", "articleText": "Длинная и сложная статья..."},
+        ]
+    )
+
+
+@pytest.mark.rule("S5", "D4", "I2")
+async def test_each_translator_sees_the_state_of_its_instance() -> None:
+    tools = Tools()
+    tools.register(
+        "translate",
+        {
+            "type": "object",
+            "properties": {"_scopes": {"type": "array", "items": {"enum": ["state"]}}},
+            "_delegate": "translatorDelegate",
+        },
+    )
+    calls: list[Json] = [
+        {"_tool": "translate", "_delegate": "translatorDelegate", "_instance": "①", "_scopes": ["state"]},
+        {"_tool": "translate", "_delegate": "translatorDelegate", "_instance": "②", "_scopes": ["state"]},
+    ]
+    said: Json = {"calls": [], "output": "Hello", "meta": {}}
+    agent = Agent(
+        models.Scripted([{"calls": calls, "output": "†calls.0", "meta": {}}, said, said]),
+        tools=tools,
+        delegates={
+            "translatorDelegate": {
+                "context": [{"type": "system", "message": "Ты — переводчик."}],
+                "schema": {"type": "string"},
+            }
+        },
+    )
+    parent: list[Json] = [
+        {"type": "state", "_instance": "①", "text": "Привет"},
+        {"type": "state", "_instance": "②", "text": "Bonjour"},
+    ]
+    contexts = await contexts_of(agent, parent, 1)
+    assert [exactly(context) for context in contexts] == [
+        exactly([{"type": "system", "message": "Ты — переводчик."}, {"type": "state", "text": "Привет"}]),
+        exactly([{"type": "system", "message": "Ты — переводчик."}, {"type": "state", "text": "Bonjour"}]),
+    ]

@@ -1,0 +1,47 @@
+"""What the tests of the rules share: answers of a model in short, and a run of them to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from actum import Agent, Config, Result, Tools, models
+from actum.models.scripted import ScriptedAnswer
+
+Json = dict[str, Any]
+
+
+def answer(*calls: Mapping[str, Any], output: Any = None, meta: Json | None = None) -> Json:
+    """One whole answer of a model."""
+    return {"calls": [dict(call) for call in calls], "output": output, "meta": meta or {}}
+
+
+def call(tool: str, **members: Any) -> Json:
+    return {"_tool": tool, **members}
+
+
+def agent(*answers: ScriptedAnswer, tools: Tools | None = None, config: Config | None = None, **more: Any) -> Agent:
+    """An agent with a scripted model and tools of its own."""
+    return Agent(models.Scripted(list(answers)), tools=Tools() if tools is None else tools, config=config, **more)
+
+
+async def run(*answers: ScriptedAnswer, context: Any = "go", schema: Any = None, **more: Any) -> Result[Any]:
+    return await agent(*answers, **more).run(context, schema)
+
+
+def sent(of: Agent) -> list[models.ModelRequest]:
+    """The requests that an agent's scripted model was sent."""
+    model = of.model
+    assert isinstance(model, models.Scripted)
+    return model.requests
+
+
+def text_of(messages: Sequence[Mapping[str, Any]]) -> str:
+    """All that a model was shown, as one text."""
+    return "\n".join(str(message["content"]) for message in messages)
+
+
+def call_schemas(composed: Json) -> dict[str, Json]:
+    """The call schemas of a composed schema by tool."""
+    items = composed["properties"]["calls"].get("items", {})
+    return {one["properties"]["_tool"]["const"]: one for one in items.get("anyOf", [items])}

@@ -1,0 +1,199 @@
+"""I: one request, many instances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from actum import Config, Context, Tools, errors
+
+from .scripts import Json, agent, answer, call, call_schemas, run, sent, text_of
+
+TWO: list[Json] = [
+    {"type": "state", "greeting": "hi", "list": [0], "x": {"shared": True}},
+    {"type": "state", "name": "Ann", "_instance": "①"},
+    {"type": "state", "name": "Bob", "_instance": "②"},
+]
+
+
+def tools_() -> Tools:
+    tools = Tools()
+
+    @tools.tool
+    async def echo(value: Any) -> Any:
+        return value
+
+    @tools.tool(_outputPath="†state.list", _outputMethod="push")
+    async def push(value: Any) -> Any:
+        return value
+
+    @tools.tool(_outputPath="†state.x", _outputMethod="erase")
+    async def erase() -> bool:
+        return True
+
+    assert (echo.name, push.name, erase.name) == ("echo", "push", "erase")
+    return tools
+
+
+# I1
+
+
+@pytest.mark.rule("I1")
+def test_call_schemas_gain_the_instances_in_order_where_there_are_any() -> None:
+    one = agent(tools=tools_())
+    assert all("_instance" not in schema["properties"] for schema in call_schemas(one.compose(TWO[:1])).values())
+    for schema in call_schemas(one.compose(TWO)).values():
+        assert schema["properties"]["_instance"] == {"enum": ["①", "②"]}
+        assert "_instance" not in schema["required"]
+
+
+@pytest.mark.rule("I1")
+def test_instances_are_those_of_any_message() -> None:
+    context = Context([{"type": "text", "text": "x", "_instance": "b"}, {"type": "state", "y": 1, "_instance": "a"}])
+    assert list(context.instances) == ["b", "a"]
+
+
+@pytest.mark.rule("I1")
+async def test_an_instance_that_is_not_there_is_a_structural_error() -> None:
+    for context in (TWO, TWO[:1]):
+        result = await run(answer(call("echo", value=1, _instance="③")), answer(output=1), context=context, tools=tools_())
+        assert isinstance(result.errors[0], errors.CallError)
+        assert "③" in result.errors[0].message
+
+
+@pytest.mark.rule("I1", "M7")
+def test_every_instance_is_shown_beside_what_is_shared() -> None:
+    shown = text_of(agent(tools=tools_()).render(TWO))
+    assert shown.index('"greeting":"hi"') < shown.index("①") < shown.index("②")
+    assert shown.count('"greeting"') == 1
+
+
+# I2
+
+
+@pytest.mark.rule("I2")
+async def test_references_go_to_the_instance_over_the_shared_value() -> None:
+    calls = [call("echo", value=["†state.name", "†state.greeting"], _instance=one) for one in ("①", "②")]
+    result = await run(answer(*calls, output=["†calls.0", "†calls.1"]), context=TWO, tools=tools_())
+    assert result.output == [["Ann", "hi"], ["Bob", "hi"]]
+
+
+@pytest.mark.rule("I2")
+async def test_a_call_without_instance_reads_only_the_shared_layer() -> None:
+    one = agent(answer(call("echo", value="†state.name")), answer(output="†state"), tools=tools_())
+    result = await one.run(TWO)
+    assert isinstance(result.errors[0], errors.UnresolvedReference)
+    assert result.output == {"greeting": "hi", "list": [0], "x": {"shared": True}}
+
+
+@pytest.mark.rule("I2")
+@pytest.mark.parametrize("late", [True, False])
+def test_the_instance_stands_over_the_shared_value_whatever_their_ages(late: bool) -> None:
+    shared: Json = {"type": "state", "a": {"x": 0, "y": 0}}
+    own: Json = {"type": "state", "a": {"x": 1}, "_instance": "①"}
+    context = Context([shared, own] if late else [own, shared])
+    assert context.of("①").state == {"a": {"x": 1, "y": 0}}
+    assert context.state == {"a": {"x": 0, "y": 0}}
+
+
+@pytest.mark.rule("I2", "O4")
+async def test_an_instance_builds_on_shared_values_and_changes_none() -> None:
+    calls = [
+        call("push", value="a", _instance="①"),
+        call("push", value="b", _instance="②"),
+        call("erase", _instance="①"),
+        call("echo", value="new", _instance="②", _outputPath="†state.greeting"),
+    ]
+    result = await run(answer(*calls), answer(output=1), context=TWO, tools=tools_())
+    context = result.context
+    assert context.state == {"greeting": "hi", "list": [0], "x": {"shared": True}}
+    assert context.of("①").state == {"greeting": "hi", "list": [0, "a"], "name": "Ann"}
+    assert context.of("②").state == {"greeting": "new", "list": [0, "b"], "x": {"shared": True}, "name": "Bob"}
+
+
+@pytest.mark.rule("I2", "O4")
+async def test_a_shared_write_reaches_instances_that_have_none_of_their_own_there() -> None:
+    calls = [
+        call("push", value="a", _instance="①"),
+        call("echo", value=[9], _outputPath="†state.list"),
+        call("echo", value="bye", _outputPath="†state.greeting"),
+    ]
+    result = await run(answer(*calls), answer(output=1), context=TWO, tools=tools_())
+    assert result.context.of("①").state["list"] == [9, "a"]
+    assert result.context.of("②").state["list"] == [9]
+    assert result.context.of("①").state["greeting"] == "bye"
+
+
+@pytest.mark.rule("I2", "C6")
+async def test_a_call_waits_for_its_own_instance_and_not_for_another() -> None:
+    calls = [
+        call("echo", value="†state.made", _instance="①"),
+        call("echo", value="†state.made", _instance="②"),
+        call("echo", value=1, _instance="①", _outputPath="†state.made"),
+    ]
+    result = await run(answer(*calls), answer(output=1), context=TWO, tools=tools_())
+    assert [error.to_dict()["code"] for error in result.errors] == ["unresolved_reference"]
+    written = [(one.get("_instance"), one["data"]) for one in result.context if one.get("kind") == "result"]
+    assert written == [("①", 1)]
+
+
+@pytest.mark.rule("I2", "M6")
+async def test_what_a_call_of_an_instance_writes_is_marked_with_it() -> None:
+    result = await run(
+        answer(call("echo", value=1, _instance="①", _outputPath="†state.y"), output=1), context=TWO, tools=tools_()
+    )
+    last = list(result.context)[-1]
+    assert (last["_instance"], last["state"]) == ("①", {"y": 1})
+
+
+# I3
+
+
+@pytest.mark.rule("I3")
+async def test_a_batch_is_one_request_and_missing_and_repeated_instances_are_visible() -> None:
+    ids = [f"#{number}" for number in range(6)]
+    context: list[Json] = [{"type": "state", "n": number, "_instance": id} for number, id in enumerate(ids)]
+    calls = [call("echo", value="†state.n", _instance=id, _outputPath="†state.m") for id in [*ids[:-1], ids[0]]]
+    one = agent(answer(*calls, output="ok"), tools=tools_())
+    result = await one.run(context)
+    assert len(sent(one)) == 1
+    assert [result.context.of(id).get("†state.m") for id in ids] == [0, 1, 2, 3, 4, None]
+    (solution,) = result.solutions
+    assert list(solution.instances) == ids
+    assert [len(solution.by_instance[id]) for id in ids] == [2, 1, 1, 1, 1, 0]
+
+
+# I4
+
+
+class Greeting(BaseModel):
+    text: str
+
+
+PER: Json = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+
+@pytest.mark.rule("I4")
+def test_the_output_is_per_batch_unless_the_config_asks_otherwise() -> None:
+    assert agent().compose(TWO, PER)["properties"]["output"]["required"] == ["text"]
+    each = agent(config=Config(instanced_output=True)).compose(TWO, PER)["properties"]["output"]
+    assert list(each["properties"]) == each["required"] == ["①", "②"]
+    assert agent(config=Config(instanced_output=True)).compose(TWO[:1], PER)["properties"]["output"]["required"] == ["text"]
+
+
+@pytest.mark.rule("I4", "O7")
+async def test_an_output_per_instance_reads_in_its_instance() -> None:
+    output = {"①": {"text": "†state.name"}, "②": {"text": "†state.name"}}
+    result = await run(answer(output=output), context=TWO, schema=PER, config=Config(instanced_output=True))
+    assert result.output == {"①": {"text": "Ann"}, "②": {"text": "Bob"}}
+
+
+@pytest.mark.rule("I4")
+async def test_a_missing_instance_of_the_output_is_asked_for_again() -> None:
+    whole = {"①": {"text": "a"}, "②": {"text": "b"}}
+    one = agent(answer(output={"①": {"text": "a"}}), answer(output=whole), config=Config(instanced_output=True))
+    result = await one.run(TWO, Greeting)
+    assert result.output == {"①": Greeting(text="a"), "②": Greeting(text="b")}
+    assert "②" in text_of(sent(one)[1].messages[-1:])

@@ -1,0 +1,567 @@
+"""The composed schema as each provider takes it, case by case (T9)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import pytest
+
+from actum.schema.dialects import (
+    ANTHROPIC,
+    ASIDE,
+    COMPATIBLE,
+    GOOGLE,
+    GRAMMAR,
+    LOOSE,
+    OPENAI,
+    PROMPTED,
+    STRICT,
+    Dialect,
+    Rung,
+)
+from actum.schema.lowering import Lowered, choose, lower
+
+from .composing import REFERENCE, call, compose, composer
+
+Json = Any
+
+DIALECTS = (OPENAI, ANTHROPIC, GOOGLE, GRAMMAR, COMPATIBLE)
+WIRE_REFERENCE = {"type": "string", "pattern": '^†[^"\\\\\\x00-\\x1f]+$'}
+
+every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.name)
+
+
+def of(
+    parameter: Json, dialect: Dialect, rung: Rung = ASIDE, *, required: bool = True, definitions: Json = None
+) -> Lowered:
+    """A tool `t` of one parameter `p`, lowered; aside, so that no reference stands in the way."""
+    tool = {"properties": {"p": parameter}, "required": ["p"] if required else []}
+    return lower(compose([call("t", tool, rung.references)], definitions=definitions), dialect, rung)
+
+
+def wire(lowered: Lowered) -> Json:
+    return lowered.schema["properties"]["calls"]["items"]["properties"]["p"]
+
+
+def restored(lowered: Lowered, value: Json) -> Json:
+    return lowered.restore_call({"_tool": "t", "p": value})
+
+
+class TestStructure:
+    def test_a_whole_schema_for_openai_reads_like_this(self) -> None:
+        tool = {
+            "description": "Forecast for a city.",
+            "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1, "default": 1}},
+            "required": ["city"],
+        }
+        lowered = lower(compose([call("weather", tool)]), OPENAI, STRICT)
+        assert lowered.schema["properties"]["calls"] == {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "description": "Forecast for a city.",
+                "properties": {
+                    "_tool": {"type": "string", "const": "weather"},
+                    "city": {"type": "string"},
+                    "days": {
+                        "anyOf": [
+                            {"type": "integer", "description": "(default: 1)", "minimum": 1},
+                            WIRE_REFERENCE,
+                            {"type": "null"},
+                        ]
+                    },
+                },
+                "required": ["_tool", "city", "days"],
+                "additionalProperties": False,
+            },
+        }
+        assert list(lowered.schema["properties"]) == lowered.schema["required"] == ["calls", "output", "meta"]
+        assert lowered.problems == ()
+        assert [note.change for note in lowered.notes] == ["`default` moved to the description"]
+
+    @every_dialect
+    def test_an_agent_without_tools_has_a_typed_list_that_nothing_goes_into(self, dialect: Dialect) -> None:
+        lowered = lower(compose([]), dialect, STRICT)
+        calls = lowered.schema["properties"]["calls"]
+        assert (calls["type"], calls["items"]) == ("array", {"type": "null"})
+        assert lowered.problems == ()
+
+    @every_dialect
+    def test_a_list_of_types_becomes_a_union(self, dialect: Dialect) -> None:
+        node = wire(of({"type": ["string", "null"], "minLength": 1, "description": "d"}, dialect))
+        assert [branch["type"] for branch in node["anyOf"]] == ["string", "null"]
+        assert node["description"] == "d"
+
+    @every_dialect
+    def test_required_is_listed_in_the_order_of_the_properties(self, dialect: Dialect) -> None:
+        schema = {
+            "type": "object",
+            "properties": {"b": {"type": "null"}, "a": {"type": "null"}},
+            "required": ["a", "b"],
+        }
+        assert wire(of(schema, dialect))["required"] == ["b", "a"]
+        assert wire(of(schema, dialect, PROMPTED))["anyOf"][0]["required"] == ["b", "a"]
+
+    def test_google_is_sent_a_listed_value_for_a_constant(self) -> None:
+        properties = of({"type": "string"}, GOOGLE).schema["properties"]["calls"]["items"]["properties"]
+        assert properties["_tool"] == {"type": "string", "enum": ["t"]}
+
+    def test_google_is_sent_the_inclusive_bound_of_an_integer_and_no_other(self) -> None:
+        whole = of({"type": "integer", "exclusiveMinimum": 0}, GOOGLE)
+        assert wire(whole) == {"type": "integer", "minimum": 1}
+        assert not [note for note in whole.notes if note.path.endswith("/p")]
+        number = of({"type": "number", "exclusiveMinimum": 0}, GOOGLE)
+        assert wire(number) == {"type": "number", "description": "(exclusiveMinimum: 0)"}
+        assert number.notes[0].change == "`exclusiveMinimum` moved to the local check"
+
+    def test_what_a_provider_refuses_is_said_in_words_and_noted_with_its_place(self) -> None:
+        lowered = of({"type": "string", "minLength": 2, "description": "A name."}, ANTHROPIC)
+        assert wire(lowered) == {"type": "string", "description": "A name. (minLength: 2)"}
+        assert (lowered.notes[0].path, lowered.notes[0].change) == (
+            "#/properties/calls/items/properties/p",
+            "`minLength` moved to the local check",
+        )
+
+    def test_bounds_that_say_nothing_are_not_said_in_words(self) -> None:
+        assert wire(of({"type": "integer", "maximum": 2**53 - 1}, OPENAI)) == {"type": "integer"}
+
+    def test_anthropic_is_sent_the_part_of_a_least_count_that_it_takes(self) -> None:
+        node = wire(of({"type": "array", "items": {"type": "null"}, "minItems": 3}, ANTHROPIC))
+        assert (node["minItems"], node["description"]) == (1, "(minItems: 3)")
+
+    def test_decoders_are_not_sent_repetitions_that_blow_up_their_grammar(self) -> None:
+        assert "maxLength" not in wire(of({"type": "string", "maxLength": 100_000}, GRAMMAR))
+        assert wire(of({"type": "string", "maxLength": 80}, GRAMMAR))["maxLength"] == 80
+
+
+class TestPatterns:
+    @every_dialect
+    def test_a_reference_is_spelled_so_that_decoders_keep_it(self, dialect: Dialect) -> None:
+        for rung in dialect.rungs:
+            lowered = of(REFERENCE, dialect, rung)
+            text = str(lowered.schema)
+            assert "'^†'" not in text
+            assert dialect is GOOGLE or rung.mode != "strict" or wire(lowered) == WIRE_REFERENCE
+
+    @pytest.mark.parametrize(
+        ("pattern", "plain", "anchored"),
+        [
+            ("^[a-z0-9-]+$", True, True),
+            (r"^\d{4}-\d\d$", True, True),
+            ("^(a|b)$", True, False),
+            ("[a-z]", True, False),
+            ("^.*$", True, False),
+            ('^[^"]+$', True, False),
+            (r"^\s+$", True, False),
+            ("^(?=a)b$", False, False),
+            (r"^(a)\1$", False, False),
+            (r"\bword", False, False),
+        ],
+    )
+    def test_only_patterns_that_mean_the_same_to_the_decoder_are_sent(
+        self, pattern: str, plain: bool, anchored: bool
+    ) -> None:
+        schema = {"type": "string", "pattern": pattern}
+        assert ("pattern" in wire(of(schema, OPENAI))) is plain
+        assert ("pattern" in wire(of(schema, GRAMMAR))) is anchored
+        assert "pattern" not in wire(of(schema, GOOGLE))
+
+
+class TestOptional:
+    @every_dialect
+    def test_null_for_an_optional_parameter_comes_back_absent(self, dialect: Dialect) -> None:
+        for rung in dialect.rungs:
+            lowered = of({"type": "integer"}, dialect, rung, required=False)
+            assert restored(lowered, None) == {"_tool": "t"}
+
+    @every_dialect
+    def test_null_that_was_allowed_stays(self, dialect: Dialect) -> None:
+        for rung in dialect.rungs:
+            for schema in ({"type": ["integer", "null"]}, {"enum": [1, None]}, {"anyOf": [{"type": "null"}]}):
+                assert restored(of(schema, dialect, rung, required=False), None) == {"_tool": "t", "p": None}
+
+    @every_dialect
+    def test_null_for_a_required_parameter_stays_and_is_judged(self, dialect: Dialect) -> None:
+        assert restored(of({"type": "integer"}, dialect), None) == {"_tool": "t", "p": None}
+
+    @every_dialect
+    def test_an_output_may_be_owed_and_its_null_is_kept(self, dialect: Dialect) -> None:
+        offered = call("t", {}, _output={"type": "object", "properties": {"x": {"type": "null"}}, "required": ["x"]})
+        offered["required"].append("_output")
+        for rung in dialect.rungs:
+            lowered = lower(compose([offered]), dialect, rung)
+            node = lowered.schema["properties"]["calls"]["items"]["properties"]["_output"]
+            assert {"type": "null"} in node["anyOf"]
+            assert lowered.restore_call({"_tool": "t", "_output": None}) == {"_tool": "t", "_output": None}
+
+    def test_members_deep_inside_are_restored_by_the_branch_that_they_fit(self) -> None:
+        circle = {
+            "type": "object",
+            "properties": {"kind": {"const": "circle"}, "r": {"type": "number"}},
+            "required": ["kind"],
+        }
+        named = {
+            "type": "object",
+            "properties": {"kind": {"const": "named"}, "r": {"type": ["number", "null"]}},
+            "required": ["kind"],
+        }
+        lowered = of({"type": "array", "items": {"anyOf": [circle, named]}}, OPENAI)
+        value = [{"kind": "circle", "r": None}, {"kind": "named", "r": None}]
+        assert restored(lowered, value)["p"] == [{"kind": "circle"}, {"kind": "named", "r": None}]
+
+    def test_the_shape_of_a_call_is_that_of_the_tool_it_names(self) -> None:
+        one = call("one", {"properties": {"p": {"type": "integer"}}})
+        two = call("two", {"properties": {"p": {"type": ["integer", "null"]}}})
+        lowered = lower(compose([one, two]), OPENAI, STRICT)
+        assert lowered.restore_call({"_tool": "one", "p": None}) == {"_tool": "one"}
+        assert lowered.restore_call({"_tool": "two", "p": None}) == {"_tool": "two", "p": None}
+        assert lowered.restore_call({"_tool": "three", "p": None}) == {"_tool": "three", "p": None}
+        assert lowered.restore_call({"p": None}) == {"p": None}
+
+    def test_output_and_meta_are_restored_too(self) -> None:
+        output = {"type": ["object", "null"], "properties": {"a": {"type": "string"}}, "additionalProperties": False}
+        lowered = lower(compose([], output), OPENAI, STRICT)
+        assert lowered.restore_output({"a": None}) == {}
+        assert lowered.restore_output(None) is None
+        assert lowered.restore_meta({"path": "p", "version": None}) == {"path": "p"}
+
+
+class TestAnything:
+    @every_dialect
+    def test_values_that_nest_beyond_all_measure_are_left_alone_below_it(self, dialect: Dialect) -> None:
+        lowered = of({"$ref": "#/$defs/tree"}, dialect, definitions={"tree": TestDefinitions.TREE})
+        deep: Json = None
+        for _ in range(5000):
+            deep = {"name": "a", "left": deep}
+        found = restored(lowered, deep)["p"]
+        assert found["left"]["left"]["name"] == "a"
+
+    def test_what_the_validator_can_not_read_fits_no_branch(self) -> None:
+        options = [{"type": "object", "properties": {name: {"type": "string"}}, "required": ["x"]} for name in "ab"]
+        lowered = of({"anyOf": [*options, {"type": "string"}]}, OPENAI, definitions=None)
+        odd = {"a": "\ud800", "b": float("nan"), "x": None}
+        assert restored(lowered, odd)["p"] == odd
+
+
+class TestAside:
+    def test_where_objects_are_closed_references_travel_as_a_list_that_may_name_nested_places(self) -> None:
+        lowered = of({"type": "array", "items": {"type": "integer"}}, ANTHROPIC)
+        calls = lowered.schema["properties"]["calls"]["items"]
+        assert calls["required"] == ["_tool", "p", "_with"]
+        written = {"_tool": "t", "p": [0], "_with": [{"parameter": "p[0]", "reference": "†state.x"}]}
+        assert lowered.restore_call(written) == {"_tool": "t", "p": [0], "_with": {"p[0]": "†state.x"}}
+        assert lowered.restore_call({"_tool": "t", "p": [0], "_with": []}) == {"_tool": "t", "p": [0]}
+
+    def test_elsewhere_they_stay_a_map(self) -> None:
+        node = of({"type": "integer"}, GRAMMAR).schema["properties"]["calls"]["items"]
+        assert node["properties"]["_with"] == {"type": "object", "additionalProperties": WIRE_REFERENCE}
+        assert "_with" not in node["required"]
+
+    def test_a_tool_beyond_the_unions_of_anthropic_is_sent_without_them(self) -> None:
+        tool = {
+            "properties": {f"p{n}": {"type": "integer"} for n in range(20)},
+            "required": [f"p{n}" for n in range(20)],
+        }
+        lowered = choose(composer([("t", tool)]), ANTHROPIC)
+        assert lowered.rung == ASIDE
+
+    def test_a_tool_beyond_its_optional_properties_is_not_enforced(self) -> None:
+        tool: Json = {"properties": {f"p{n}": {"type": "string"} for n in range(30)}}
+        strict = lower(composer([("t", tool)])("aside"), ANTHROPIC, ASIDE)
+        assert strict.problems == ("#/properties/calls/items/properties/p24: 32 optional properties in all, limit 24",)
+        assert choose(composer([("t", tool)]), ANTHROPIC).rung == LOOSE
+
+
+class TestOpenObjects:
+    @pytest.mark.parametrize("schema", [{"type": "object"}, {"type": "object", "additionalProperties": True}])
+    def test_an_open_object_is_a_problem_where_objects_are_closed_and_never_an_empty_one(self, schema: Json) -> None:
+        for dialect in (OPENAI, ANTHROPIC, COMPATIBLE):
+            (problem,) = of(schema, dialect).problems
+            assert problem.startswith("#/properties/calls/items/properties/p: an open object")
+        for dialect in (GOOGLE, GRAMMAR):
+            lowered = of(schema, dialect)
+            assert lowered.problems == ()
+            assert wire(lowered) == {"type": "object", "additionalProperties": True}
+
+    def test_so_are_further_properties_beside_listed_ones(self) -> None:
+        schema = {"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": {"type": "string"}}
+        assert "further properties" in of(schema, OPENAI).problems[0]
+        assert of(schema, GOOGLE).problems == ()
+
+    def test_a_map_of_one_type_travels_as_the_list_of_its_entries(self) -> None:
+        lowered = of({"type": "object", "additionalProperties": {"type": ["integer", "null"]}}, OPENAI)
+        assert lowered.problems == ()
+        written = [{"key": "a", "value": 1}, {"key": "b", "value": None}]
+        assert restored(lowered, written)["p"] == {"a": 1, "b": None}
+        assert restored(lowered, [{"key": "a"}])["p"] == [{"key": "a"}]
+
+    def test_properties_by_pattern_are_a_map_where_there_are_no_others(self) -> None:
+        lowered = of({"type": "object", "patternProperties": {"^x-": {"type": "string"}}}, OPENAI)
+        assert restored(lowered, [{"key": "x-a", "value": "b"}])["p"] == {"x-a": "b"}
+        assert "`patternProperties`" in lowered.notes[0].change
+        several = {"type": "object", "patternProperties": {"^a": {"type": "null"}, "^b": {"type": "null"}}}
+        beside = {**several, "properties": {"c": {"type": "null"}}}
+        assert "can't be listed" in of(several, GRAMMAR).problems[0]
+        assert "can't be listed" in of(beside, OPENAI).problems[0]
+        assert wire(of(beside, GRAMMAR))["additionalProperties"] is True
+
+    def test_literals_that_can_not_be_listed_are_a_problem(self) -> None:
+        schema = {"enum": [{"a": 1}, []]}
+        assert "can't be listed" in of(schema, ANTHROPIC).problems[0]
+        assert wire(of(schema, GRAMMAR)) == {"anyOf": [{"enum": [{"a": 1}]}, {"enum": [[]]}]}
+        assert "can't be listed" in of({"type": "string", "enum": [1]}, OPENAI).problems[0]
+
+    def test_what_takes_no_value_is_a_problem(self) -> None:
+        assert "takes no value" in of(False, GRAMMAR).problems[0]
+
+    def test_a_list_and_a_map_in_one_union_can_not_be_told_apart(self) -> None:
+        either = {
+            "anyOf": [
+                {"type": "array", "items": {"type": "null"}},
+                {"type": "object", "additionalProperties": REFERENCE},
+            ]
+        }
+        assert "can't be told apart" in of(either, OPENAI).problems[0]
+        assert of(either, GRAMMAR).problems == ()
+
+    def test_what_has_no_type_is_a_problem(self) -> None:
+        assert of({}, OPENAI).problems == ("#/properties/calls/items/properties/p: has no type",)
+        assert "its items have no type" in of({"type": "array"}, ANTHROPIC).problems[0]
+        assert of({}, GRAMMAR).problems == of({"type": "array"}, GRAMMAR).problems == ()
+
+
+class TestCombinations:
+    @every_dialect
+    def test_all_of_is_one_schema(self, dialect: Dialect) -> None:
+        one = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+        two = {"properties": {"b": {"type": "integer"}}, "required": ["b"]}
+        node = wire(of({"allOf": [one, two]}, dialect))
+        assert node["properties"] == {"a": {"type": "string"}, "b": {"type": "integer"}}
+        assert node["required"] == ["a", "b"]
+
+    def test_all_of_that_contradicts_itself_is_a_problem(self) -> None:
+        lowered = of({"allOf": [{"type": "string", "pattern": "a"}, {"type": "string", "pattern": "b"}]}, OPENAI)
+        assert "`allOf` can't be said as one schema" in lowered.problems[0]
+
+    def test_conditions_are_checked_locally(self) -> None:
+        condition = {"if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["b"]}}
+        schema = {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "null"}},
+            "allOf": [condition],
+        }
+        lowered = of(schema, OPENAI)
+        assert lowered.problems == ()
+        assert "`allOf` moved to the local check" in [note.change for note in lowered.notes]
+
+    def test_bounds_of_both_sides_are_the_narrower_ones(self) -> None:
+        parts = [
+            {"type": ["integer", "string"], "minimum": 1, "maximum": 9},
+            {"type": ["integer", "null"], "minimum": 3, "maximum": 20},
+        ]
+        assert wire(of({"allOf": parts}, OPENAI)) == {"type": "integer", "minimum": 3, "maximum": 9}
+        listed = {"allOf": [{"enum": ["a", "b"]}, {"enum": ["b", "c"]}]}
+        assert wire(of(listed, OPENAI)) == {"type": "string", "enum": ["b"]}
+
+    def test_all_of_brings_in_what_it_refers_to(self) -> None:
+        base = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+        schema = {"allOf": [{"$ref": "#/$defs/base"}, {"properties": {"id": {"type": "string", "format": "uuid"}}}]}
+        node = wire(of(schema, OPENAI, definitions={"base": base}))
+        assert node["properties"] == {"id": {"type": "string", "format": "uuid"}}
+
+    def test_what_closes_itself_can_not_be_extended(self) -> None:
+        one = {"type": "object", "properties": {"a": {"type": "null"}}, "additionalProperties": False}
+        lowered = of({"allOf": [one, {"properties": {"b": {"type": "null"}}}]}, OPENAI)
+        assert "`allOf`" in lowered.problems[0]
+
+    def test_what_stands_beside_a_union_goes_into_each_of_its_options(self) -> None:
+        options = [{"properties": {"a": {"type": "string"}}}, {"properties": {"b": {"type": "string"}}}]
+        lowered = of({"type": "object", "anyOf": options}, OPENAI)
+        assert [list(option["properties"]) for option in wire(lowered)["anyOf"]] == [["a"], ["b"]]
+        beside_reference = {"type": "object", "anyOf": [{"$ref": "#/$defs/a"}]}
+        assert "can't be said as one" in of(beside_reference, OPENAI, definitions={"a": options[0]}).problems[0]
+        both = {"anyOf": [{"type": "null"}], "oneOf": [{"type": "null"}]}
+        assert "side by side" in of(both, OPENAI).problems[0]
+
+    @every_dialect
+    def test_options_of_a_whole_call_that_only_require_are_checked_locally(self, dialect: Dialect) -> None:
+        tool: Json = {
+            "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+            "anyOf": [{"required": ["a"]}, {"required": ["b"]}],
+        }
+        lowered = lower(compose([call("t", tool)]), dialect, STRICT)
+        assert lowered.problems == ()
+        assert "`anyOf` moved to the local check" in [note.change for note in lowered.notes]
+        tool["anyOf"] = [{"properties": {"c": {"type": "string"}}}]
+        assert "of whole calls" in lower(compose([call("t", tool)]), dialect, STRICT).problems[0]
+
+    def test_options_that_only_require_are_checked_locally(self) -> None:
+        properties = {"a": {"type": "string"}, "b": {"type": "string"}}
+        schema = {"type": "object", "properties": properties, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+        lowered = of(schema, OPENAI)
+        assert set(wire(lowered)["properties"]) == {"a", "b"}
+        assert lowered.problems == ()
+
+    def test_one_of_is_sent_as_any_of(self) -> None:
+        lowered = of({"oneOf": [{"type": "string"}, {"type": "integer"}]}, OPENAI)
+        assert wire(lowered) == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+        assert "no two hold" in lowered.notes[0].change
+
+    def test_unions_in_unions_are_one_union(self) -> None:
+        node = wire(of({"anyOf": [{"type": "null"}, {"anyOf": [{"type": "string"}, {"type": "null"}]}]}, OPENAI))
+        assert node == {"anyOf": [{"type": "null"}, {"type": "string"}]}
+
+    @every_dialect
+    def test_positions_of_a_tuple_are_checked_locally_and_restored_by_position(self, dialect: Dialect) -> None:
+        pair = {"type": "object", "properties": {"x": {"type": "integer"}}}
+        for tuple_of in (
+            {"prefixItems": [pair, {"type": "null"}], "items": False},
+            {"items": [pair, {"type": "null"}]},
+        ):
+            lowered = of({"type": "array", **tuple_of}, dialect)
+            assert lowered.problems == ()
+            assert restored(lowered, [{"x": None}, None])["p"] == [{}, None]
+            asked = of({"type": "array", **tuple_of}, dialect, PROMPTED)
+            assert "prefixItems" in wire(asked)["anyOf"][0]
+            assert restored(asked, [{"x": None}, None])["p"] == [{}, None]
+
+
+class TestDefinitions:
+    TREE: ClassVar[Json] = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "left": {"$ref": "#/$defs/tree"}},
+        "required": ["name"],
+    }
+
+    def test_recursion_is_refused_where_the_provider_refuses_it(self) -> None:
+        for dialect in (ANTHROPIC, COMPATIBLE):
+            lowered = of({"$ref": "#/$defs/tree"}, dialect, definitions={"tree": self.TREE})
+            assert lowered.problems[0].startswith("#/$defs/tree: refers to itself")
+        for dialect in (OPENAI, GOOGLE, GRAMMAR):
+            assert of({"$ref": "#/$defs/tree"}, dialect, definitions={"tree": self.TREE}).problems == ()
+
+    def test_google_takes_it_in_optional_properties_only(self) -> None:
+        tree = {**self.TREE, "required": ["name", "left"]}
+        assert (
+            "optional properties only" in of({"$ref": "#/$defs/tree"}, GOOGLE, definitions={"tree": tree}).problems[0]
+        )
+
+    def test_recursive_values_are_restored_all_the_way_down(self) -> None:
+        lowered = of({"$ref": "#/$defs/tree"}, OPENAI, definitions={"tree": self.TREE})
+        value = {"name": "a", "left": {"name": "b", "left": None}}
+        assert restored(lowered, value)["p"] == {"name": "a", "left": {"name": "b"}}
+
+    @every_dialect
+    def test_older_spellings_and_references_into_the_document_lead_to_flat_definitions(self, dialect: Dialect) -> None:
+        tool = {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "properties": {
+                "a": {"$ref": "#/definitions/unit"},
+                "b": {"$ref": "#/properties/c"},
+                "c": {"type": "integer"},
+            },
+            "definitions": {"unit": {"enum": ["m", "km"]}, "unused": {"type": "null"}},
+            "required": ["a", "b", "c"],
+        }
+        for rung in dialect.rungs:
+            lowered = lower(composer([("t", tool)])(rung.references), dialect, rung)
+            assert sorted(lowered.schema["$defs"]) == ["c", "unit"]
+            assert "$schema" not in str(lowered.schema)
+            assert "definitions" not in str(lowered.schema)
+            assert lowered.problems == ()
+
+    def test_what_is_said_beside_a_reference_is_said_at_its_place(self) -> None:
+        unit = {"type": "string", "enum": ["m", "km"], "description": "A unit."}
+        lowered = of({"$ref": "#/$defs/unit", "description": "The unit of p."}, OPENAI, definitions={"unit": unit})
+        assert wire(lowered) == {"type": "string", "enum": ["m", "km"], "description": "The unit of p."}
+        assert "$defs" not in lowered.schema
+
+    def test_a_reference_to_nothing_is_a_problem_and_not_an_error(self) -> None:
+        lowered = of({"$ref": "#/$defs/nowhere"}, OPENAI)
+        assert lowered.problems == (
+            "#/properties/calls/items/properties/p: refers to '#/$defs/nowhere', which is not there",
+        )
+        assert of({"$ref": "#/$defs/nowhere"}, OPENAI, PROMPTED).problems == ()
+
+    def test_copies_beside_references_stay_within_a_budget(self) -> None:
+        definitions: Json = {"d0": {"type": "null"}}
+        for number in range(1, 30):
+            both = {"$ref": f"#/$defs/d{number - 1}", "description": str(number)}
+            definitions[f"d{number}"] = {"type": "object", "properties": {"a": both, "b": both}}
+        lowered = of({"$ref": "#/$defs/d29", "description": "top"}, OPENAI, definitions=definitions)
+        assert len(str(lowered.schema)) < 2_000_000
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("schema", "problem"),
+        [
+            ({"enum": [f"v{n}" for n in range(1200)]}, "1200 enum values in all, limit 1000"),
+            ({"enum": ["v" * 100 + str(n) for n in range(300)]}, "characters in one enum, limit 15000"),
+            (
+                {"type": "object", "properties": {f"n{n}": {"type": "null"} for n in range(5000)}},
+                "5010 properties in all, limit 5000",
+            ),
+        ],
+    )
+    def test_a_limit_is_named_with_the_place_the_number_and_the_limit(self, schema: Json, problem: str) -> None:
+        lowered = of(schema, OPENAI)
+        (found,) = [one for one in lowered.problems if problem in one]
+        assert found.startswith("#/properties/calls/items/properties/p")
+
+    def test_deep_nesting_is_counted_through_definitions(self) -> None:
+        schema: Json = {"type": "string"}
+        for _ in range(9):
+            schema = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+        lowered = of({"$ref": "#/$defs/deep"}, OPENAI, definitions={"deep": schema})
+        assert "12 levels of nesting, limit 10" in lowered.problems[0]
+
+
+class TestLadder:
+    def test_without_a_dialect_the_schema_stays_as_it_is(self) -> None:
+        composed = compose([call("t", {"properties": {"p": {"type": "integer"}}})])
+        lowered = choose(lambda _: composed, None)
+        assert lowered.schema is composed
+        assert (lowered.rung, lowered.notes, lowered.problems) == (None, (), ())
+        assert lowered.restore_call({"_tool": "t", "p": None}) == {"_tool": "t", "p": None}
+
+    @every_dialect
+    def test_the_first_rung_is_taken_and_beneath_it_the_next(self, dialect: Dialect) -> None:
+        compose_tool = composer([("t", {"properties": {"p": {"type": "integer"}}})])
+        taken: list[Rung] = []
+        lowered = choose(compose_tool, dialect)
+        while lowered.rung is not None and lowered.rung not in taken:
+            taken.append(lowered.rung)
+            lowered = choose(compose_tool, dialect, below=lowered.rung)
+        assert tuple(taken) == dialect.rungs
+
+    def test_a_rung_composes_only_the_form_that_it_needs(self) -> None:
+        asked: list[str] = []
+
+        def composed(references: Literal["wide", "aside"]) -> dict[str, Json]:
+            asked.append(references)
+            return compose([call("t", {}, references)])
+
+        choose(composed, OPENAI)
+        assert asked == ["wide"]
+
+    @every_dialect
+    def test_the_last_rung_takes_every_schema(self, dialect: Dialect) -> None:
+        odd: Json = {
+            "type": "object",
+            "patternProperties": {"^x": {}},
+            "not": {"required": ["y"]},
+            "allOf": [{"minProperties": 1}],
+        }
+        lowered = of(odd, dialect, PROMPTED)
+        assert lowered.problems == ()
+        assert wire(lowered)["anyOf"][0] == odd
+
+    def test_what_is_not_enforced_is_sent_as_it_was_written(self) -> None:
+        lowered = of({"type": ["array", "null"], "oneOf": [{"minItems": 1}, {"type": "null"}]}, OPENAI, LOOSE)
+        assert wire(lowered)["anyOf"][0] == {"type": ["array", "null"], "oneOf": [{"minItems": 1}, {"type": "null"}]}
+        # A list without `items` is refused even where nothing is enforced.
+        assert of({"type": "array"}, OPENAI, PROMPTED).schema["properties"]["calls"]["items"]["properties"]["p"] == {
+            "anyOf": [{"type": "array", "items": {}}, WIRE_REFERENCE]
+        }
