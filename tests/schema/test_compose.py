@@ -181,7 +181,13 @@ def test_definitions_of_one_name_that_differ_are_kept_apart() -> None:
     text = referring("#/$defs/Item", Item={"$ref": "#/$defs/Inner"}, Inner={"type": "boolean"})
     composed = composed_of(number, text, number)
     judge = Validator(composed)
-    for tool, value, taken in [("t0", 1, True), ("t1", 1, False), ("t1", True, True), ("t0", True, False), ("t2", 1, True)]:
+    for tool, value, taken in [
+        ("t0", 1, True),
+        ("t1", 1, False),
+        ("t1", True, True),
+        ("t0", True, False),
+        ("t2", 1, True),
+    ]:
         assert judge.accepts(answered([{"_tool": tool, "p": value}])) is taken
     assert len(composed["$defs"]) == 4
 

@@ -306,7 +306,7 @@ class TestOpenObjects:
         assert wire(of(beside, GRAMMAR))["additionalProperties"] is True
 
     def test_literals_that_can_not_be_listed_are_a_problem(self) -> None:
-        schema = {"enum": [{"a": 1}, []]}
+        schema: dict[str, list[Any]] = {"enum": [{"a": 1}, []]}
         assert "can't be listed" in of(schema, ANTHROPIC).problems[0]
         assert wire(of(schema, GRAMMAR)) == {"anyOf": [{"enum": [{"a": 1}]}, {"enum": [[]]}]}
         assert "can't be listed" in of({"type": "string", "enum": [1]}, OPENAI).problems[0]

@@ -50,6 +50,7 @@ class Frame:
         """
         mode = self.lowered.rung.mode if self.lowered.rung else "strict"
         schema = self.lowered.schema
+        is_told = mode == "prompted" or (self.dialect is not None and not self.dialect.shows_schema)
         request = ModelRequest(
             messages=render(
                 context,
@@ -57,7 +58,7 @@ class Frame:
                 waiting=waiting,
                 owed=owed,
                 notices=notices,
-                prompted=schema if mode == "prompted" else None,
+                prompted=schema if is_told else None,
             ),
             schema=schema,
             settings=dict(self.config.settings),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Literal, TypeAlias, cast
 
@@ -171,6 +171,7 @@ class _Definitions:
     def __init__(self) -> None:
         self.found: JsonObject = {}
         self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
 
     def adopt(self, schema: JsonObject) -> JsonObject:
         """A copy of a part with its definitions moved here and its references following them."""
@@ -190,13 +191,16 @@ class _Definitions:
     def _name(self, name: str, pointer: str, local: dict[str, tuple[str, Any]]) -> str:
         identity = encode([pointer, {one: local[one][1] for one in _reachable(pointer, local)}], sort_keys=True)
         if identity not in self._names:
-            taken = set(self._names.values())
-            free = (f"{name}_{number}" for number in count(2))
-            self._names[identity] = name if name not in taken else next(one for one in free if one not in taken)
+            self._names[identity] = _free(name, self._taken)
+            self._taken.add(self._names[identity])
         return self._names[identity]
 
 
 _LEFT_BEHIND = {"$defs", "definitions", "$schema", "$id"}
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    return name if name not in taken else next(one for n in count(2) if (one := f"{name}_{n}") not in taken)
 
 
 def _reachable(pointer: str, local: dict[str, tuple[str, Any]]) -> set[str]:
@@ -266,7 +270,7 @@ def rooted(schema: JsonObject, name: str) -> JsonObject:
     if not _refers_to_root(schema):
         return schema
     definitions = cast("JsonObject", schema.get("$defs", {}))
-    free = next(one for one in (name, *(f"{name}_{number}" for number in count(2))) if one not in definitions)
+    free = _free(name, definitions)
     part = {key: value for key, value in schema.items() if key not in _LEFT_BEHIND}
     whole = {**schema, "$defs": {**definitions, free: part}}
     return cast("JsonObject", _renamed(whole, {"#": free}))

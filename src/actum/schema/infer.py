@@ -63,11 +63,11 @@ def adapter_of(annotation: object) -> TypeAdapter[Any]:
 
 def schema_of(adapter: TypeAdapter[Any], mode: str) -> JsonObject:
     """The JSON Schema of a type without the titles that Pydantic makes up (T10)."""
-    from pydantic import PydanticInvalidForJsonSchema
+    from pydantic import PydanticUndefinedAnnotation, PydanticUserError
 
     try:
         schema = adapter.json_schema(mode=cast("Any", mode))
-    except PydanticInvalidForJsonSchema as error:
+    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
         raise SchemaError(f"no JSON Schema can be made of this type: {str(error).splitlines()[0]}") from None
     return cast("JsonObject", untitled(schema))
 

@@ -12,7 +12,7 @@ from .json import JsonObject
 from .limits import exceeded
 from .remarks import Note
 from .restoring import Shape, Shapes
-from .unions import Node, null
+from .unions import null
 from .verbatim import Verbatim
 from .wire import Wire
 
@@ -102,16 +102,14 @@ def _calls(schema: Any, walk: Wire | Verbatim) -> tuple[JsonObject, dict[str, Sh
     if not items:
         # Every provider wants the type of items, also of none at all, and not all take a `maxItems`.
         return walk.node({**head, "items": null()[0], "maxItems": 0}, "#/properties/calls")[0], {}
-    options = cast("list[JsonObject]", items.get("anyOf", [items]))
+    # A single tool may have an `anyOf` of its own, beside its properties.
+    several = "anyOf" in items and "properties" not in items
+    options = cast("list[JsonObject]", items["anyOf"] if several else [items])
     place = "#/properties/calls/items"
-    nodes: list[Node] = []
-    shapes: dict[str, Shape] = {}
-    for index, option in enumerate(options):
-        node = walk.call(option, f"{place}/anyOf/{index}" if "anyOf" in items else place)
-        nodes.append(node)
-        shapes[_tool(option)] = node[1]
+    nodes = [walk.call(one, f"{place}/anyOf/{at}" if several else place) for at, one in enumerate(options)]
     wires = [wire for wire, _ in nodes]
-    return head | {"items": wires[0] if "anyOf" not in items else {"anyOf": wires}}, shapes
+    shapes = {_tool(option): shape for option, (_, shape) in zip(options, nodes, strict=True)}
+    return head | {"items": {"anyOf": wires} if several else wires[0]}, shapes
 
 
 def _tool(call: JsonObject) -> str:
