@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from hypothesis import strategies as st
 
@@ -11,6 +11,14 @@ from actum.dataflow.fold import METHODS
 from actum.dataflow.reference import Path
 
 Write = tuple[str, Path, Any, str | None]
+
+
+def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)
 
 
 class Refused(Exception):
@@ -23,12 +31,12 @@ def folded(root: Any, method: str, path: Path, value: Any) -> Any:
         return _applied(root, method, value)
     head, rest = path[0], path[1:]
     if isinstance(head, str):
-        if isinstance(root, list):
+        if is_list(root):
             raise Refused
-        return _in_object(root if isinstance(root, dict) else {}, root, head, method, rest, value)
-    if isinstance(root, dict):
+        return _in_object(root if is_object(root) else {}, root, head, method, rest, value)
+    if is_object(root):
         raise Refused
-    items = list(root) if isinstance(root, list) else []
+    items: list[Any] = list(root) if is_list(root) else []
     inner = folded(items[head] if head < len(items) else MISSING, method, rest, value)
     if method == "erase":
         if head >= len(items):
@@ -62,13 +70,13 @@ def _applied(old: Any, method: str, value: Any) -> Any:
         case "merge":
             return _merged(old, value)
         case "assign":
-            return {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
+            return {**old, **value} if is_object(old) and is_object(value) else value
         case "push":
-            return _list(old) + [value]
+            return [*_list(old), value]
         case _:
             if isinstance(value, str) and (old is MISSING or isinstance(old, str)):
                 return ("" if old is MISSING else old) + value
-            if isinstance(value, list):
+            if is_list(value):
                 return _list(old) + value
             raise Refused
 
@@ -76,22 +84,22 @@ def _applied(old: Any, method: str, value: Any) -> Any:
 def _list(old: Any) -> list[Any]:
     if old is MISSING or old is None:
         return []
-    if not isinstance(old, list):
+    if not is_list(old):
         raise Refused
     return old
 
 
 def _merged(old: Any, value: Any) -> Any:
-    if not isinstance(old, dict) or not isinstance(value, dict):
+    if not is_object(old) or not is_object(value):
         return value
     return {**old, **{key: _merged(old.get(key, MISSING), member) for key, member in value.items()}}
 
 
 def read(value: Any, path: Path) -> Any:
     for segment in path:
-        if isinstance(segment, str) and isinstance(value, dict):
+        if isinstance(segment, str) and is_object(value):
             value = value.get(segment, MISSING)
-        elif isinstance(segment, int) and isinstance(value, list) and segment < len(value):
+        elif isinstance(segment, int) and is_list(value) and segment < len(value):
             value = value[segment]
         else:
             return MISSING

@@ -13,7 +13,7 @@ from actum.dataflow.expression import MISSING
 from actum.dataflow.fold import MOST_GAP, Fold, Misfit, OutputMethod, exported
 from actum.dataflow.reference import Path
 
-from .reference_model import METHOD, PATHS, VALUES, Refused, folded, read
+from .reference_model import METHOD, PATHS, VALUES, Refused, folded, is_list, is_object, read
 
 WRITES = st.lists(st.tuples(METHOD, PATHS, VALUES), max_size=8)
 
@@ -57,9 +57,9 @@ def test_a_fold_owns_its_values(method: OutputMethod, path: Path, value: Any) ->
 
 
 def _spoil(value: Any) -> None:
-    if isinstance(value, dict):
+    if is_object(value):
         value.clear()
-    elif isinstance(value, list):
+    elif is_list(value):
         value.append("spoiled")
 
 

@@ -74,9 +74,9 @@ async def test_an_unknown_activity_is_an_error_at_composition() -> None:
 @pytest.mark.rule("A1")
 async def test_interface_and_implementation_are_registered_in_either_order() -> None:
     tools = Tools()
-    tools.activity("it", lambda a: a + 1)
+    tools.activity("it", plain)
     tools.register("it", INTERFACE)
-    assert await tools(call("it", a=1)) == 2
+    assert await tools(call("it", a=1)) == 6
 
 
 # A2
@@ -134,6 +134,10 @@ def plain(a: int) -> int:
     return a + 5
 
 
+def as_list(s: str) -> list[str]:
+    return [s]
+
+
 def added(plus: int, a: int) -> int:
     return a + plus
 
@@ -157,7 +161,7 @@ STYLES: dict[str, Callable[..., Any]] = {
     "the rest by name": all_named,
     "nothing": none,
     "sync": plain,
-    "lambda": lambda a: a + 5,
+    "lambda": lambda a: a + 5,  # pyright: ignore[reportUnknownLambdaType] -- a lambda has no types
     "method": Thing(5).method,
     "sync method": Thing(5).sync_method,
     "class method": Thing.of_class,
@@ -200,9 +204,16 @@ async def test_all_three_arguments_and_parameters_can_be_mixed() -> None:
     async def mixed(a: int, call: Call, b: int, context: Context, tool: Tool, **more: Any) -> list[Any]:
         return [a, b, dict(call), list(context), tool.name, more]
 
-    schema = {**INTERFACE, "properties": {**INTERFACE["properties"], "c": {}}}
+    schema: Json = {**INTERFACE, "properties": {**INTERFACE["properties"], "c": {}}}
     tools = serving(mixed, schema)
-    assert await tools(call("it", a=1, b=3, c=[4])) == [1, 3, {"_tool": "it", "a": 1, "b": 3, "c": [4]}, [], "it", {"c": [4]}]
+    assert await tools(call("it", a=1, b=3, c=[4])) == [
+        1,
+        3,
+        {"_tool": "it", "a": 1, "b": 3, "c": [4]},
+        [],
+        "it",
+        {"c": [4]},
+    ]
 
 
 @pytest.mark.rule("A2")
@@ -212,7 +223,9 @@ async def test_a_parameter_that_is_left_out_takes_the_functions_default() -> Non
     async def take(a: int, b: int = 9, c: str | None = None) -> None:
         seen.append((a, b, c))
 
-    await serving(take, {**INTERFACE, "properties": {**INTERFACE["properties"], "c": {"type": "string"}}})(call("it", a=1))
+    await serving(take, {**INTERFACE, "properties": {**INTERFACE["properties"], "c": {"type": "string"}}})(
+        call("it", a=1)
+    )
     assert seen == [(1, 9, None)]
 
 
@@ -319,7 +332,11 @@ async def test_what_an_activity_does_to_its_arguments_reaches_nothing_else() -> 
 
     assert (spoil.name, read.name) == ("spoil", "read")
     result = await run(
-        answer(call("spoil", of="†state.x", _outputPath="†state.y"), call("read", of="†state *> †state.y"), output="†state.x"),
+        answer(
+            call("spoil", of="†state.x", _outputPath="†state.y"),
+            call("read", of="†state *> †state.y"),
+            output="†state.x",
+        ),
         answer(output="†state.x"),
         context=[{"type": "state", "x": {"k": 1}}],
         tools=tools,
@@ -406,7 +423,12 @@ async def test_a_path_lets_only_that_part_through() -> None:
 async def test_the_model_picks_among_dynamic_scopes_and_no_others() -> None:
     seen: list[Context] = []
     tools = scoped_tools(seen, _scopes={"type": "array", "items": {"enum": ["state", "input"]}})
-    given = [call("look", _scopes=["input"]), call("look", _scopes=["profile"]), call("look", _scopes="input"), call("look")]
+    given = [
+        call("look", _scopes=["input"]),
+        call("look", _scopes=["profile"]),
+        call("look", _scopes="input"),
+        call("look"),
+    ]
     result = await run(answer(*given), answer(output=1), context=CONTEXT, tools=tools)
     assert [list(context.data) for context in seen] == [["input"], []]
     assert [type(error) for error in result.errors] == [errors.ScopeDenied] * 2
@@ -461,7 +483,9 @@ async def test_no_history_crosses() -> None:
 
     assert (write.name, erase.name) == ("write", "erase")
     context: list[Json] = [{"type": "state", "x": "overwritten", "gone": "erased"}]
-    await run(answer(call("write", value="new"), call("erase")), answer(call("look"), output=1), context=context, tools=tools)
+    await run(
+        answer(call("write", value="new"), call("erase")), answer(call("look"), output=1), context=context, tools=tools
+    )
     assert list(seen[0]) == [{"type": "state", "x": "new"}]
 
 
@@ -645,10 +669,8 @@ async def test_the_result_is_judged_by_definitions_of_the_tool_as_well() -> None
 @pytest.mark.parametrize("written", [{"a": "†state.n"}, {"_with": {"a": "†state.n"}}])
 async def test_the_record_keeps_the_call_as_authored(written: Json) -> None:
     authored = call("it", **written, _outputPath="†state.out")
-    result = await run(
-        answer(authored, output="†state.out"), context=[{"type": "state", "n": 2}], tools=serving(lambda a: a * 2)
-    )
-    assert result.output == 4
+    result = await run(answer(authored, output="†state.out"), context=[{"type": "state", "n": 2}], tools=serving(plain))
+    assert result.output == 7
     assert list(result.context)[-1]["_call"] == authored
 
 
@@ -663,7 +685,7 @@ async def test_an_activity_never_sees_a_reference() -> None:
         seen.append([dict(call), a, rest])
         return 1
 
-    schema = {**INTERFACE, "properties": {**INTERFACE["properties"], "deep": {}}}
+    schema: Json = {**INTERFACE, "properties": {**INTERFACE["properties"], "deep": {}}}
     await run(
         answer(call("it", a="†state.n", deep={"l": ["†state.l[0]", {"k": "†state"}]}), output=1),
         context=[{"type": "state", "n": 2, "l": ["x"]}],
@@ -676,14 +698,18 @@ async def test_an_activity_never_sees_a_reference() -> None:
 @pytest.mark.rule("A5", "O1")
 async def test_a_doubled_dagger_is_a_literal_one() -> None:
     schema: Json = {"type": "object", "properties": {"s": {"type": "string"}, "_output": {}}}
-    result = await run(answer(call("it", s="††state.x"), output="†calls.0"), tools=serving(lambda s: [s], schema))
+    result = await run(answer(call("it", s="††state.x"), output="†calls.0"), tools=serving(as_list, schema))
     assert result.output == ["†state.x"]
 
 
 @pytest.mark.rule("A5", "C3")
 async def test_an_activity_does_not_run_when_its_references_or_parameters_are_wrong() -> None:
     ran: list[Any] = []
-    tools = serving(lambda a: ran.append(a))
+
+    def run_it(a: int) -> None:
+        ran.append(a)
+
+    tools = serving(run_it)
     calls = [call("it", a="†state.absent"), call("it", a="words"), call("it")]
     result = await run(answer(*calls), answer(output=1), tools=tools)
     assert ran == []

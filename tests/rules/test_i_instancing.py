@@ -58,7 +58,9 @@ def test_instances_are_those_of_any_message() -> None:
 @pytest.mark.rule("I1")
 async def test_an_instance_that_is_not_there_is_a_structural_error() -> None:
     for context in (TWO, TWO[:1]):
-        result = await run(answer(call("echo", value=1, _instance="③")), answer(output=1), context=context, tools=tools_())
+        result = await run(
+            answer(call("echo", value=1, _instance="③")), answer(output=1), context=context, tools=tools_()
+        )
         assert isinstance(result.errors[0], errors.CallError)
         assert "③" in result.errors[0].message
 
@@ -154,15 +156,15 @@ async def test_what_a_call_of_an_instance_writes_is_marked_with_it() -> None:
 @pytest.mark.rule("I3")
 async def test_a_batch_is_one_request_and_missing_and_repeated_instances_are_visible() -> None:
     ids = [f"#{number}" for number in range(6)]
-    context: list[Json] = [{"type": "state", "n": number, "_instance": id} for number, id in enumerate(ids)]
-    calls = [call("echo", value="†state.n", _instance=id, _outputPath="†state.m") for id in [*ids[:-1], ids[0]]]
+    context: list[Json] = [{"type": "state", "n": number, "_instance": one_id} for number, one_id in enumerate(ids)]
+    calls = [call("echo", value="†state.n", _instance=one_id, _outputPath="†state.m") for one_id in [*ids[:-1], ids[0]]]
     one = agent(answer(*calls, output="ok"), tools=tools_())
     result = await one.run(context)
     assert len(sent(one)) == 1
-    assert [result.context.of(id).get("†state.m") for id in ids] == [0, 1, 2, 3, 4, None]
+    assert [result.context.of(one_id).get("†state.m") for one_id in ids] == [0, 1, 2, 3, 4, None]
     (solution,) = result.solutions
     assert list(solution.instances) == ids
-    assert [len(solution.by_instance[id]) for id in ids] == [2, 1, 1, 1, 1, 0]
+    assert [len(solution.by_instance[one_id]) for one_id in ids] == [2, 1, 1, 1, 1, 0]
 
 
 # I4
@@ -180,7 +182,9 @@ def test_the_output_is_per_batch_unless_the_config_asks_otherwise() -> None:
     assert agent().compose(TWO, PER)["properties"]["output"]["required"] == ["text"]
     each = agent(config=Config(instanced_output=True)).compose(TWO, PER)["properties"]["output"]
     assert list(each["properties"]) == each["required"] == ["①", "②"]
-    assert agent(config=Config(instanced_output=True)).compose(TWO[:1], PER)["properties"]["output"]["required"] == ["text"]
+    assert agent(config=Config(instanced_output=True)).compose(TWO[:1], PER)["properties"]["output"]["required"] == [
+        "text"
+    ]
 
 
 @pytest.mark.rule("I4", "O7")

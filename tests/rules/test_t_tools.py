@@ -37,7 +37,11 @@ def test_parameters_are_the_properties_without_an_underscore() -> None:
     schema = schema_of(
         {
             "type": "object",
-            "properties": {"_outputPath": {"const": "†state.x"}, "a": {"type": "string"}, "_output": {"type": "string"}},
+            "properties": {
+                "_outputPath": {"const": "†state.x"},
+                "a": {"type": "string"},
+                "_output": {"type": "string"},
+            },
             "required": ["a"],
         }
     )
@@ -48,7 +52,13 @@ def test_parameters_are_the_properties_without_an_underscore() -> None:
 @pytest.mark.rule("T1")
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("_outputPath", "†state.x"), ("_scopes", ["state"]), ("_delegate", "anonymous"), ("_tool", "it"), ("_activity", "")],
+    [
+        ("_outputPath", "†state.x"),
+        ("_scopes", ["state"]),
+        ("_delegate", "anonymous"),
+        ("_tool", "it"),
+        ("_activity", ""),
+    ],
 )
 def test_both_places_of_a_meta_property_mean_the_same(key: str, value: Any) -> None:
     parameters: Json = {"a": {"type": "integer"}, "_output": {"type": "string"}}
@@ -87,7 +97,9 @@ def test_older_spellings_in_tools_are_the_newer_ones(old: str, new: str, value: 
 
 @pytest.mark.rule("T2")
 def test_why_is_another_spelling_of_reasoning_in_a_tool() -> None:
-    why = schema_of({"type": "object", "properties": {"_why": {"type": "string", "maxLength": 9}}, "required": ["_why"]})
+    why = schema_of(
+        {"type": "object", "properties": {"_why": {"type": "string", "maxLength": 9}}, "required": ["_why"]}
+    )
     assert why["properties"]["_reasoningForCall"] == {"type": "string", "maxLength": 9}
     assert "_reasoningForCall" in why["required"]
     assert "_why" not in why["properties"]
@@ -159,7 +171,10 @@ MALFORMED: list[tuple[Json | Any, str]] = [
     ({"type": "object", "properties": {"_output": {"type": "strng"}}}, "_output"),
     ({"type": "object", "properties": {"_colour": {"type": "string"}}}, "_colour"),
     ({"type": "object", "_colour": "red"}, "_colour"),
-    ({"type": "object", "_outputPath": "†state.x", "properties": {"_outputPath": {"const": "†state.x"}}}, "_outputPath"),
+    (
+        {"type": "object", "_outputPath": "†state.x", "properties": {"_outputPath": {"const": "†state.x"}}},
+        "_outputPath",
+    ),
     ({"type": "object", "_scopes": ["a"], "properties": {"_imports": {"const": ["a"]}}}, "_imports"),
     ({"type": "object", "properties": {"_outputPath": "†state.x"}}, "_outputPath"),
     ({"type": "object", "_outputPath": "state.x"}, "_outputPath"),
@@ -190,7 +205,9 @@ def test_what_is_no_tool_fails_at_registration_naming_tool_and_path(schema: Json
 
 
 @pytest.mark.rule("T3")
-@pytest.mark.parametrize("schema", [None, [], "x", {"type": "object", "x": {1, 2}}, {"type": "object", "default": float("inf")}])
+@pytest.mark.parametrize(
+    "schema", [None, [], "x", {"type": "object", "x": {1, 2}}, {"type": "object", "default": float("inf")}]
+)
 def test_what_is_no_json_object_is_no_tool(schema: Any) -> None:
     with pytest.raises(errors.SchemaError) as caught:
         Tools().register("it", schema)
@@ -335,7 +352,12 @@ def test_required_is_listed_in_the_order_of_properties_everywhere() -> None:
     }
     shared: Json = {"type": "object", "properties": {"n": nested, "l": {"type": "array", "items": nested}}}
     tools = tools_with(
-        it={**shared, "required": ["l", "n"], "$defs": {"D": nested}, "properties": {**shared["properties"], "d": {"$ref": "#/$defs/D"}}}
+        it={
+            **shared,
+            "required": ["l", "n"],
+            "$defs": {"D": nested},
+            "properties": {**shared["properties"], "d": {"$ref": "#/$defs/D"}},
+        }
     )
     tools.register("default", {"type": "object", "properties": {"x": {"type": "object", "default": nested}}})
     composed = agent(tools=tools, config=Config(reasoning=True)).compose("go", {**shared, "required": ["l", "n"]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -68,7 +68,13 @@ SCHEMAS: st.SearchStrategy[Json] = st.recursive(
     max_leaves=6,
 )
 DEFINITIONS = st.fixed_dictionaries({"D": _object(LEAVES), "E": LEAVES.filter(lambda one: "$ref" not in one)})
-TOOLS = st.builds(lambda schema, definitions: {**schema, "$defs": definitions}, _object(SCHEMAS), DEFINITIONS)
+
+
+def _with(schema: Json, definitions: Json) -> Json:
+    return {**schema, "$defs": definitions}
+
+
+TOOLS = st.builds(_with, _object(SCHEMAS), DEFINITIONS)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 2) | st.sampled_from(["x", "xylophone", ""]),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3),
@@ -147,16 +153,17 @@ def test_composing_is_deterministic_and_leaves_its_parts_as_they_were(
 def schemas_in(value: Any, *, by_name: bool = False) -> list[Json]:
     """All schemas in a schema; what stands in `properties` and `$defs` is a map of schemas and none itself."""
     if isinstance(value, list):
-        return [one for item in value for one in schemas_in(item)]
+        return [one for item in cast("list[Any]", value) for one in schemas_in(item)]
     if not isinstance(value, dict):
         return []
+    members = cast("Json", value)
     inner = [
         one
-        for key, member in value.items()
+        for key, member in members.items()
         if by_name or key not in {"const", "enum", "default", "examples"}
         for one in schemas_in(member, by_name=not by_name and key in {"properties", "$defs"})
     ]
-    return inner if by_name else [value, *inner]
+    return inner if by_name else [members, *inner]
 
 
 @pytest.mark.rule("T5")
@@ -242,35 +249,38 @@ def test_a_reference_into_the_parameters_is_followed() -> None:
     assert not judge.accepts(answered([], {"b": 2}))
 
 
+TOGETHER: list[Json] = [
+    {
+        "type": "object",
+        "properties": {"kind": {"type": "string"}},
+        "required": ["kind"],
+        "anyOf": [{"properties": {"x": {"type": "integer"}}, "required": ["x"]}, {"properties": {"y": {}}}],
+    },
+    {
+        "allOf": [{"$ref": "#/$defs/Base"}, {"properties": {"x": {"type": "integer"}}, "required": ["x"]}],
+        "$defs": {"Base": {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"]}},
+    },
+    {
+        "$ref": "#/$defs/Base",
+        "properties": {"x": {"type": "integer"}},
+        "$defs": {
+            "Base": {"anyOf": [{"$ref": "#/$defs/A"}]},
+            "A": {"type": "object", "properties": {"kind": {"type": "string"}}},
+        },
+    },
+    {
+        "type": "object",
+        "properties": {"kind": {}, "x": {}},
+        "if": {"properties": {"kind": {"const": "none"}}},
+        "then": {"properties": {"x": {"type": "null"}}},
+    },
+]
+
+
 @pytest.mark.rule("T5")
 @pytest.mark.parametrize(
     "schema",
-    [
-        {
-            "type": "object",
-            "properties": {"kind": {"type": "string"}},
-            "required": ["kind"],
-            "anyOf": [{"properties": {"x": {"type": "integer"}}, "required": ["x"]}, {"properties": {"y": {}}}],
-        },
-        {
-            "allOf": [{"$ref": "#/$defs/Base"}, {"properties": {"x": {"type": "integer"}}, "required": ["x"]}],
-            "$defs": {"Base": {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"]}},
-        },
-        {
-            "$ref": "#/$defs/Base",
-            "properties": {"x": {"type": "integer"}},
-            "$defs": {
-                "Base": {"anyOf": [{"$ref": "#/$defs/A"}]},
-                "A": {"type": "object", "properties": {"kind": {"type": "string"}}},
-            },
-        },
-        {
-            "type": "object",
-            "properties": {"kind": {}, "x": {}},
-            "if": {"properties": {"kind": {"const": "none"}}},
-            "then": {"properties": {"x": {"type": "null"}}},
-        },
-    ],
+    TOGETHER,
     ids=["anyOf beside properties", "allOf of a definition", "$ref beside properties", "if"],
 )
 def test_an_object_that_several_schemas_judge_is_not_closed_by_one_of_them(schema: Json) -> None:

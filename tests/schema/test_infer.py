@@ -121,7 +121,7 @@ async def test_recursive_models_are_taken_and_returned() -> None:
         return Node(v=tree.v + other.v, children=[tree, other])
 
     assert sum_up.name == "sum_up"
-    tree = {"v": 1, "children": [{"v": 2, "children": []}]}
+    tree: Json = {"v": 1, "children": [{"v": 2, "children": []}]}
     found = await value_of(tools, {"_tool": "sum_up", "tree": tree, "other": {"v": 5}})
     assert found == {"v": 6, "children": [tree, {"v": 5, "children": []}]}
     with pytest.raises(errors.InvalidParameters):

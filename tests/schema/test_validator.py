@@ -9,7 +9,10 @@ from actum.schema.validator import Validator
 
 
 def test_a_complaint_names_the_place_and_what_is_wrong() -> None:
-    schema = {"type": "object", "properties": {"days": {"type": "array", "items": {"type": "object", "required": ["low"]}}}}
+    schema = {
+        "type": "object",
+        "properties": {"days": {"type": "array", "items": {"type": "object", "required": ["low"]}}},
+    }
     complaint = Validator(schema).complaint({"days": [{"low": 1}, {}]})
     assert complaint is not None
     assert complaint.startswith("days[1]: ")

@@ -47,13 +47,20 @@ class Layers:
             self._touch(method, path, value)
             return
         cells = self._own.setdefault(instance, {})
-        if not path and method == "merge" and isinstance(value, dict) and value and None not in cells:
+        first = next(iter(cells), None)  # all keys are of one type, or None is the only one
+        if (
+            not path
+            and method == "merge"
+            and isinstance(value, dict)
+            and value
+            and (not cells or isinstance(first, str))
+        ):
             for key, member in cast("dict[str, Any]", value).items():
                 self._write_own(cells, key, ("merge", (key,), member))
             return
         if path and not cells:
             check_way(self._shared.read(), path[:1])
-        apart = path and None not in cells and all(type(key) is type(path[0]) for key in cells)
+        apart = path and (not cells or type(first) is type(path[0]))
         self._write_own(cells, path[0] if apart else None, (method, path, cast("Any", value)))
 
     def read(self, path: Path = (), instance: str | None = None) -> Any:
@@ -67,7 +74,7 @@ class Layers:
             return self._whole(cells).read()
         if path[0] in cells:
             return self._folded(cells, path[0]).read(path)
-        is_alike = all(type(key) is type(path[0]) for key in cells)  # else the instance made the root another container
+        is_alike = type(next(iter(cells))) is type(path[0])  # else the instance made the root another container
         return self._shared.read(path) if is_alike else MISSING
 
     def own(self, instance: str) -> Any:
@@ -127,11 +134,14 @@ class Layers:
         return cell.fold
 
     def _whole(self, cells: dict[Segment | None, _Cell]) -> Fold:
-        fold = Fold(copy(self._shared.read()))
-        try:
-            check_way(fold.read(), (cast("Segment", next(iter(cells))),))
-        except Misfit:
-            fold = Fold()
+        shared = self._shared.read()
+        container = list if isinstance(next(iter(cells)), int) else dict
+        if isinstance(shared, container):
+            fold = Fold(copy(shared))
+        elif all(write[0] == "erase" for cell in cells.values() for write in cell.writes):
+            return Fold(shared)
+        else:
+            fold = Fold(container())
         for key in cells:
             path = (cast("Segment", key),)
             value = self._folded(cells, key).read(path)

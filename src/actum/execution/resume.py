@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from ..dataflow.expression import MISSING
-from ..dataflow.reference import Reference
+from ..dataflow.reference import Reference, ReferenceSyntax
+from ..dataflow.template import template
 from ..errors import ActumError, MessageError
 from ..protocol.call import Call
 from ..protocol.context import Memory, absorb
@@ -34,13 +35,21 @@ def standing_plans(messages: Sequence[JsonObject], data_kinds: Collection[str]) 
     owed again (O4).
 
     Raises:
-        MessageError: for a plan whose elements are no calls.
+        MessageError: for a plan whose elements are no calls, or whose output holds what is no reference.
     """
     for index, message in enumerate(messages):
         if message.get("type") == "plan":
             calls = [_call(call, index, place) for place, call in enumerate(cast("list[Any]", message["plan"]))]
             done = _done(calls, messages, index, data_kinds)
+            _check_output(message.get("output"), index)
             yield Standing(index, calls, done, message.get("output"), message.get("mode", "eager"))
+
+
+def _check_output(output: Any, index: int) -> None:
+    try:
+        template(output)
+    except ReferenceSyntax as error:
+        raise MessageError(str(error), index=index, path="output") from None
 
 
 def _call(call: Any, index: int, place: int) -> Call:

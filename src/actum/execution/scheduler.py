@@ -218,7 +218,9 @@ class Scheduler:
     def _refuse(self, node: Node, error: ActumError, call: Call | None, job: Job | None = None) -> None:
         node.answer.nodes[node.index] = node
         self.graph.settle(node, Status.FAILED)
-        self.failures.append(Failure(error, call, job))
+        # Nothing waits for a call without a result: once it runs, its failure is an event and no more (C8).
+        if job is None or job.has_result or not job.has_run:
+            self.failures.append(Failure(error, call, job))
         self.emit(CallFailed, call=call if call is not None else Call(), number=node.number, error=error)
         self._lead(job)
         self.pump()

@@ -173,6 +173,8 @@ async def _guarded(stream: AsyncIterator[str | Usage], name: str) -> AsyncIterat
 
 def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge, receiver: Receiver) -> None:
     if isinstance(part, Element):
+        if part.text == "null" and not frame.toolset.tools:
+            return  # without tools `calls` is a list of null for decoders that know no empty list
         call = _call(part, frame)
         (answered.calls if isinstance(call, Call) else answered.errors).append(cast("Any", call))
         receiver.element(part.index, call)

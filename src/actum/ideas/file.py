@@ -50,6 +50,8 @@ def read_idea(text: str, name: str) -> IdeaText:
     for key in ("meta", "config"):
         if not isinstance(value.get(key, {}), dict):
             raise IdeaError(f"{name}: {key!r} is an object", path=key)
+    if not isinstance(value.get("solution"), dict | None):
+        raise IdeaError(f"{name}: 'solution' is an object", path="solution")
     try:
         Context(value["context"])
         Validator(value.get("schema", True))

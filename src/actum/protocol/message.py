@@ -99,12 +99,12 @@ def _check_values(message: JsonObject, kind: str, index: int) -> None:
         raise MessageError(f"{kind!r} of a {kind} message is an object", index=index)
     if kind == "plan" and not isinstance(message["plan"], list):
         raise MessageError("'plan' of a plan message is a list of calls", index=index)
-    if kind == "plan" and message.get("mode", "eager") not in {"eager", "lazy"}:
+    if kind == "plan" and message.get("mode", "eager") not in ("eager", "lazy"):
         raise MessageError(f"'mode' of a plan message is eager or lazy, not {message['mode']!r}", index=index)
 
 
 def _check_role(role: object, index: int) -> None:
-    if role not in {"system", "user", "assistant"}:
+    if role not in ("system", "user", "assistant"):
         raise MessageError(f"a role is system, user or assistant, not {role!r}", index=index)
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold, exported
-from ..dataflow.reference import Path, Reference, ReferenceSyntax, scan_reference
+from ..dataflow.reference import Path, Reference, ReferenceSyntax, Segment, scan_reference
 from ..errors import ScopeDenied
 from ..schema.json import JsonObject, copy, encode
 from .call import Call
@@ -112,18 +112,23 @@ def _narrowed(schema: Any, paths: Iterable[Path]) -> Any:
     """What a schema says of some paths, and nothing of what stands beside them (S1)."""
     found = Fold({})
     for path in paths:
-        part = schema
-        for segment in path:
-            inner = "items" if isinstance(segment, int) else "properties"
-            part = cast("JsonObject", part).get(inner) if isinstance(part, dict) else None
-            part = cast("JsonObject", part).get(segment) if isinstance(part, dict) and inner == "properties" else part
-        if not isinstance(part, dict) or "$ref" in encode(cast("JsonObject", part)):
+        steps: Path = tuple(step for segment in path for step in _steps(segment))
+        said: Any = Fold(schema).read(steps)
+        if not isinstance(said, dict) or "$ref" in encode(cast("JsonObject", said)):
             continue
-        for segment in reversed(path):
-            by_name: JsonObject = {"type": "object", "properties": {segment: part}}
-            part = {"type": "array", "items": part} if isinstance(segment, int) else by_name
-        found.write("merge", (), part)
+        found.write("merge", (), _wrapped(cast("JsonObject", said), path))
     return found.read()
+
+
+def _wrapped(schema: JsonObject, path: Path) -> JsonObject:
+    for segment in reversed(path):
+        items: JsonObject = {"type": "array", "items": schema}
+        schema = items if isinstance(segment, int) else {"type": "object", "properties": {segment: schema}}
+    return schema
+
+
+def _steps(segment: Segment) -> Path:
+    return ("items",) if isinstance(segment, int) else ("properties", segment)
 
 
 def notes_of(context: Iterable[JsonObject], kind: str, data_kinds: Collection[str]) -> JsonObject:

@@ -143,8 +143,8 @@ def parse_tool(schema: object, name: str | None = None, *, origin: str | None = 
 def _declared_name(schema: JsonObject) -> str | None:
     declared = schema.get("_tool")
     if declared is None:
-        inner = cast("Any", schema.get("properties"))
-        declared = inner.get("_tool") if isinstance(inner, dict) else None  # pyright: ignore[reportUnknownMemberType]
+        inner: Any = schema.get("properties")
+        declared = cast("JsonObject", inner).get("_tool") if isinstance(inner, dict) else None
     if isinstance(declared, dict):
         declared = cast("JsonObject", declared).get("const")
     return declared if isinstance(declared, str) else None
@@ -165,8 +165,9 @@ def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
                 raise SchemaError(f"{canonical!r} is declared twice", tool=name, path=place + key)
             own[canonical] = value
         meta |= own
-    if isinstance(schema.get("required"), list):
-        schema["required"] = list(dict.fromkeys(SPELLINGS.get(key, key) for key in schema["required"]))
+    required: Any = schema.get("required")
+    if isinstance(required, list) and all(isinstance(key, str) for key in cast("list[Any]", required)):
+        schema["required"] = list(dict.fromkeys(SPELLINGS.get(key, key) for key in cast("list[str]", required)))
     schema["properties"] = {**({"_tool": meta["_tool"]} if "_tool" in meta else {}), **properties}
     schema["properties"] |= {key: value for key, value in meta.items() if key != "_tool"}
     return meta

@@ -311,11 +311,10 @@ _SMALLEST_SHARED = 80
 def _state_once(composed: JsonObject, definitions: JsonObject) -> None:
     """Move parameters' schemas that stand more than once to `$defs` where that saves text (T10)."""
     known = {encode(definition): name for name, definition in definitions.items()}
-    for properties, key in _sharable(composed):
-        options = cast("JsonObject", properties[key]).get("anyOf", ())
-        for holder, place in ((properties, key), *((options, index) for index in range(len(options)))):
-            if (text := encode(holder[place])) in known:
-                holder[place] = {"$ref": f"#/$defs/{_pointer(known[text])}"}
+    for holder, key in _sharable(composed):
+        holder[key] = _by_name(holder[key], known)
+        if "anyOf" in holder[key]:
+            holder[key]["anyOf"] = [_by_name(option, known) for option in holder[key]["anyOf"]]
     places = [(holder, key, encode(holder[key])) for holder, key in _sharable(composed)]
     counts = Counter(text for _, _, text in places)
     names: dict[str, str] = {}
@@ -329,11 +328,19 @@ def _state_once(composed: JsonObject, definitions: JsonObject) -> None:
             holder[key] = {"$ref": f"#/$defs/{names[text]}"}
 
 
+def _by_name(schema: Any, known: Mapping[str, str]) -> Any:
+    name = known.get(encode(schema))
+    return schema if name is None else {"$ref": f"#/$defs/{_pointer(name)}"}
+
+
+_COMPOSITE = {"properties", "items", "enum", "anyOf"}
+
+
 def _sharable(composed: JsonObject) -> Iterator[tuple[JsonObject, str]]:
     items = composed["properties"]["calls"].get("items", {})
     for call in cast("list[JsonObject]", items.get("anyOf", [items])):
         properties = cast("JsonObject", call.get("properties", {}))
         for key, schema in properties.items():
-            composite = isinstance(schema, dict) and not {"properties", "items", "enum", "anyOf"}.isdisjoint(schema)
-            if composite and len(encode(schema)) > _SMALLEST_SHARED:
+            is_composite = isinstance(schema, dict) and not _COMPOSITE.isdisjoint(cast("JsonObject", schema))
+            if is_composite and len(encode(cast("JsonObject", schema))) > _SMALLEST_SHARED:
                 yield properties, key

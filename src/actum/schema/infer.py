@@ -56,7 +56,7 @@ def adapter_of(annotation: object) -> TypeAdapter[Any]:
     from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 
     try:
-        return TypeAdapter(annotation)
+        return TypeAdapter[Any](cast("Any", annotation))
     except (PydanticUserError, PydanticUndefinedAnnotation, TypeError) as error:
         raise SchemaError(f"no JSON Schema can be made of {annotation!r}: {str(error).splitlines()[0]}") from None
 
@@ -104,7 +104,7 @@ def jsonable(value: object) -> Json:
 
 def is_plain(annotation: object) -> bool:
     """Whether values of this type arrive as they are in JSON, so that nothing need convert them."""
-    return annotation in _PLAIN or annotation is Any
+    return annotation is Any or any(annotation is plain for plain in _PLAIN)
 
 
 def _same(value: Any) -> Any:

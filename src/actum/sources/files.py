@@ -19,9 +19,11 @@ def read_text(path: Path) -> str:
         IdeaError: where it can't be read, is too large or is not UTF-8.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
+        with path.open("rb") as file:  # its size may not be known before: a pipe, a device
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
             raise IdeaError(f"{path}: larger than {MOST_BYTES} bytes")
-        return path.read_text(encoding="utf-8")
+        return content.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise IdeaError(f"{path}: not UTF-8 at byte {error.start}") from None
     except OSError as error:

@@ -1,0 +1,389 @@
+"""C: where and how a call is carried out, and patterns over calls."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from actum import Agent, Call, Tools, errors, events, models
+
+from .scripts import agent, answer, call, run, sent, text_of
+
+BOUND = 10.0
+
+
+def toolbox() -> Tools:
+    tools = Tools()
+
+    @tools.tool
+    async def double(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Double."""
+        return 2 * n
+
+    @tools.tool
+    async def fail(n: int = 0) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Fail."""
+        raise ValueError(f"no {n}")
+
+    @tools.tool
+    async def tell(text: str) -> None:  # pyright: ignore[reportUnusedFunction]
+        """Tell."""
+
+    tools.register("mood", {"properties": {"text": {"type": "string"}, "_output": {"type": "string"}}})
+    tools.register("note", {"properties": {"text": {"type": "string"}}})
+    return tools
+
+
+@pytest.mark.rule("C1")
+async def test_all_four_cells_work() -> None:
+    tools = toolbox()
+
+    @tools.tool(_delegate="anonymous")
+    async def isolated(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Isolated code."""
+        return n + 1
+
+    tools.register("asked", {"_delegate": "anonymous", "properties": {"q": {"type": "string"}, "_output": {"type": "string"}}})
+    result = await run(
+        answer(call("double", n=1), call("mood", text="x", _output="good"), call("isolated", n=1), call("asked", q="?"),
+               output=["†calls.0", "†calls.1", "†calls.2", "†calls.3"]),
+        answer(output="inner"),
+        tools=tools,
+    )  # fmt: skip
+    assert result.output == [2, "good", 2, "inner"]
+
+
+@pytest.mark.rule("C2")
+async def test_an_unknown_tool_is_an_error_that_lists_near_matches() -> None:
+    result = await run(answer(call("doubel", n=1)), answer(output=1), tools=toolbox())
+    assert isinstance(result.errors[0], errors.UnknownTool)
+    assert "double" in str(result.errors[0])
+
+
+@pytest.mark.rule("C3")
+async def test_parameters_are_judged_after_references_resolve_and_before_anything_runs() -> None:
+    tools = toolbox()
+    ran: list[int] = []
+
+    @tools.tool
+    async def take(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Take."""
+        ran.append(n)
+        return n
+
+    context = [{"type": "state", "word": "seven", "n": 7}]
+    result = await run(answer(call("take", n="†state.word")), answer(call("take", n="†state.n"), output=1),
+                       context=context, tools=tools)  # fmt: skip
+    assert isinstance(result.errors[0], errors.InvalidParameters)
+    assert ran == [7]
+
+
+@pytest.mark.rule("C4")
+async def test_a_latent_result_is_judged_and_written_at_once() -> None:
+    result = await run(
+        answer(call("mood", text="x", _output="good", _outputPath="†state.mood"), output="†state.mood"), tools=toolbox()
+    )
+    assert (result.output, result.context.state) == ("good", {"mood": "good"})
+
+
+@pytest.mark.rule("C4")
+async def test_a_latent_result_that_does_not_fit_is_an_error_of_that_call() -> None:
+    result = await run(answer(call("mood", text="x", _output=7)), answer(output=1), tools=toolbox())
+    assert isinstance(result.errors[0], errors.InvalidParameters)
+
+
+@pytest.mark.rule("C4", "P2")
+async def test_null_is_owed_is_shown_again_and_wakes_its_dependents_when_it_is_paid() -> None:
+    owed = call("mood", text="x", _output=None, _outputPath="†state.mood")
+    runner = agent(
+        answer(owed, call("mood", text="†state.mood", _output="then", _outputPath="†state.last")),
+        answer({**owed, "_output": "good"}, output="done"),
+        tools=toolbox(),
+    )
+    result = await runner.run("go")
+    assert '"mood"' in text_of(sent(runner)[1].messages)
+    assert result.context.state == {"mood": "good", "last": "then"}
+
+
+@pytest.mark.rule("C4")
+async def test_a_latent_call_without_a_result_is_recorded() -> None:
+    result = await run(answer(call("note", text="x"), output=1), tools=toolbox())
+    assert [message["_call"] for message in result.context if "_call" in message] == [call("note", text="x")]
+
+
+@pytest.mark.rule("C5")
+async def test_one_call_has_a_value() -> None:
+    assert await toolbox()(call("double", n=21)) == 42
+
+
+@pytest.mark.rule("C5")
+async def test_all_gives_values_in_call_order() -> None:
+    tools = Tools()
+    gates = [asyncio.Event() for _ in range(3)]
+
+    @tools.tool
+    async def wait(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Wait for the next."""
+        if n < 2:
+            await gates[n + 1].wait()
+        gates[n].set()
+        return n
+
+    async with asyncio.timeout(BOUND):
+        assert await tools.all([call("wait", n=n) for n in range(3)]) == [0, 1, 2]
+
+
+@pytest.mark.rule("C5")
+async def test_all_cancels_awaits_and_undoes_when_one_fails() -> None:
+    tools = Tools()
+    log: list[str] = []
+    running = asyncio.Event()
+    done = [asyncio.Event(), asyncio.Event()]
+
+    @tools.tool
+    async def book(n: int) -> int:
+        """Book."""
+        if n:
+            await done[n - 1].wait()
+        log.append(f"booked {n}")
+        done[n].set()
+        return n
+
+    @book.undo
+    async def _(call: Call, result: int) -> None:  # pyright: ignore[reportUnusedFunction]
+        log.append(f"undone {call['n']} {result}")
+
+    @tools.tool
+    async def hang() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Hang."""
+        running.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            log.append("hung up")
+        return 0
+
+    @tools.tool
+    async def fail() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Fail."""
+        await running.wait()
+        await done[1].wait()
+        raise ValueError("sold out")
+
+    async with asyncio.timeout(BOUND):
+        with pytest.raises(errors.ActivityError, match="sold out"):
+            await tools.all([call("book", n=0), call("book", n=1), call("hang"), call("fail")])
+    assert log == ["booked 0", "booked 1", "hung up", "undone 1 1", "undone 0 0"]
+
+
+@pytest.mark.rule("C5", "L7")
+async def test_all_is_undone_when_it_is_cancelled() -> None:
+    tools = Tools()
+    log: list[str] = []
+    running = asyncio.Event()
+
+    @tools.tool
+    async def book() -> int:
+        """Book."""
+        log.append("booked")
+        return 1
+
+    @book.undo
+    def _(call: Call, result: int) -> None:  # pyright: ignore[reportUnusedFunction]
+        log.append(f"undone in {'a thread' if threading.current_thread() is not threading.main_thread() else 'the loop'}")
+
+    @tools.tool
+    async def hang() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Hang."""
+        running.set()
+        await asyncio.Event().wait()
+        return 0
+
+    task = asyncio.create_task(tools.all([call("book"), call("hang")]))
+    async with asyncio.timeout(BOUND):
+        await running.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert log == ["booked", "undone in a thread"]
+
+
+@pytest.mark.rule("C5")
+async def test_any_is_the_first_success_and_the_rest_is_cancelled() -> None:
+    tools = toolbox()
+    cancelled: list[bool] = []
+
+    @tools.tool
+    async def hang() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Hang."""
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+        return 0
+
+    async with asyncio.timeout(BOUND):
+        assert await tools.any([call("hang"), call("fail"), call("double", n=2)]) == 4
+    assert cancelled == [True]
+
+
+@pytest.mark.rule("C5")
+async def test_any_without_success_holds_every_cause_in_call_order() -> None:
+    with pytest.raises(errors.AllCallsFailed) as caught:
+        await toolbox().any([call("fail", n=1), call("unknown"), call("fail", n=2)])
+    assert [error.code for error in caught.value.errors] == ["activity", "unknown_tool", "activity"]
+
+
+@pytest.mark.rule("C5")
+async def test_race_is_the_first_to_settle_either_way() -> None:
+    tools = toolbox()
+
+    @tools.tool
+    async def hang() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Hang."""
+        await asyncio.Event().wait()
+        return 0
+
+    async with asyncio.timeout(BOUND):
+        assert await tools.race([call("hang"), call("double", n=2)]) == 4
+        with pytest.raises(errors.ActivityError):
+            await tools.race([call("hang"), call("fail")])
+
+
+@pytest.mark.rule("C5")
+async def test_patterns_over_nothing() -> None:
+    tools = toolbox()
+    assert await tools.all([]) == []
+    with pytest.raises(ValueError, match="any"):
+        await tools.any([])
+    with pytest.raises(ValueError, match="race"):
+        await tools.race([])
+
+
+@pytest.mark.rule("C5")
+async def test_a_latent_call_outside_a_run_asks_a_model_for_its_result() -> None:
+    model = models.Scripted([answer(output="good")])
+    assert await toolbox()(call("mood", text="Lovely"), model=model) == "good"
+    assert "Lovely" in text_of(model.requests[0].messages)
+
+
+@pytest.mark.rule("C6", "L1")
+async def test_calls_start_while_the_answer_streams_and_run_at_once() -> None:
+    tools = Tools()
+    both = asyncio.Barrier(2)
+    started = asyncio.Event()
+
+    @tools.tool
+    async def meet() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Meet the other."""
+        await both.wait()
+        started.set()
+        return 1
+
+    async def stream(_: models.ModelRequest) -> AsyncIterator[str]:
+        yield '{"calls":[{"_tool":"meet"},{"_tool":"meet"}'
+        await started.wait()
+        yield '],"output":"†calls.1","meta":{}}'
+
+    async with asyncio.timeout(BOUND):
+        result = await Agent(models.Scripted([stream]), tools=tools).run("go", int)
+    assert result.output == 1
+
+
+@pytest.mark.rule("C7")
+async def test_a_call_that_waits_for_an_alternative_not_taken_is_skipped_silently() -> None:
+    tools = toolbox()
+    runner = agent(
+        answer(call("double", n=1, _outputPath="†state.yes <|> †state.no"), call("double", n="†state.no"), output=1),
+        tools=tools,
+    )
+    async with runner.stream("go") as stream:
+        seen = [event async for event in stream]
+    assert [event.call["n"] for event in seen if isinstance(event, events.CallSkipped)] == ["†state.no"]
+    assert stream.result.errors == []
+
+
+@pytest.mark.rule("C7", "L4")
+async def test_a_proposal_ends_the_run_quietly_and_runs_when_its_gate_has_been_opened() -> None:
+    tools = toolbox()
+    gated = call("double", n="†state.approvals.go *> †state.n")
+    after = call("double", n="†calls.0")
+    context = [{"type": "state", "n": 4}]
+    first = await run(answer(gated, after), context=context, tools=tools)
+    assert (first.output, first.errors, first.waiting) == (None, [], ["†state.approvals.go"])
+    opened = [*first.context, {"type": "state", "approvals": {"go": False}}]
+    second = await agent(answer(output="done"), tools=tools).resume(opened)
+    assert [message["data"] for message in second.context if message.get("kind") == "result"] == [8, 16]
+
+
+@pytest.mark.rule("C7")
+async def test_a_call_can_not_open_a_gate() -> None:
+    tools = toolbox()
+    result = await run(
+        answer(
+            call("double", n=1, _outputPath="†state.approvals.go"),
+            call("double", n=1, _outputPath='†state["approvals"].go'),
+            call("double", n="†state.approvals.go"),
+        ),
+        answer(output="done"),
+        tools=tools,
+    )
+    assert [error.code for error in result.errors] == ["scope_denied", "scope_denied"]
+    assert [message for message in result.context if message.get("kind") == "result"] == []
+    assert result.waiting == ["†state.approvals.go"]
+
+
+@pytest.mark.rule("C7")
+async def test_a_path_that_nobody_fills_is_an_error_that_names_the_nearest() -> None:
+    context = [{"type": "state", "user": {"name": "Ann"}}]
+    result = await run(answer(call("double", n="†state.user.nmae")), answer(output=1), context=context, tools=toolbox())
+    assert isinstance(result.errors[0], errors.UnresolvedReference)
+    assert "†state.user.nmae" in str(result.errors[0])
+    assert "name" in str(result.errors[0]).replace("nmae", "")
+
+
+@pytest.mark.rule("C8")
+async def test_what_nothing_waits_for_is_drained_and_its_failure_is_only_an_event() -> None:
+    tools = Tools()
+    gate = asyncio.Event()
+    told: list[str] = []
+
+    @tools.tool
+    async def tell(text: str) -> None:  # pyright: ignore[reportUnusedFunction]
+        """Tell."""
+        await gate.wait()
+        told.append(text)
+
+    @tools.tool
+    async def open_gate() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Open."""
+        return 1
+
+    @tools.tool
+    async def fail() -> None:  # pyright: ignore[reportUnusedFunction]
+        """Fail."""
+        raise ValueError("lost")
+
+    said = answer(call("tell", text="hi"), call("fail"), call("open_gate"), output="†calls.2")
+    async with asyncio.timeout(BOUND), agent(said, tools=tools).stream("go") as stream:
+        failed: list[Any] = []
+        async for event in stream:
+            if isinstance(event, events.RequestFinished):
+                gate.set()
+            if isinstance(event, events.CallFailed):
+                failed.append(event.call.tool)
+    assert (stream.result.output, told, failed) == (1, ["hi"], ["fail"])
+    assert stream.result.errors == []
+
+
+@pytest.mark.rule("C8")
+async def test_a_result_without_a_path_is_a_message_of_kind_result_with_its_call() -> None:
+    result = await run(answer(call("double", n=2), output=1), tools=toolbox())
+    [message] = [message for message in result.context if message.get("kind") == "result"]
+    assert (message["data"], message["_call"]) == (4, call("double", n=2))
