@@ -84,11 +84,12 @@ def test_writes_at_the_root_interleave_as_well(log: Log) -> None:
 def test_any_writes_at_all_leave_every_layer_readable(log: Log) -> None:
     layers = Layers()
     for method, path, value, instance in log:
-        before = exported(layers.read((), instance))
+        before, owned = exported(layers.read((), instance)), layers.own(str(instance))
         try:
             layers.write(method, path, value, instance)
         except Misfit:
             assert exported(layers.read((), instance)) == before
+            assert owned is MISSING or exported(layers.own(str(instance))) == exported(owned)
         for reader in (None, "①", "②"):
             whole = layers.read((), reader)
             assert layers.read(path, reader) == read(whole, path)

@@ -47,7 +47,9 @@ async def test_all_four_cells_work() -> None:
         """Isolated code."""
         return n + 1
 
-    tools.register("asked", {"_delegate": "anonymous", "properties": {"q": {"type": "string"}, "_output": {"type": "string"}}})
+    tools.register(
+        "asked", {"_delegate": "anonymous", "properties": {"q": {"type": "string"}, "_output": {"type": "string"}}}
+    )
     result = await run(
         answer(call("double", n=1), call("mood", text="x", _output="good"), call("isolated", n=1), call("asked", q="?"),
                output=["†calls.0", "†calls.1", "†calls.2", "†calls.3"]),
@@ -195,7 +197,9 @@ async def test_all_is_undone_when_it_is_cancelled() -> None:
 
     @book.undo
     def _(call: Call, result: int) -> None:  # pyright: ignore[reportUnusedFunction]
-        log.append(f"undone in {'a thread' if threading.current_thread() is not threading.main_thread() else 'the loop'}")
+        log.append(
+            f"undone in {'a thread' if threading.current_thread() is not threading.main_thread() else 'the loop'}"
+        )
 
     @tools.tool
     async def hang() -> int:  # pyright: ignore[reportUnusedFunction]

@@ -76,7 +76,9 @@ async def test_existence_is_tested_and_not_truth(value: Any) -> None:
 @pytest.mark.rule("O3", "M6")
 async def test_writing_appends_a_message_and_edits_none() -> None:
     context = [{"type": "state", "x": 1}]
-    result = await run(answer(call("same", value=2, _outputPath="†state.x"), output=1), context=context, tools=toolbox())
+    result = await run(
+        answer(call("same", value=2, _outputPath="†state.x"), output=1), context=context, tools=toolbox()
+    )
     assert result.context[0] == {"type": "state", "x": 1}
     assert result.context[1]["state"] == {"x": 2}
     assert result.context.state == {"x": 2}
@@ -143,7 +145,10 @@ async def test_what_is_erased_is_owed_again() -> None:
     plan = {"type": "plan", "plan": [call("make")]}
     first = await Agent(None, tools=tools).run([plan])
     again = await Agent(None, tools=tools).run(first.context)
-    erased = [*again.context, {"type": "state", "state": {"x": None}, "_outputPath": "†state.x", "_outputMethod": "erase"}]
+    erased = [
+        *again.context,
+        {"type": "state", "state": {"x": None}, "_outputPath": "†state.x", "_outputMethod": "erase"},
+    ]
     last = await Agent(None, tools=tools).run(erased)
     assert (first.context.state, again.context.state, last.context.state) == ({"x": 1}, {"x": 1}, {"x": 2})
 
@@ -183,7 +188,9 @@ async def test_alternatives_and_several_output_paths() -> None:
 
     both = call("same", value=5, _outputPath="†state.p *> †state.q")
     result = await run(
-        answer(call("choose", first=True), call("choose", first=False), both, call("stray")), answer(output=1), tools=tools
+        answer(call("choose", first=True), call("choose", first=False), both, call("stray")),
+        answer(output=1),
+        tools=tools,
     )
     assert result.context.state == {"yes": 1, "no": 2, "p": 5, "q": 5}
     assert [type(error) for error in result.errors] == [errors.InvalidParameters]
@@ -243,7 +250,10 @@ async def test_of_concurrent_writers_the_last_to_finish_wins_and_an_event_says_s
         """Finish first."""
         return "fast"
 
-    async with asyncio.timeout(BOUND), agent(answer(call("slow"), call("fast"), output=1), tools=tools).stream("go") as stream:
+    async with (
+        asyncio.timeout(BOUND),
+        agent(answer(call("slow"), call("fast"), output=1), tools=tools).stream("go") as stream,
+    ):
         told: list[Any] = []
         async for event in stream:
             if isinstance(event, events.CallFinished):

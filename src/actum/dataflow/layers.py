@@ -118,7 +118,12 @@ class Layers:
             cells[None] = _Cell(writes, Fold())
         elif key not in cells:
             cells[key] = _Cell([], Fold())
-        self._folded(cells, key).write(*write)
+        try:
+            self._folded(cells, key).write(*write)
+        except Misfit:
+            if not cells[key].writes:
+                del cells[key]
+            raise
         cells[key].writes.append((write[0], write[1], exported(write[2])))
 
     def _folded(self, cells: dict[Segment | None, _Cell], key: Segment | None) -> Fold:

@@ -35,7 +35,10 @@ class Job:
     scopes: list[str]
     is_latent: bool
     node: Node
-    has_run: bool = False
+    is_started: bool = False
+    """Whether it is on its way, if only to an approver: a corrected answer doesn't start it again (L3)."""
+    has_begun: bool = False
+    """Whether it has really run, so that its failure is one of running."""
     started: int = 0
     """How many calls of the run had finished when it started (O8)."""
     followers: list[Job] = field(default_factory=list[Any])

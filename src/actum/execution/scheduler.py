@@ -111,12 +111,12 @@ class Scheduler:
     def restart(self, answer: Answer) -> Answer:
         """Begin an answer again: of its calls, those that run or have run stay and are not started twice (L3)."""
         for job in [job for job in self.jobs.values() if job.node.answer is answer]:
-            if job.has_run:
+            if job.is_started:
                 self._started[self._identity(job)].append(job)
             else:
                 self.graph.settle(job.node, Status.SKIPPED)
                 del self.jobs[job.node.number]
-        self.failures = [one for one in self.failures if one.job is not None and one.job.has_run]
+        self.failures = [one for one in self.failures if one.job is not None and one.job.has_begun]
         self.graph.close(answer)
         return Answer()
 
@@ -129,7 +129,7 @@ class Scheduler:
             LimitExceeded: where the budget did not let a call start.
         """
         self.pump()
-        while not self._stopped and (self._running or (self.graph.waiting and self._background)):
+        while not self._stopped and (self._running or (self.graph.waiting and self._background and not self._stop)):
             if self._running:
                 await self._idle.wait()
             else:
@@ -151,7 +151,7 @@ class Scheduler:
 
     def pump(self) -> None:
         """Start what is ready, as far as there is room."""
-        while self.graph.ready and self._running < self.parallel and not self._stopped:
+        while self.graph.ready and self._running < self.parallel and not (self._stopped or self._stop):
             self._start(self.jobs[self.graph.ready.popleft().number])
 
     # The end of a tick
@@ -219,7 +219,7 @@ class Scheduler:
         node.answer.nodes[node.index] = node
         self.graph.settle(node, Status.FAILED)
         # Nothing waits for a call without a result: once it runs, its failure is an event and no more (C8).
-        if job is None or job.has_result or not job.has_run:
+        if job is None or job.has_result or not job.has_begun:
             self.failures.append(Failure(error, call, job))
         self.emit(CallFailed, call=call if call is not None else Call(), number=node.number, error=error)
         self._lead(job)
@@ -239,8 +239,7 @@ class Scheduler:
             call = self._resolved(job, values)
             self.budget.call()
         except LimitExceeded as error:
-            self._stop, self._stopped = error, True
-            self._idle.set()
+            self._stop = error  # what has started may end
             return
         except ActumError as error:
             self._refuse(job.node, error, job.call, job)
@@ -263,6 +262,7 @@ class Scheduler:
 
     def _spawn(self, job: Job, work: Coroutine[Any, Any, None]) -> None:
         assert self._tasks is not None
+        job.is_started = True
         task = self._tasks.create_task(work)
         self._all.add(task)
         task.add_done_callback(self._all.discard)
@@ -282,7 +282,7 @@ class Scheduler:
             self._idle.set()
 
     def _begin(self, job: Job) -> None:
-        job.has_run = True
+        job.is_started = job.has_begun = True
         job.started = self._writer.finished
         self.emit(CallStarted, call=job.call, number=job.node.number)
 
@@ -354,7 +354,7 @@ class Scheduler:
         if not started:
             return False
         first = started.pop()
-        job.has_run = True
+        job.is_started = True
         if first.node.status is Status.READY:
             first.followers.append(job)
         else:

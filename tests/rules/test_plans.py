@@ -1,0 +1,140 @@
+"""P: plans as graphs, lazily made, run without a model, judged as one thing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from actum import Agent, Config, Tools, errors
+
+from .scripts import agent, answer, call, run, sent, text_of
+
+
+def toolbox(log: list[int]) -> Tools:
+    tools = Tools()
+
+    @tools.tool
+    async def step(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Take a step."""
+        log.append(n)
+        return n + 1
+
+    @tools.tool
+    async def fail() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Fail."""
+        raise ValueError("no")
+
+    tools.register("mood", {"properties": {"text": {"type": "string"}, "_output": {"type": "string"}}})
+    return tools
+
+
+def plan(*calls: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "plan", "plan": list(calls), **more}
+
+
+@pytest.mark.rule("P1")
+async def test_a_cycle_is_printed_and_nothing_of_it_runs() -> None:
+    log: list[int] = []
+    cycle = [call("step", n="†calls.1"), call("step", n="†state.x"), call("step", n="†calls.0", _outputPath="†state.x")]
+    result = await run(answer(*cycle, call("step", n=1)), answer(output=1), tools=toolbox(log))
+    assert [type(error) for error in result.errors] == [errors.CyclicPlan] * 3
+    assert all(f"call {n} (step)" in str(result.errors[0]) for n in range(3))
+    assert log == [1]
+
+
+@pytest.mark.rule("P1")
+async def test_a_call_that_reads_what_it_writes_is_a_cycle_only_where_nothing_stands() -> None:
+    log: list[int] = []
+    own = call("step", n="†state.n", _outputPath="†state.n")
+    result = await run(answer(own), answer(output=1), tools=toolbox(log))
+    assert isinstance(result.errors[0], errors.CyclicPlan)
+    result = await run(answer(own, output="†state.n"), context=[{"type": "state", "n": 1}], tools=toolbox(log))
+    assert (result.output, log) == (2, [1])
+
+
+@pytest.mark.rule("P2", "P4")
+async def test_a_lazy_run_only_plans_and_its_plan_runs_later() -> None:
+    log: list[int] = []
+    tools = toolbox(log)
+    said = answer(call("step", n=1), call("step", n="†calls.0"), output="†calls.1")
+    planned = await run(said, tools=tools, config=Config(mode="lazy"))
+    assert (planned.output, log, [one["n"] for one in planned.solutions[0].calls]) == (None, [], [1, "†calls.0"])
+    stored = json.loads(json.dumps(planned.context.messages))
+    done = await Agent(None, tools=tools).resume(stored)
+    assert (done.output, log) == (3, [1, 2])
+
+
+@pytest.mark.rule("P2")
+async def test_a_plan_that_says_lazy_does_not_run() -> None:
+    log: list[int] = []
+    await Agent(None, tools=toolbox(log)).run([plan(call("step", n=1), mode="lazy")])
+    assert log == []
+
+
+@pytest.mark.rule("P2")
+async def test_what_is_open_of_a_plan_is_shown_in_the_next_tick() -> None:
+    tools = toolbox([])
+    owed = call("mood", text="x", _output=None, _outputPath="†state.mood")
+    runner = agent(answer(owed, call("mood", text="†state.mood", _output="y")), answer(output=1), tools=tools)
+    await runner.run("go")
+    shown = text_of(sent(runner)[1].messages)
+    assert "¶plan" in shown
+    assert "†state.mood" in shown
+
+
+@pytest.mark.rule("P3")
+async def test_an_explicit_plan_runs_with_no_model_at_all() -> None:
+    log: list[int] = []
+    steps = [call("step", n="†input.n", _outputPath="†state.x"), call("step", n="†state.x")]
+    context = [{"type": "input", "n": 3}, plan(*steps, output={"end": "†calls.1"})]
+    result = await Agent(None, tools=toolbox(log)).run(context, {"type": "object"}, input={"n": 5})
+    assert (result.output, log) == ({"end": 7}, [5, 6])
+
+
+@pytest.mark.rule("P3")
+async def test_without_a_model_and_an_output_the_output_is_null() -> None:
+    result = await Agent(None, tools=toolbox([])).run([plan(call("step", n=1), call("fail"))])
+    assert (result.output, [error.code for error in result.errors]) == (None, ["activity"])
+
+
+@pytest.mark.rule("P3")
+async def test_without_a_model_an_output_that_can_not_be_had_is_the_error_of_its_call() -> None:
+    with pytest.raises(errors.ActivityError) as caught:
+        await Agent(None, tools=toolbox([])).run([plan(call("step", n=1), call("fail"), output="†calls.1")])
+    assert [message["data"] for message in caught.value.result.context if message.get("kind") == "result"] == [2]
+
+
+@pytest.mark.rule("P3")
+async def test_a_latent_call_without_a_model_says_that_it_needs_one() -> None:
+    with pytest.raises(errors.ModelError, match="mood"):
+        await Agent(None, tools=toolbox([])).run([plan(call("mood", text="x"))])
+
+
+@pytest.mark.rule("P3")
+async def test_a_model_is_asked_only_for_what_the_plan_does_not_say() -> None:
+    log: list[int] = []
+    runner = agent(answer(output="by the model"), tools=toolbox(log))
+    assert (await runner.run([plan(call("step", n=1), output="by the plan")])).output == "by the plan"
+    assert sent(runner) == []
+    assert (await runner.run([plan(call("step", n=1))])).output == "by the model"
+
+
+@pytest.mark.rule("P4")
+async def test_a_failed_call_fails_only_what_depends_on_it() -> None:
+    log: list[int] = []
+    steps = [call("fail"), call("step", n="†calls.0"), call("step", n="†calls.1"), call("step", n=5)]
+    result = await Agent(None, tools=toolbox(log)).run([plan(*steps)])
+    assert log == [5]
+    assert [error.code for error in result.errors] == ["activity", "unresolved_reference", "unresolved_reference"]
+
+
+@pytest.mark.parametrize(
+    "bad", [{"plan": {}}, {"plan": 5}, {"plan": "x"}, {"plan": [1]}, {"plan": [], "mode": "x"}, {}]
+)
+@pytest.mark.rule("M3")
+async def test_a_malformed_plan_is_an_error_that_names_its_place(bad: dict[str, Any]) -> None:
+    with pytest.raises(errors.MessageError) as caught:
+        await Agent(None, tools=Tools()).run([{"type": "text", "text": "x"}, {"type": "plan", **bad}])
+    assert caught.value.index == 1
