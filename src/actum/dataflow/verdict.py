@@ -75,7 +75,7 @@ class _Judgement:
             self._open[node.number] = sum(other.number in undecided for other in self._behind(node))
         self._settle(deque(node for node in undecided.values() if not self._open[node.number]))
         for node in undecided.values():
-            if node.number not in self._decided:
+            while node.number not in self._decided:  # the way from a node may lead into a cycle that it isn't part of
                 self._settle(deque(self._break_cycle(node)))
         return self._decided
 

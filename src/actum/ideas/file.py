@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ..errors import IdeaError, MessageError, SchemaError
 from ..protocol.context import Context
-from ..schema.json import JsonObject, NotJson, decode, plain
+from ..schema.json import JsonObject, decode, plain
 from ..schema.validator import Validator
 
 _KEYS = ("meta", "config", "context", "schema", "solution")
@@ -39,7 +39,7 @@ def read_idea(text: str, name: str) -> IdeaText:
     Raises:
         IdeaError: naming the place: line and column for what is no JSON, the key for what is no Idea.
     """
-    parsed = _parsed(text, name)
+    parsed = parse_text(text, name)
     if not isinstance(parsed, dict):
         raise IdeaError(f"{name}: an Idea is a JSON object")
     value = cast("JsonObject", parsed)
@@ -65,16 +65,23 @@ def write_idea(idea: IdeaText) -> str:
     return json.dumps(idea.to_dict(), ensure_ascii=False, indent=2) + "\n"
 
 
-def _parsed(text: str, name: str) -> Any:
-    if name.endswith((".yaml", ".yml")):
-        return _yaml(text, name)
+def parse_text(text: str, name: str) -> Any:
+    """The value of a text in the format that its name says, JSON or YAML, not judged as an Idea.
+
+    Raises:
+        IdeaError: for what is neither, naming line and column where they are known.
+    """
     try:
+        if name.endswith((".yaml", ".yml")):
+            return plain(_yaml(text, name))
         return decode(text.removeprefix("\ufeff"))
-    except NotJson as error:
+    except ValueError as error:  # NotJson, and what YAML's dates and numbers raise
         raise IdeaError(f"{name}: {error}") from None
+    except RecursionError:
+        raise IdeaError(f"{name}: nests too deeply") from None
 
 
-def _yaml(text: str, name: str) -> Any:
+def _yaml(text: str, name: str) -> object:
     try:
         import yaml
     except ImportError:
@@ -84,10 +91,28 @@ def _yaml(text: str, name: str) -> Any:
         tokens = cast("Iterable[object]", yaml.scan(text))  # pyright: ignore[reportUnknownMemberType] -- stubs leave it open
         if any(isinstance(token, yaml.AliasToken) for token in tokens):
             raise IdeaError(f"{name}: aliases (*name) are not accepted in an Idea")
-        return plain(cast("object", yaml.safe_load(text)))
+        loader: Any = yaml.SafeLoader(text)
+        node: Any = loader.get_single_node()
+        _check_keys(node, name)
+        return None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         raise IdeaError(f"{name}: {getattr(error, 'problem', None) or 'not YAML'}{where}") from None
-    except NotJson as error:
-        raise IdeaError(f"{name}: {error}") from None
+
+
+def _check_keys(node: Any, name: str) -> None:
+    """Refuse a key that stands twice, of which YAML would silently take the last."""
+    kind = getattr(node, "id", None)
+    if kind == "sequence":
+        for item in node.value:
+            _check_keys(item, name)
+    if kind != "mapping":
+        return
+    seen: set[str] = set()
+    for key, member in node.value:
+        if key.id == "scalar" and key.value in seen:
+            place = f"at line {key.start_mark.line + 1}, column {key.start_mark.column + 1}"
+            raise IdeaError(f"{name}: the key {key.value!r} stands twice in one object {place}")
+        seen.add(str(key.value))
+        _check_keys(member, name)

@@ -23,7 +23,7 @@ def read_text(path: Path) -> str:
             content = file.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise IdeaError(f"{path}: larger than {MOST_BYTES} bytes")
-        return content.decode("utf-8").replace("\r\n", "\n")
+        return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         raise IdeaError(f"{path}: not UTF-8 at byte {error.start}") from None
     except OSError as error:

@@ -1,0 +1,70 @@
+"""The † language: what is written is what is read, in linear time."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actum.dataflow.expression import MISSING, Each, Expression, First, evaluate, parse
+from actum.dataflow.reference import Reference, ReferenceSyntax
+from actum.dataflow.template import template
+
+SEGMENTS = st.integers(0, 99) | st.text(min_size=0, max_size=6).filter(lambda text: "\ud800" not in text)
+REFERENCES = st.builds(
+    Reference, st.sampled_from(["state", "input", "données", "①"]), st.lists(SEGMENTS, max_size=4).map(tuple)
+)
+
+
+def nested(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    """Expressions as parsing gives them: no choice right inside a choice, no sequence inside a sequence."""
+    choice = st.lists(inner.filter(lambda one: not isinstance(one, First)), min_size=2, max_size=3)
+    sequence = st.lists(inner.filter(lambda one: not isinstance(one, Each)), min_size=2, max_size=3)
+    return choice.map(lambda options: First(tuple(options))) | sequence.map(lambda parts: Each(tuple(parts)))
+
+
+EXPRESSIONS: st.SearchStrategy[Expression] = st.recursive(REFERENCES, nested, max_leaves=6)
+
+
+@pytest.mark.rule("O1", "O5")
+@given(EXPRESSIONS)
+def test_an_expression_is_read_as_it_is_printed(expression: Expression) -> None:
+    text = str(expression)
+    if text.startswith("("):
+        text = f"†x *> {text}"
+        assert str(parse(text)) == text
+    else:
+        assert parse(text) == expression
+
+
+@pytest.mark.rule("O5")
+@given(EXPRESSIONS, st.dictionaries(REFERENCES, st.none() | st.integers(), max_size=6))
+def test_evaluating_follows_the_definition(expression: Expression, held: dict[Reference, int | None]) -> None:
+    def naive(one: Expression) -> object:
+        if isinstance(one, Reference):
+            return held.get(one, MISSING)
+        if isinstance(one, First):
+            return next((value for option in one.options if (value := naive(option)) is not MISSING), MISSING)
+        values = [naive(part) for part in one.parts]
+        return MISSING if MISSING in values else values[-1]
+
+    assert evaluate(expression, lambda reference: held.get(reference, MISSING)) is naive(expression)
+
+
+@given(st.text('†.[]()"<|>*& ab0\\', max_size=40))
+def test_any_text_is_a_value_a_reference_or_a_typed_error(text: str) -> None:
+    try:
+        parsed = template({"x": text})
+    except ReferenceSyntax as error:
+        assert text.startswith("†")
+        assert "at x" in str(error)
+    else:
+        assert parsed.expressions or parsed.fill([])["x"] in {text, text[1:]}
+
+
+@pytest.mark.parametrize(
+    "text", ["†a" + " <|> †a" * 100_000, "†a *> " + "(" * 100_000, "†" + "a." * 100_000, '†a["' + "\\" * 100_001]
+)
+def test_an_expression_bomb_is_refused_at_once(text: str) -> None:
+    with pytest.raises(ReferenceSyntax):
+        parse(text)

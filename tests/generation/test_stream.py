@@ -1,0 +1,89 @@
+"""The stream of an answer: equal to reading it whole, however it is cut, dressed up or broken."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actum.generation.stream import AnswerParser, AnswerSyntax, Element, Member
+
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text('ab"\\{}[],:† \n', max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('ab"}', max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+PROSE = st.text("ab .:,]\n`", max_size=12)
+
+
+def read(text: str, cuts: list[int]) -> list[Element | Member]:
+    parser = AnswerParser()
+    marks = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    found: list[Element | Member] = []
+    for start, end in zip(marks, marks[1:], strict=False):
+        found += parser.feed(text[start:end])
+    parser.finish()
+    return found
+
+
+@pytest.mark.rule("L1", "L3")
+@given(
+    calls=st.lists(VALUES, max_size=4),
+    output=VALUES,
+    meta=VALUES,
+    order=st.permutations(["calls", "output", "meta", "thoughts"]),
+    ascii=st.booleans(),
+    indent=st.sampled_from([None, 1]),
+    before=PROSE,
+    after=PROSE,
+    cuts=st.lists(st.integers(0, 10_000), max_size=12),
+)
+def test_what_is_read_is_what_reading_it_whole_gives(
+    calls: list[Any], output: Any, meta: Any, order: list[str], ascii: bool, indent: int | None, before: str, after: str,
+    cuts: list[int],
+) -> None:  # fmt: skip
+    answer = {"calls": calls, "output": output, "meta": meta, "thoughts": {"calls": [1]}}
+    whole = json.dumps({key: answer[key] for key in order}, ensure_ascii=ascii, indent=indent)
+    found = read(f"{before}{whole}{after}", cuts)
+    assert [json.loads(part.text) for part in found if isinstance(part, Element)] == calls
+    assert {part.name: json.loads(part.text) for part in found if isinstance(part, Member)} == {
+        "output": output,
+        "meta": meta,
+    }
+
+
+@pytest.mark.rule("C6")
+@given(calls=st.lists(st.dictionaries(st.text("ab", min_size=1), VALUES), min_size=1, max_size=4))
+def test_a_call_is_there_at_the_very_character_that_closes_it(calls: list[dict[str, Any]]) -> None:
+    texts = [json.dumps(call) for call in calls]
+    text = '{"calls":[' + ",".join(texts) + "]"
+    ends = [text.index("[") + sum(len(one) + 1 for one in texts[: n + 1]) for n in range(len(texts))]
+    parser = AnswerParser()
+    seen = [index for index, char in enumerate(text) for part in parser.feed(char) if isinstance(part, Element)]
+    assert seen == [end - 1 for end in ends]
+
+
+@given(text=st.text('{}[]",:\\ calsoutpem01n†\ud83d', max_size=60), cuts=st.lists(st.integers(0, 99), max_size=5))
+def test_whatever_arrives_is_an_answer_or_a_typed_error(text: str, cuts: list[int]) -> None:
+    try:
+        read(f'{{"calls":[{text}', cuts)
+        read(text, cuts)
+    except AnswerSyntax as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"calls":[{"a":1]', '{"calls":[1}', '{"calls":[],,', '{"calls" 1', '{"calls":1}', '{"output":}',
+     '{"calls":[],"calls":[]}', '{"calls":[]', "", "[1]", '{"other":1}', '{"calls":[]"output"'],
+)  # fmt: skip
+def test_what_is_no_answer_is_an_error_with_words(text: str) -> None:
+    with pytest.raises(AnswerSyntax, match=r"\w+ \w+"):
+        read(text, [])
