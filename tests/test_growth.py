@@ -70,6 +70,11 @@ def readers_of_what_all_write(n: int) -> Json:
     return answer([*(call for pair in pairs for call in pair), {"_tool": "size", "of": "†state.w"}])
 
 
+def a_whole_whose_parts_never_come(n: int) -> Json:
+    writers = [{"_tool": "inc", "n": "†state.nothing", "_outputPath": f"†state.w.r{i}"} for i in range(n // 2)]
+    return answer([*writers, *({"_tool": "size", "of": "†state.w"} for _ in range(n // 2))])
+
+
 def references_to_nothing(n: int) -> Json:
     return answer([{"_tool": "inc", "n": f"†state.nothing{i}"} for i in range(n)])
 
@@ -134,6 +139,7 @@ ANSWERS = [
     all_that_wait_for_one,
     readers_of_what_all_write,
     references_to_nothing,
+    a_whole_whose_parts_never_come,
     a_cycle,
     refused_calls,
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actum.dataflow.expression import MISSING, Each, Expression, First, evaluate, parse
+from actum.dataflow.expression import MISSING, Each, Expression, First, evaluate, is_expression, parse
 from actum.dataflow.reference import Reference, ReferenceSyntax
 from actum.dataflow.template import template
 
@@ -53,12 +55,11 @@ def test_evaluating_follows_the_definition(expression: Expression, held: dict[Re
 
 @given(st.text('†.[]()"<|>*& ab0\\', max_size=40))
 def test_any_text_is_a_value_a_reference_or_a_typed_error(text: str) -> None:
-    try:
-        parsed = template({"x": text})
-    except ReferenceSyntax as error:
-        assert text.startswith("†")
-        assert "at x" in str(error)
+    if is_expression(text) and text.startswith("†"):
+        with suppress(ReferenceSyntax):
+            assert template({"x": text}).expressions
     else:
+        parsed = template({"x": text})
         assert parsed.expressions or parsed.fill([])["x"] in {text, text[1:]}
 
 

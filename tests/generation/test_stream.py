@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -27,7 +29,7 @@ def read(text: str, cuts: list[int]) -> list[Element | Member]:
     parser = AnswerParser()
     marks = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     found: list[Element | Member] = []
-    for start, end in zip(marks, marks[1:], strict=False):
+    for start, end in pairwise(marks):
         found += parser.feed(text[start:end])
     parser.finish()
     return found
@@ -46,9 +48,16 @@ def read(text: str, cuts: list[int]) -> list[Element | Member]:
     cuts=st.lists(st.integers(0, 10_000), max_size=12),
 )
 def test_what_is_read_is_what_reading_it_whole_gives(
-    calls: list[Any], output: Any, meta: Any, order: list[str], ascii: bool, indent: int | None, before: str, after: str,
+    calls: list[Any],
+    output: Any,
+    meta: Any,
+    order: list[str],
+    ascii: bool,
+    indent: int | None,
+    before: str,
+    after: str,
     cuts: list[int],
-) -> None:  # fmt: skip
+) -> None:
     answer = {"calls": calls, "output": output, "meta": meta, "thoughts": {"calls": [1]}}
     whole = json.dumps({key: answer[key] for key in order}, ensure_ascii=ascii, indent=indent)
     found = read(f"{before}{whole}{after}", cuts)
@@ -72,11 +81,9 @@ def test_a_call_is_there_at_the_very_character_that_closes_it(calls: list[dict[s
 
 @given(text=st.text('{}[]",:\\ calsoutpem01n†\ud83d', max_size=60), cuts=st.lists(st.integers(0, 99), max_size=5))
 def test_whatever_arrives_is_an_answer_or_a_typed_error(text: str, cuts: list[int]) -> None:
-    try:
-        read(f'{{"calls":[{text}', cuts)
-        read(text, cuts)
-    except AnswerSyntax as error:
-        assert str(error)
+    for whole in (text, f'{{"calls":[{text}'):
+        with suppress(AnswerSyntax):
+            read(whole, cuts)
 
 
 @pytest.mark.parametrize(

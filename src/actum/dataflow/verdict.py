@@ -7,12 +7,13 @@ was not taken, for itself (a cycle), or for what nobody can fill.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from math import inf
 from typing import Any, TypeAlias
 
-from .expression import MISSING, Each, Expression, First
+from .expression import MISSING, Each, Expression, First, references
 from .graph import CALLS, Graph, Node, Status, call_index
 from .reference import Reference, Segment
 
@@ -58,9 +59,8 @@ class _Judgement:
         self._graph = graph
         self._writers = writers
         self._is_gate = is_gate
-        self._outlooks: dict[int, list[Expression]] = {}
         self._decided: dict[int, Verdict] = {}
-        self._memo: dict[tuple[int, Reference, str | None], _Outlook] = {}
+        self._memo: dict[tuple[int, Reference, str | None], tuple[tuple[Node, ...], Verdict]] = {}
         self._dependents: defaultdict[int, list[Node]] = defaultdict(list)
         self._open: dict[int, int] = {}
 
@@ -102,7 +102,7 @@ class _Judgement:
         while settled:
             node = settled.popleft()
             if node.number not in self._decided:
-                parts = [self._fate(node.expressions[place], node) for place in sorted(node.unmet)]
+                parts = [self._fate(node.expressions[place], node, place) or _HELD_UP for place in sorted(node.unmet)]
                 self._decided[node.number] = min(parts, key=lambda verdict: verdict.fate)
             for dependent in self._dependents.pop(node.number, ()):
                 if dependent.number in self._open:
@@ -121,22 +121,20 @@ class _Judgement:
             self._decided[member.number] = Verdict(Fate.CYCLE, nodes=tuple(cycle))
         return cycle
 
-    def _fate(self, expression: Expression, node: Node) -> Verdict:
+    def _fate(self, expression: Expression, node: Node, place: int) -> Verdict | None:
+        """Why an expression is not there yet; None where it is."""
         match expression:
             case First(options=options):
-                return max((self._fate(option, node) for option in options), key=lambda verdict: verdict.fate)
+                fates = [self._fate(option, node, place) for option in options]
+                return max((fate for fate in fates if fate is not None), key=_gravity, default=None)
             case Each(parts=parts):
-                unmet = [part for part in parts if not self._is_met(part, node)]
-                return min((self._fate(part, node) for part in unmet or parts), key=lambda verdict: verdict.fate)
+                fates = [self._fate(part, node, place) for part in parts]
+                return min((fate for fate in fates if fate is not None), key=_gravity, default=None)
             case Reference():
-                return self._fate_behind(self._outlook(expression, node))
+                outlook = self._outlook(expression, node, place)
+                return self._fate_behind(outlook) if isinstance(outlook, _Behind) else outlook
 
-    def _is_met(self, expression: Expression, node: Node) -> bool:
-        return self._graph.evaluate(expression, node.answer, node.instance) is not MISSING
-
-    def _fate_behind(self, outlook: _Outlook) -> Verdict:
-        if isinstance(outlook, Verdict):
-            return outlook
+    def _fate_behind(self, outlook: _Behind) -> Verdict:
         found = [(self._decided[other.number], other) for other in outlook.nodes if other.number in self._decided]
         verdict, other = max(found, key=lambda pair: pair[0].fate)
         if verdict.fate in {Fate.OWED, Fate.SKIPPED, Fate.PROPOSAL}:
@@ -154,44 +152,56 @@ class _Judgement:
 
     def _leaves(self, node: Node) -> Iterator[_Outlook]:
         for place in sorted(node.unmet):
-            yield from self._leaf_outlooks(node.expressions[place], node)
+            for reference in references(node.expressions[place]):
+                outlook = self._outlook(reference, node, place)
+                if outlook is not None:
+                    yield outlook
 
-    def _leaf_outlooks(self, expression: Expression, node: Node) -> Iterator[_Outlook]:
-        match expression:
-            case First(options=parts):
-                for part in parts:
-                    yield from self._leaf_outlooks(part, node)
-            case Each(parts=parts):
-                for part in parts:
-                    if not self._is_met(part, node):
-                        yield from self._leaf_outlooks(part, node)
-            case Reference():
-                yield self._outlook(expression, node)
+    def _outlook(self, reference: Reference, node: Node, place: int) -> _Outlook | None:
+        """What a reference waits for; None where it has its value and no call listed before is to write it."""
+        if self._is_gate(reference):
+            is_open = self._graph.evaluate(reference, node.answer, node.instance) is not MISSING
+            return None if is_open else Verdict(Fate.PROPOSAL, (reference,))
+        waiting, verdict = self._writing(reference, node)
+        if self._graph.evaluate(reference, node.answer, node.instance) is not MISSING:
+            last = inf if place in node.partial else node.number
+            waiting, verdict = tuple(one for one in waiting if one.number < last and one is not node), None
+        return _Behind(reference, waiting) if waiting else verdict
 
-    def _outlook(self, reference: Reference, node: Node) -> _Outlook:
+    def _writing(self, reference: Reference, node: Node) -> tuple[tuple[Node, ...], Verdict]:
+        """The waiting calls that may write a path, the first of them, and what becomes of it where there are none."""
         key = (id(node.answer) if reference.kind == CALLS else 0, reference, node.instance)
         if key not in self._memo:
-            self._memo[key] = self._looked_up(reference, node)
+            by_status: defaultdict[Status, list[Node]] = defaultdict(list)
+            for writer in self._candidates(reference, node):
+                by_status[writer.status].append(writer)
+            waiting = sorted(by_status[Status.WAITING], key=lambda writer: writer.number)[:_MOST_BEHIND]
+            self._memo[key] = tuple(waiting), _without_hope(reference, by_status)
         return self._memo[key]
 
-    def _looked_up(self, reference: Reference, node: Node) -> _Outlook:
-        if self._is_gate(reference):
-            return Verdict(Fate.PROPOSAL, (reference,))
-        if reference.kind == CALLS:
-            index = call_index(reference)
-            target = node.answer.nodes.get(index) if index is not None else None
-            writers = [target] if target is not None and target.status is not Status.DONE else []
-        else:
-            writers = self._writers.of(reference, node.instance)
-        by_status: defaultdict[Status, list[Node]] = defaultdict(list)
-        for writer in writers:
-            by_status[writer.status].append(writer)
-        if waiting := by_status[Status.WAITING]:
-            return _Behind(reference, tuple(waiting))
-        for status, fate in _FATES:
-            if by_status[status]:
-                return Verdict(fate, (reference,), tuple(by_status[status][:1]))
-        return Verdict(Fate.DEAD, (reference,))
+    def _candidates(self, reference: Reference, node: Node) -> list[Node]:
+        if reference.kind != CALLS:
+            return self._writers.of(reference, node.instance)
+        index = call_index(reference)
+        target = node.answer.nodes.get(index) if index is not None else None
+        return [target] if target is not None and target.status is not Status.DONE else []
+
+
+_MOST_BEHIND = 16
+"""How many of the calls that may fill one path are looked at: any of them tells why it is empty."""
+_HELD_UP = Verdict(Fate.SKIPPED)
+"""What can't be told: no reference of the call is known to be missing."""
+
+
+def _without_hope(reference: Reference, writers: Mapping[Status, list[Node]]) -> Verdict:
+    for status, fate in _FATES:
+        if writers.get(status):
+            return Verdict(fate, (reference,), tuple(writers[status][:1]))
+    return Verdict(Fate.DEAD, (reference,))
+
+
+def _gravity(verdict: Verdict) -> Fate:
+    return verdict.fate
 
 
 _FATES = (

@@ -169,7 +169,8 @@ class Scheduler:
                     self.emit(CallWaiting, call=job.call, number=number, on=tuple(gates))
                 case Fate.SKIPPED:
                     self.graph.settle(job.node, Status.SKIPPED)
-                    why = f"the alternative that fills {verdict.references[0]} was not taken"
+                    what = ", ".join(map(str, verdict.references)) or "it"
+                    why = f"the alternative that fills {what} was not taken"
                     self.emit(CallSkipped, call=job.call, number=number, why=why)
                 case Fate.OWED:
                     self.graph.withdraw(job.node)

@@ -1,0 +1,1 @@
+"""Measuring and comparing texts with nothing but the standard library; knows nothing of agents."""
