@@ -1,5 +1,11 @@
 """Every block of the README and the docs is run; what a `#>` line says is what it prints."""
 
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -7,9 +13,34 @@ from pytest_examples import CodeExample, EvalExample, find_examples
 
 ROOT = Path(__file__).parents[2]
 PYTHON = [example for example in find_examples(ROOT / "README.md", ROOT / "docs") if example.prefix == "python"]
+CONSOLE = [
+    command
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    for block in re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    for command in re.findall(r"^\$ (.+)$", block, re.MULTILINE)
+]
 
 
 @pytest.mark.parametrize("example", PYTHON, ids=str)
 def test_a_python_block_prints_what_it_says(example: CodeExample, eval_example: EvalExample) -> None:
     eval_example.set_config(line_length=120)
     eval_example.run_print_check(example)
+
+
+def test_the_two_commands_are_those_that_ci_runs() -> None:
+    steps = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    made = [command for command in CONSOLE if command.startswith("make")]
+    assert made == ["make demo", "make test"]
+    assert set(made) <= set(steps)
+
+
+@pytest.mark.parametrize("command", [command for command in CONSOLE if command.startswith("actum")])
+def test_a_command_does_what_it_says(command: str, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    words = [sys.executable, "-m", *shlex.split(command)]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+
+
+def test_no_command_is_left_out() -> None:
+    assert [command for command in CONSOLE if not command.startswith(("make", "actum"))] == []

@@ -344,6 +344,21 @@ async def test_a_call_can_not_open_a_gate() -> None:
 
 
 @pytest.mark.rule("C7")
+async def test_a_gate_that_an_author_lets_a_tool_write_opens_in_the_next_run_only() -> None:
+    tools = toolbox()
+
+    @tools.tool(_outputPath="†state.approvals.go")
+    async def ask_a_person() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Ask."""
+        return 5
+
+    first = await run(answer(call("ask_a_person"), call("double", n="†state.approvals.go")), tools=tools)
+    assert (first.waiting, first.context.state) == (["†state.approvals.go"], {"approvals": {"go": 5}})
+    second = await agent(answer(output="done"), tools=tools).resume(first.context)
+    assert [message["data"] for message in second.context if message.get("kind") == "result"] == [10]
+
+
+@pytest.mark.rule("C7")
 async def test_a_path_that_nobody_fills_is_an_error_that_names_the_nearest() -> None:
     context = [{"type": "state", "user": {"name": "Ann"}}]
     result = await run(answer(call("double", n="†state.user.nmae")), answer(output=1), context=context, tools=toolbox())
