@@ -19,7 +19,10 @@ from .reference import Reference, Segment
 
 
 class Fate(IntEnum):
-    """Why a call waits, the graver the lower; a choice takes its best option, a conjunction its worst part."""
+    """Why a call waits, the graver the lower; a choice takes its best option, a conjunction its worst part.
+
+    FREE: what it refers to stands, and a call listed before it that was to write there may never do so.
+    """
 
     CYCLE = 0
     DEAD = 1
@@ -27,6 +30,7 @@ class Fate(IntEnum):
     FAILED = 3
     OWED = 4
     PROPOSAL = 5
+    FREE = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +53,15 @@ class _Behind:
 _Outlook: TypeAlias = "Verdict | _Behind"
 
 
-def verdicts(graph: Graph, nodes: Iterable[Node], is_gate: Callable[[Reference], bool]) -> dict[int, Verdict]:
-    """Judge every waiting call of a graph at a standstill; `nodes` are all its calls. By the calls' numbers."""
-    return _Judgement(graph, _Writers(nodes), is_gate).judge()
+def verdicts(
+    graph: Graph, nodes: Iterable[Node], is_gate: Callable[[Reference], bool], *, frees: bool = True
+) -> dict[int, Verdict]:
+    """Judge every waiting call of a graph at a standstill; `nodes` are all its calls. By the calls' numbers.
+
+    Those that are FREE, or wait for one, may go on once the others have been refused. Where none did, judge again with
+    `frees` off: they wait for each other then.
+    """
+    return _Judgement(graph, _Writers(nodes), is_gate).judge(frees=frees)
 
 
 class _Judgement:
@@ -63,13 +73,17 @@ class _Judgement:
         self._memo: dict[tuple[int, Reference, str | None], tuple[tuple[Node, ...], Verdict]] = {}
         self._dependents: defaultdict[int, list[Node]] = defaultdict(list)
         self._open: dict[int, int] = {}
+        self._most_behind = _LEAST_BEHIND
 
-    def judge(self) -> dict[int, Verdict]:
+    def judge(self, *, frees: bool) -> dict[int, Verdict]:
         waiting = list(self._graph.waiting.values())
+        self._most_behind = max(_LEAST_BEHIND, _MOST_LOOKED_AT // (len(waiting) + 1))
         for node in waiting:
             for other in self._behind(node):
                 self._dependents[other.number].append(node)
-        self._spread_proposals(waiting)
+        self._spread({node: Verdict(Fate.PROPOSAL, gates) for node in waiting if (gates := self._gates(node))})
+        if frees:
+            self._spread({node: Verdict(Fate.FREE) for node in waiting if self._stands(node)})
         undecided = {node.number: node for node in waiting if node.number not in self._decided}
         for node in undecided.values():
             self._open[node.number] = sum(other.number in undecided for other in self._behind(node))
@@ -79,17 +93,20 @@ class _Judgement:
                 self._settle(deque(self._break_cycle(node)))
         return self._decided
 
-    def _spread_proposals(self, waiting: list[Node]) -> None:
+    def _gates(self, node: Node) -> tuple[Reference, ...]:
+        verdicts = [outlook for outlook in self._leaves(node) if isinstance(outlook, Verdict)]
+        return tuple(one for verdict in verdicts if verdict.fate is Fate.PROPOSAL for one in verdict.references)
+
+    def _stands(self, node: Node) -> bool:
+        unmet = (node.expressions[place] for place in node.unmet)
+        return all(self._graph.evaluate(one, node.answer, node.instance) is not MISSING for one in unmet)
+
+    def _spread(self, fates: dict[Node, Verdict]) -> None:
+        """Decide these, and the same of all that wait for one of them."""
         spreading = deque[Node]()
-        for node in waiting:
-            gates = tuple(
-                reference
-                for outlook in self._leaves(node)
-                if isinstance(outlook, Verdict) and outlook.fate is Fate.PROPOSAL
-                for reference in outlook.references
-            )
-            if gates:
-                self._decided[node.number] = Verdict(Fate.PROPOSAL, gates)
+        for node, verdict in fates.items():
+            if node.number not in self._decided:
+                self._decided[node.number] = verdict
                 spreading.append(node)
         while spreading:
             node = spreading.popleft()
@@ -117,8 +134,7 @@ class _Judgement:
             node = next(other for other in self._behind(node) if other.number not in self._decided)
         numbers = list(way)
         cycle = [way[number] for number in numbers[numbers.index(node.number) :]]
-        for member in cycle:
-            self._decided[member.number] = Verdict(Fate.CYCLE, nodes=tuple(cycle))
+        self._decided |= dict.fromkeys((member.number for member in cycle), Verdict(Fate.CYCLE, nodes=tuple(cycle)))
         return cycle
 
     def _fate(self, expression: Expression, node: Node, place: int) -> Verdict | None:
@@ -175,7 +191,7 @@ class _Judgement:
             by_status: defaultdict[Status, list[Node]] = defaultdict(list)
             for writer in self._candidates(reference, node):
                 by_status[writer.status].append(writer)
-            waiting = sorted(by_status[Status.WAITING], key=lambda writer: writer.number)[:_MOST_BEHIND]
+            waiting = sorted(by_status[Status.WAITING], key=lambda writer: writer.number)[: self._most_behind]
             self._memo[key] = tuple(waiting), _without_hope(reference, by_status)
         return self._memo[key]
 
@@ -187,8 +203,9 @@ class _Judgement:
         return [target] if target is not None and target.status is not Status.DONE else []
 
 
-_MOST_BEHIND = 16
-"""How many of the calls that may fill one path are looked at: any of them tells why it is empty."""
+_MOST_LOOKED_AT = 2_000
+_LEAST_BEHIND = 16
+"""Among very many calls only so many that may fill one path are looked at, so that judging stays linear."""
 _HELD_UP = Verdict(Fate.SKIPPED)
 """What can't be told: no reference of the call is known to be missing."""
 

@@ -176,8 +176,7 @@ class Loop:
             self._scheduler.close(script.answer)
         if not self._scripts:
             return False
-        await self._scheduler.quiet()
-        self._scheduler.conclude()
+        await self._scheduler.rest()
         if wanted is not None and self._finishes(template(wanted.output), wanted.answer):
             return True
         return self._is_held()
@@ -222,8 +221,7 @@ class Loop:
             self._output = output
             return True
         self._scheduler.close(script.answer)
-        await self._scheduler.quiet()
-        self._scheduler.conclude()
+        await self._scheduler.rest()
         script.is_concluded = True
         return self._ends(script, answered, before)
 

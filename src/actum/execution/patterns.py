@@ -83,8 +83,7 @@ async def _settle(calls: Sequence[Call], scheduler: Scheduler, group: _Group) ->
             if not group.decided.is_set():
                 scheduler.accept(call, answer, index)
         scheduler.close(answer)
-        await scheduler.quiet()
-        scheduler.conclude()
+        await scheduler.rest()
         for job in scheduler.open_jobs():
             if job.node.status is Status.HELD:
                 error = UnresolvedReference("it waits for an approval, which only a run can hold", tool=job.tool.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from ..dataflow.expression import mapped
 from ..dataflow.fold import exported
 from ..dataflow.graph import CALLS, Answer, Graph, Node, Status, call_index
 from ..dataflow.reference import Reference
-from ..dataflow.verdict import Fate, verdicts
+from ..dataflow.verdict import Fate, Verdict, verdicts
 from ..errors import ActumError, InvalidParameters, LimitExceeded
 from ..events import CallFailed, CallReady, CallSkipped, CallStarted, CallWaiting
 from ..generation.offer import Toolset
@@ -28,6 +28,10 @@ from .journal import Journal, is_gate
 from .limits import Budget
 from .run_call import Delegate, Yield, carry_out, check_result, judged
 from .writing import Writer
+
+_FINAL = {Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED}
+_MOST_ROUNDS = 100
+"""How often what waits at the end of a tick is judged again because some of it went on."""
 
 
 class Failure(NamedTuple):
@@ -156,30 +160,64 @@ class Scheduler:
 
     # The end of a tick
 
-    def conclude(self) -> None:
-        """Judge the calls that still wait when nothing runs any more (C7, P1)."""
-        found = verdicts(self.graph, self._nodes, is_gate) if self.graph.waiting else {}
-        for number, verdict in found.items():
-            job = self.jobs[number]
-            match verdict.fate:
-                case Fate.PROPOSAL:
-                    gates = [str(reference) for reference in verdict.references]
-                    self.graph.settle(job.node, Status.HELD)
-                    self.gates |= dict.fromkeys(gates)
-                    self.emit(CallWaiting, call=job.call, number=number, on=tuple(gates))
-                case Fate.SKIPPED:
-                    self.graph.settle(job.node, Status.SKIPPED)
-                    what = ", ".join(map(str, verdict.references)) or "it"
-                    why = f"the alternative that fills {what} was not taken"
-                    self.emit(CallSkipped, call=job.call, number=number, why=why)
-                case Fate.OWED:
-                    self.graph.withdraw(job.node)
-                case _:
-                    error = complaint(verdict, job, self.jobs, self.journal)
-                    self._refuse(job.node, error, job.call, job)
+    async def rest(self) -> None:
+        """Let calls run until nothing runs and nothing can start, and judge those that still wait then (C7, P1).
+
+        A refusal may free calls that waited for their turn behind the refused one: they run, and it is judged again.
+
+        Raises:
+            LimitExceeded: as `quiet`.
+        """
+        await self.quiet()
+        for _ in range(_MOST_ROUNDS):
+            if not self.graph.waiting or self._judged_to_the_end():
+                break
+            await self.quiet()
+        else:
+            self._apply(verdicts(self.graph, self._nodes, is_gate, frees=False), tuple(Fate))
         stay = {Status.WAITING, Status.OWED, Status.HELD}
         self._nodes = [node for node in self._nodes if node.status in stay]
         self._settle_owed()
+
+    def _judged_to_the_end(self) -> bool:
+        """Judge the calls that wait; False where some of them may go on."""
+        found = verdicts(self.graph, self._nodes, is_gate)
+        self._apply(found, _FINAL)
+        free = [number for number, verdict in found.items() if verdict.fate is Fate.FREE]
+        if any(number not in self.graph.waiting for number in free):
+            return False
+        if free:
+            found = verdicts(self.graph, self._nodes, is_gate, frees=False)
+            if any(verdict.fate is Fate.CYCLE for verdict in found.values()):
+                self._apply(found, {Fate.CYCLE})
+                return False
+        self._apply(found, tuple(Fate))
+        return True
+
+    def _apply(self, found: Mapping[int, Verdict], fates: Collection[Fate]) -> None:
+        for number, verdict in found.items():
+            job = self.jobs[number]
+            if verdict.fate not in fates or job.node.status is not Status.WAITING:
+                continue
+            match verdict.fate:
+                case Fate.PROPOSAL:
+                    self._hold(job, [str(reference) for reference in verdict.references])
+                case Fate.SKIPPED | Fate.FREE:
+                    self._skip(job, ", ".join(map(str, verdict.references)))
+                case Fate.OWED:
+                    self.graph.withdraw(job.node)
+                case _:
+                    self._refuse(job.node, complaint(verdict, job, self.jobs, self.journal), job.call, job)
+
+    def _hold(self, job: Job, gates: list[str]) -> None:
+        self.graph.settle(job.node, Status.HELD)
+        self.gates |= dict.fromkeys(gates)
+        self.emit(CallWaiting, call=job.call, number=job.node.number, on=tuple(gates))
+
+    def _skip(self, job: Job, paths: str) -> None:
+        self.graph.settle(job.node, Status.SKIPPED)
+        why = f"the alternative that fills {paths or 'it'} was not taken"
+        self.emit(CallSkipped, call=job.call, number=job.node.number, why=why)
 
     def open_jobs(self) -> list[Job]:
         """The calls that stay for a later tick or run: waiting, owed by the model, held by a gate, or erased."""
