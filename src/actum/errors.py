@@ -148,9 +148,23 @@ class AllCallsFailed(ActumError):
 
 
 class DelegateError(ActumError):
-    """A delegate could not be carried out; the message names the chain that led to it (D10, D11)."""
+    """A delegate could not be carried out; `chain` are the delegates that led to where it failed (D10, D11).
+
+    The message tells why in words that hold nothing of a delegate's private context.
+    """
 
     code = "delegate"
+
+    def __init__(self, reason: str, *, tool: str | None = None, chain: Sequence[str] = ()) -> None:
+        self.reason = reason
+        self.chain = tuple(chain)
+        led = " → ".join(map(repr, self.chain))
+        data = {"chain": list(self.chain)} if chain else None
+        super().__init__(f"the delegate {led} failed: {reason}" if led else reason, tool=tool, data=data)
+
+    def of(self, delegate: str, tool: str) -> DelegateError:
+        """The same failure as that of the delegate in which it happened, for the tool that led to it."""
+        return type(self)(self.reason, tool=tool, chain=(delegate, *self.chain))
 
 
 class DelegateNotFound(DelegateError):

@@ -49,7 +49,13 @@ class CallReady(CallEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallStarted(CallEvent):
-    """The call is being carried out."""
+    """The call is being carried out.
+
+    `delegate` is what carries it out in isolation, None inline; `crossed` all of the context that it is given (S4).
+    """
+
+    delegate: str | None = None
+    crossed: tuple[JsonObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

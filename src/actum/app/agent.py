@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, overload
@@ -10,13 +9,14 @@ from typing import Any, TypeAlias, TypeVar, overload
 from ..errors import MessageError, SchemaError
 from ..events import AnyEvent
 from ..execution.approval import Approve
-from ..execution.delegate import Delegation
+from ..execution.delegate import Delegation, Resolver
 from ..execution.emitter import Emitter
 from ..execution.limits import Budget, Limits
-from ..execution.loop import Loop, Setup
+from ..execution.loop import Loop
+from ..execution.setup import Runtime, Setup
 from ..execution.single import request_once
 from ..generation.compile import Handler
-from ..generation.model import Model
+from ..generation.model import Model, ModelRequest
 from ..messages import KINDS
 from ..protocol.config import Config
 from ..protocol.context import Context
@@ -26,8 +26,9 @@ from ..protocol.solution import Result, Solution
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from ..schema.validator import Validator
-from .delegates import AnyDelegate, resolver
-from .given import Given, context_of, model_of
+from ..sources.fetch import Fetcher
+from .delegates import AnyDelegate, Delegates
+from .given import Given, blocking, context_of, model_of
 from .idea import Idea
 from .stream import Stream
 from .tools import DEFAULT
@@ -47,6 +48,8 @@ class Agent:
         approve: is asked before every call (L6).
         delegates: what the names in `_delegate` stand for: an Idea, a dict or a path.
         roots: the folders that delegates' paths may lead into.
+        resolver: finds delegates in a way of its own, in place of `delegates`, `roots` and `fetcher` (D2).
+        fetcher: fetches delegates from URLs; one of one's own has its own bounds and cache (D12).
         store: where Ideas are kept; reserved for addresses.
         message_types: message types of one's own: a handler, or `dict` for a data kind with the short form (M2, M3).
     """
@@ -61,6 +64,8 @@ class Agent:
         approve: Approve | None = None,
         delegates: Mapping[str, AnyDelegate] | None = None,
         roots: Iterable[str | Path] = (),
+        resolver: Resolver | None = None,
+        fetcher: Fetcher | None = None,
         store: Any = None,
         message_types: Mapping[str, MessageType] | None = None,
     ) -> None:
@@ -72,6 +77,10 @@ class Agent:
         self.store = store
         self.delegates = dict(delegates or {})
         self.roots = tuple(Path(root) for root in roots)
+        self._resolver = resolver
+        self._fetcher = fetcher or Fetcher(
+            allow_hosts=self.config.allow_hosts, most_bytes=self.config.max_delegate_bytes
+        )
         self._handlers, self._data_kinds = _split(message_types or {})
 
     @overload
@@ -107,15 +116,7 @@ class Agent:
     ) -> Result[Any]: ...
     def run_sync(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
         """`run` for scripts and notebooks: outside an event loop, or beside the one that is running."""
-        coroutine = self.run(context, schema, input=input)
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(coroutine)
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(asyncio.run, coroutine).result()
+        return blocking(self.run(context, schema, input=input))
 
     async def request(
         self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
@@ -139,16 +140,35 @@ class Agent:
         return await self.run(context, schema, input=input)
 
     def compose(self, context: Given = (), schema: Any = None) -> JsonObject:
-        """The exact JSON Schema that the model would be given (T5)."""
-        setup = self._setup(context, schema, None, Budget(self.limits), Emitter())
-        return setup.frame(setup.context).request(setup.context).schema
+        """The exact JSON Schema that the model would be given (T5).
+
+        Raises:
+            DelegateError: where a delegate that is resolved beforehand can't be had (D8). Otherwise as `run`.
+        """
+        return self._first_request(context, schema).schema
 
     def render(self, context: Given = (), schema: Any = None) -> list[dict[str, str]]:
-        """The exact messages that the model would be given (M7)."""
-        setup = self._setup(context, schema, None, Budget(self.limits), Emitter())
+        """The exact messages that the model would be given (M7); raises as `compose`."""
+        messages = self._first_request(context, schema).messages
+        return [{"role": message["role"], "content": message["content"]} for message in messages]
+
+    def _first_request(self, context: Given, schema: Any) -> ModelRequest:
         budget = Budget(self.limits)
-        request = setup.frame(setup.context).request(setup.context, notices=list(budget.notices()))
-        return [{"role": message["role"], "content": message["content"]} for message in request.messages]
+        setup = self._setup(context, schema, None, budget, Emitter())
+        if setup.has_upfront():
+            setup = blocking(setup.contracted())
+        return setup.frame(setup.context).request(setup.context, notices=list(budget.notices()))
+
+    def resolver(self, data_kinds: frozenset[str] = DATA_KINDS) -> Resolver:
+        """What finds the delegates of one run (D2)."""
+        return self._resolver or Delegates(
+            named=self.delegates,
+            roots=self.roots,
+            config=self.config,
+            fetcher=self._fetcher,
+            kinds=frozenset(self._handlers),
+            data_kinds=data_kinds,
+        )
 
     def _loop(self, context: Given, schema: Any, input: Mapping[str, Any] | None, emit: Emitter) -> Loop:
         budget = Budget(self.limits)
@@ -160,28 +180,23 @@ class Agent:
         own = self._context(context, input)
         shape = shape_of(schema)
         Validator(shape.schema, at="schema")
-
-        def setup(delegation: Delegation) -> Setup:
-            return Setup(
-                model=self.model,
-                registry=self.tools,
-                config=self.config,
-                context=own,
-                shape=shape,
-                delegate=delegation,
-                approve=self.approve,
-                handlers=self._handlers,
-                dialect=getattr(self.model, "dialect", None),
-            )
-
-        return setup(Delegation(setup, resolver(self.delegates, self.roots), budget, emit))
+        runtime = Runtime(
+            model=self.model,
+            registry=self.tools,
+            config=self.config,
+            approve=self.approve,
+            handlers=self._handlers,
+            data_kinds=own.data_kinds,
+        )
+        delegation = Delegation(runtime, self.resolver(own.data_kinds), budget, emit)
+        return Setup(runtime=runtime, context=own, shape=shape, delegate=delegation)
 
     def _context(self, given: Given, input: Mapping[str, Any] | None) -> Context:
         own = context_of(given, self._handlers, DATA_KINDS | self._data_kinds)
         if input is None:
             return own
         extended = Context.checked(
-            [*own, *Context([{"type": "input", "input": dict(input)}])], DATA_KINDS | self._data_kinds
+            [*own, *Context([{"type": "input", "input": dict(input)}])], own.data_kinds, own.origin
         )
         _check_input(extended)
         return extended

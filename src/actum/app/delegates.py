@@ -1,47 +1,137 @@
-"""What the names in `_delegate` stand for in one agent (D2)."""
+"""What a `_delegate` stands for in one agent: a name, a path, an address (D2), and what each is trusted with (D12)."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import urljoin
 
-from ..errors import DelegateForbidden, DelegateNotFound, IdeaError
-from ..execution.delegate import Delegated, Resolver
+from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError
+from ..execution.delegate import Delegated
+from ..ideas.file import IdeaText, read_idea
+from ..protocol.config import Config
 from ..protocol.context import Context
+from ..protocol.message import DATA_KINDS
 from ..protocol.tool import Tool
-from .idea import Idea
+from ..sources.fetch import Fetcher
+from ..sources.roots import locate, read_below
+from .idea import Idea, is_url
 
 AnyDelegate: TypeAlias = "Idea | Mapping[str, Any] | str | Path"
+_Place: TypeAlias = "tuple[str, str | None]"
+_IDEA = "idea:"
+_SUFFIXES = (".json", ".yaml", ".yml")
 
 
-def resolver(delegates: Mapping[str, AnyDelegate], roots: Sequence[Path]) -> Resolver:
-    """Find delegates by registered name, or by a path that stays inside the roots."""
+@dataclass(frozen=True, kw_only=True)
+class Delegates:
+    """The resolver of one run. Within it the same place is read once, so that it always means the same.
 
-    def resolve(reference: str, tool: Tool) -> Delegated:
-        if reference in delegates:
-            return _delegated(delegates[reference])
-        if "://" in reference or reference.startswith("idea:"):
-            raise DelegateForbidden(f"{reference!r} is an address: this version loads delegates by name and path only")
-        base = Path(tool.origin).parent if tool.origin else None
-        for folder in ([base] if base else []) + list(roots):
-            path = (folder / reference).resolve()
-            if path.is_file():
-                if not any(path.is_relative_to(root.resolve()) for root in roots):
-                    raise DelegateForbidden(f"{reference!r} lies outside the roots of the agent", tool=tool.name)
-                return _delegated(path)
-        known = ", ".join(sorted(delegates)) or "none"
-        raise DelegateNotFound(f"no delegate {reference!r}; registered are: {known}", tool=tool.name)
+    A delegate from a URL, and all that it names, is from outside: it reaches URLs, and names that were granted to it.
+    """
 
-    return resolve
+    named: Mapping[str, AnyDelegate]
+    roots: Sequence[Path]
+    config: Config
+    fetcher: Fetcher
+    kinds: frozenset[str] = frozenset()
+    data_kinds: frozenset[str] = DATA_KINDS
+    _found: dict[_Place, Delegated | DelegateError] = field(default_factory=dict["_Place", Any])
+    _locks: defaultdict[_Place, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+
+    async def __call__(self, reference: str, tool: Tool) -> Delegated:
+        """The saved request behind a `_delegate`.
+
+        Raises:
+            DelegateNotFound: nothing stands there.
+            DelegateForbidden: it may not be used from where the tool was defined.
+            DelegateError: it can't be read.
+        """
+        key = (reference, tool.origin)
+        async with self._locks[key]:
+            if key not in self._found:
+                self._found[key] = await self._tried(reference, tool)
+        found = self._found[key]
+        if isinstance(found, DelegateError):
+            raise type(found)(found.reason, tool=tool.name) from found
+        return found
+
+    async def _tried(self, reference: str, tool: Tool) -> Delegated | DelegateError:
+        try:
+            return await self._read(reference, tool)
+        except DelegateError as error:
+            return error
+
+    async def _read(self, reference: str, tool: Tool) -> Delegated:
+        is_foreign = is_url(tool.origin)
+        if reference in self.named and (not is_foreign or reference in self.config.grants):
+            return await self._registered(self.named[reference])
+        if is_url(reference):
+            return await self._fetched(reference)
+        if is_foreign and not reference.startswith(_IDEA) and "://" not in reference:
+            return await self._fetched(urljoin(str(tool.origin), reference))
+        if is_foreign:
+            raise DelegateForbidden(f"a delegate from outside can't reach {reference!r}")
+        if reference.startswith(_IDEA):
+            place = reference.removeprefix(_IDEA).lstrip("/")
+            return await asyncio.to_thread(self._local, place, list(self.roots), _SUFFIXES)
+        if "://" in reference:
+            raise DelegateForbidden(f"{reference!r}: delegates are read from http, https, idea: and files")
+        bases = [Path(tool.origin).parent] if tool.origin else list(self.roots)
+        return await asyncio.to_thread(self._local, reference, bases, ("",))
+
+    async def _registered(self, delegate: AnyDelegate) -> Delegated:
+        if isinstance(delegate, str) and is_url(delegate):
+            return await self._fetched(delegate)
+        try:
+            if isinstance(delegate, str | Path):
+                delegate = await asyncio.to_thread(Idea.load, delegate)
+            if isinstance(delegate, Idea):
+                return Delegated(
+                    context=delegate.context,
+                    schema=delegate.schema,
+                    config=delegate.config,
+                    is_foreign=is_url(delegate.context.origin),
+                )
+            context = Context(delegate.get("context", ()), kinds=self.kinds, data_kinds=self.data_kinds)
+            return Delegated(context=context, schema=delegate.get("schema"), config=dict(delegate.get("config", {})))
+        except IdeaError as error:
+            raise DelegateNotFound(error.message) from error
+
+    async def _fetched(self, url: str) -> Delegated:
+        fetched = await self.fetcher.fetch(url)
+        try:
+            text = read_idea(fetched.content.decode("utf-8"), url)
+        except (IdeaError, UnicodeDecodeError) as error:
+            # What is wrong with it is said in its own words: they are from outside, and would be shown to a model.
+            raise DelegateError(f"what stands at {url!r} is no Idea") from error
+        return self._delegated(text, fetched.url, is_foreign=True)
+
+    def _local(self, reference: str, bases: Sequence[Path], suffixes: Sequence[str]) -> Delegated:
+        place, _, version = reference.partition("?") if suffixes != ("",) else (reference, "", "")
+        try:
+            path = locate(place, bases, self.roots, suffixes)
+        except DelegateNotFound as error:
+            known = ", ".join(sorted(self.named)) or "none"
+            raise DelegateNotFound(f"{error.reason}; registered by name are: {known}") from None
+        content = read_below(path, self.roots, self.config.max_delegate_bytes)
+        try:
+            text = read_idea(content.decode("utf-8"), reference if path.suffix == ".json" else path.name)
+        except (IdeaError, UnicodeDecodeError) as error:
+            raise DelegateError(f"{reference!r} is no Idea: {error}") from error
+        if version and not _is_version(str(text.meta.get("version", "")), version):
+            raise DelegateNotFound(f"{reference!r}: that version isn't there")
+        return self._delegated(text, str(path), is_foreign=False)
+
+    @staticmethod
+    def _delegated(text: IdeaText, origin: str, *, is_foreign: bool) -> Delegated:
+        context = Context(text.context, origin=origin)
+        return Delegated(context=context, schema=text.schema, config=text.config, is_foreign=is_foreign)
 
 
-def _delegated(delegate: AnyDelegate) -> Delegated:
-    try:
-        if isinstance(delegate, str | Path):
-            delegate = Idea.load(delegate)
-        if isinstance(delegate, Idea):
-            return Delegated(context=tuple(delegate.context), schema=delegate.schema)
-        return Delegated(context=tuple(Context(delegate.get("context", ()))), schema=delegate.get("schema"))
-    except IdeaError as error:
-        raise DelegateNotFound(error.message) from error
+def _is_version(version: str, wanted: str) -> bool:
+    return version == wanted or version.startswith(f"{wanted}.")

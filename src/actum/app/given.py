@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeAlias, cast
+import asyncio
+from collections.abc import Collection, Coroutine, Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar, cast
 
 from ..generation.model import Model
 from ..messages import MessageObject, is_message
@@ -12,6 +13,9 @@ from ..protocol.message import DATA_KINDS
 
 Given: TypeAlias = "Context | str | Iterable[Mapping[str, Any] | MessageObject]"
 """A context as it is given: messages as dicts or objects, or one text of the user."""
+
+
+T = TypeVar("T")
 
 
 def context_of(given: Given, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS) -> Context:
@@ -39,3 +43,15 @@ def model_of(model: Model | str | None) -> Model | None:
     from ..models import load
 
     return load(model)
+
+
+def blocking(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end: outside an event loop, or beside the one that is running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from ..ideas.file import IdeaText, read_idea, write_idea
 from ..protocol.context import Context
+from ..protocol.message import kind_of
 from ..protocol.solution import Result
 from ..protocol.tool import Tool, parse_tool
+from ..schema.compose import gathered
+from ..schema.infer import shape_of
 from ..schema.json import JsonObject
+from ..sources.fetch import Fetcher
 from ..sources.files import read_text, write_text
+from .given import blocking
 
 if TYPE_CHECKING:
     from ..generation.model import Model
@@ -21,32 +27,42 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Idea:
-    """A context and a schema; `config` says what it needs, `source` is the file that it was read from."""
+    """A context and a schema; `config` says what it needs. Where it was read from is its context's `origin`."""
 
     context: Context
     schema: Any = None
     meta: JsonObject = field(default_factory=dict[str, Any])
     config: JsonObject = field(default_factory=dict[str, Any])
     solution: JsonObject | None = None
-    source: Path | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Idea:
-        """Read an Idea from a JSON file, or a YAML one.
+        """Read an Idea from a JSON file, a YAML one, or an http(s) URL that doesn't lead to a private address.
 
         Raises:
             IdeaError: where it can't be read or is none, naming file, line and column.
+            DelegateError: where what stands at the URL can't be had.
         """
-        source = Path(path)
-        text = read_idea(read_text(source), str(path))
+        if is_url(path):
+            fetched = blocking(Fetcher().fetch(str(path)))
+            return cls._of(read_idea(fetched.content.decode("utf-8", "replace"), str(path)), fetched.url)
+        return cls._of(read_idea(read_text(Path(path)), str(path)), os.path.abspath(path))
+
+    @classmethod
+    def _of(cls, text: IdeaText, origin: str) -> Idea:
         return cls(
-            context=Context(text.context),
+            context=Context(text.context, origin=origin),
             schema=text.schema,
             meta=text.meta,
             config=text.config,
             solution=text.solution,
-            source=source,
         )
+
+    @property
+    def source(self) -> Path | None:
+        """The file that it was read from, None for one made in code or fetched."""
+        origin = self.context.origin
+        return None if origin is None or is_url(origin) else Path(origin)
 
     def save(self, path: str | Path) -> None:
         """Write the Idea as JSON; a file that stands there is replaced whole or not at all.
@@ -66,10 +82,10 @@ class Idea:
     async def run(
         self, agent: Agent | Model | str | None = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]:
-        """Run it with an agent, or with a model and the process-wide tools."""
+        """Run it with an agent; or with a model, the process-wide tools and the delegates in its own folder."""
         from .agent import Agent
 
-        runner = agent if isinstance(agent, Agent) else Agent(agent)
+        runner = agent if isinstance(agent, Agent) else Agent(agent, roots=[self.source.parent] if self.source else [])
         return await runner.run(self.context, self.schema, input=input)
 
     def as_tool(self, name: str) -> Tool:
@@ -78,12 +94,21 @@ class Idea:
         Raises:
             SchemaError: where the input's schema makes no tool.
         """
-        schemas = [
-            message["schema"] for message in self.context if message.get("type") == "input" and "schema" in message
-        ]
-        schema: JsonObject = dict(schemas[-1]) if schemas else {"type": "object"}
-        schema["properties"] = dict(schema.get("properties", {}))
+        schemas = [message["schema"] for message in self.context if kind_of(message) == "input" and "schema" in message]
+        parts: dict[str, JsonObject] = {"input": schemas[-1] if schemas else {"type": "object"}}
         if self.schema is not None:
-            schema["properties"]["_output"] = self.schema
-        schema["_delegate"] = str(self.source.resolve()) if self.source else name
-        return parse_tool(schema, name, origin=str(self.source) if self.source else None)
+            parts["output"] = shape_of(self.schema).schema
+        found, definitions = gathered(parts)
+        schema = found["input"]
+        schema["properties"] = dict(schema.get("properties", {}))
+        if "output" in found:
+            schema["properties"]["_output"] = found["output"]
+        if definitions:
+            schema["$defs"] = definitions
+        schema["_delegate"] = self.context.origin or name
+        return parse_tool(schema, name, origin=self.context.origin)
+
+
+def is_url(reference: object) -> bool:
+    """Whether this is an address on the web rather than a file, or nothing."""
+    return isinstance(reference, str) and reference.lower().startswith(("http://", "https://"))

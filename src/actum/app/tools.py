@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..execution.approval import Approve
-from ..execution.delegate import Delegation, registered
+from ..execution.delegate import Delegation
 from ..execution.emitter import Emitter
 from ..execution.journal import Journal
 from ..execution.limits import Budget, Limits
-from ..execution.loop import Setup
 from ..execution.patterns import Pattern, Surroundings, run_calls
+from ..execution.setup import Runtime
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered
 from ..protocol.activity import Activity
@@ -20,7 +20,8 @@ from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
-from ..schema.infer import shape_of
+from ..sources.fetch import Fetcher
+from .delegates import Delegates
 from .given import Given, context_of, model_of
 
 
@@ -107,21 +108,11 @@ class Tools(Registry):
         limits: Limits | None,
     ) -> list[Any]:
         own = context_of(context)
-        asked = model_of(model)
         budget = Budget(limits or Limits())
-
-        def setup(delegate: Delegation) -> Setup:
-            return Setup(
-                model=asked,
-                registry=self,
-                config=Config(),
-                context=own,
-                shape=shape_of(None),
-                delegate=delegate,
-                dialect=getattr(asked, "dialect", None),
-            )
-
-        delegation = Delegation(setup, registered({}), budget, Emitter())
+        config = Config()
+        runtime = Runtime(model=model_of(model), registry=self, config=config, data_kinds=own.data_kinds)
+        delegates = Delegates(named={}, roots=(), config=config, fetcher=Fetcher())
+        delegation = Delegation(runtime, delegates, budget, Emitter())
         toolset = _with_model(offered(own, self), delegation, own)
         around = Surroundings(
             journal=Journal(own), toolset=toolset, budget=budget, delegate=delegation, approve=approve

@@ -16,7 +16,7 @@ from ..protocol.tool import Tool
 from ..schema.json import NotJson, decode, encode
 from .failing import CommandError
 from .graph import graph_of, text_of
-from .lines import Renderer
+from .lines import Renderer, printable
 
 
 class Asking:
@@ -78,13 +78,19 @@ def _check_terminal() -> None:
 
 
 def _ask_call(call: Call, tool: Tool, context: Context) -> Decision:
-    print(f"\n{tool.name}  {tool.description}", file=sys.stderr)
+    print(f"\n{printable(tool.name)}  {printable(tool.description)}", file=sys.stderr)
+    if tool.is_delegated:
+        print(f"  carried out by the delegate {printable(str(call.get('_delegate')))}", file=sys.stderr)
+    if call.instance is not None:
+        print(f"  for the instance {printable(call.instance)}", file=sys.stderr)
     for name, value in call.parameters.items():
-        print(f"  {name} = {encode(value)}", file=sys.stderr)
+        print(f"  {printable(name)} = {printable(encode(value))}", file=sys.stderr)
     if len(context):
-        print("  and of the context:", file=sys.stderr)
+        print("  and of the context, nothing but:", file=sys.stderr)
         for message in context:
-            print(f"    {encode(message)}", file=sys.stderr)
+            print(f"    {printable(encode(message))}", file=sys.stderr)
+    elif tool.is_delegated:
+        print("  and nothing of the context", file=sys.stderr)
     reply = _read("Run it? [y]es, [e]dit, or why not: ").strip()
     if reply.lower() in {"y", "yes"}:
         return True

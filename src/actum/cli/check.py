@@ -92,7 +92,7 @@ def _rung(compose: Callable[[References], JsonObject], dialect: Dialect) -> Json
 
 
 def _composer(context: Context, schema: Any, config: Config) -> Callable[[References], JsonObject]:
-    return composer(offered(context, registry), context, shape_of(schema).schema, config)[1]
+    return composer(offered(context, registry, config.tools), context, shape_of(schema).schema, config)[1]
 
 
 def composer_of(loaded: Loaded) -> Callable[[References], JsonObject]:

@@ -12,9 +12,12 @@ from typing import Any, Protocol, cast
 from .. import errors, events
 from ..protocol.call import Call
 from ..protocol.context import Context
+from ..protocol.message import DATA_KINDS
 from ..schema.json import encode
 
 _MOST = 100
+_MOST_NAMES = 6
+"""How many names of what crosses are listed."""
 
 
 class Renderer(Protocol):
@@ -86,7 +89,7 @@ def described(event: events.AnyEvent) -> str | None:
         case events.CallWaiting():
             return f"waiting  {short_call(event.call)} for {', '.join(event.on)}"
         case events.CallStarted():
-            return f"started  {short_call(event.call)}"
+            return f"started  {short_call(event.call)}{crossing(event)}"
         case events.CallFinished():
             return f"done     {short_call(event.call)} → {short(event.value)}"
         case events.CallFailed():
@@ -97,16 +100,41 @@ def described(event: events.AnyEvent) -> str | None:
             return None
 
 
+def crossing(event: events.CallStarted) -> str:
+    """What carries a call out in isolation, and what of the context crosses to it; nothing for an ordinary call."""
+    if event.delegate is None and not event.crossed:
+        return ""
+    where = f" in {printable(event.delegate)}" if event.delegate is not None else ""
+    seen = ", ".join(dict.fromkeys(_named(message) for message in event.crossed))
+    return f"{where}, sees {seen or 'nothing'}"
+
+
+def _named(message: Mapping[str, Any]) -> str:
+    kind = str(message["kind"] if message.get("type") == "data" and "kind" in message else message.get("type"))
+    held: Any = message.get("data", message.get(kind))
+    members = cast("Mapping[str, Any]", held if isinstance(held, Mapping) else message)
+    names = [key for key in members if key not in {"type", "kind", "schema", "description", "data", kind}][:_MOST_NAMES]
+    is_data = kind in DATA_KINDS or message.get("type") == "data"
+    return printable(f"{kind}({', '.join(names)})" if is_data and names else kind)
+
+
+def printable(text: str) -> str:
+    """A text without what would steer a terminal or turn its letters round: such characters are spelled out."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+
+
 def short(value: object, most: int = _MOST) -> str:
     """A value in a few characters."""
-    text = encode(cast("Any", _sketch(value, 3)))
+    text = printable(encode(cast("Any", _sketch(value, 3))))
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def short_call(call: Call, most: int = 60) -> str:
     """A call in a few characters."""
     parameters = ", ".join(f"{key}={short(value, 24)}" for key, value in call.parameters.items())
-    text = f"{call.tool or '?'}({parameters})"
+    text = f"{printable(call.tool) or '?'}({parameters})"
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from ..app.given import blocking
 from ..errors import SchemaError
 from ..protocol.call import Call
 from ..schema.lowering import choose
@@ -15,6 +16,7 @@ from ..sources.files import write_text
 from .check import PROVIDERS, composer_of
 from .failing import CommandError
 from .graph import PlanGraph, add_calls, graph_of, mermaid_of, text_of
+from .isolation import isolation_of
 from .loading import Loaded, load
 from .svg import svg_of
 
@@ -26,6 +28,8 @@ def show(
     graph: Literal["text", "mermaid", "svg"] | None = None,
     messages: Annotated[bool, Parameter(negative="")] = False,
     schema: Annotated[bool, Parameter(negative="")] = False,
+    call: str | None = None,
+    instance: str | None = None,
     provider: str | None = None,
     output: str | None = None,
     activities: Annotated[list[str] | None, Parameter(negative="")] = None,
@@ -42,6 +46,10 @@ def show(
         Only the messages.
     schema
         Only the schema.
+    call
+        Only what a call of this tool would see of the context, and what not.
+    instance
+        The instance of that call.
     provider
         The schema as this provider would get it: openai, anthropic, google or grammar.
     output
@@ -50,6 +58,9 @@ def show(
         A module or file with Activities, beside those that the Idea names.
     """
     loaded = load(idea, activities=activities or [])
+    if call is not None:
+        _write(blocking(isolation_of(loaded.agent(), loaded.idea.context, call, instance)), output)
+        return 0
     parts: list[str] = []
     everything = not (graph or messages or schema)
     if messages or everything:
@@ -60,12 +71,15 @@ def show(
     if graph or everything:
         drawn = _drawn(plan_of(loaded), graph or "text")
         parts.append(f"── calls\n{drawn}" if everything else drawn)
-    text = "\n\n".join(parts)
+    _write("\n\n".join(parts), output)
+    return 0
+
+
+def _write(text: str, output: str | None) -> None:
     if output:
         write_text(Path(output), text if text.endswith("\n") else f"{text}\n")
     else:
         print(text)
-    return 0
 
 
 def plan_of(loaded: Loaded) -> PlanGraph:

@@ -13,7 +13,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from .. import events
-from .lines import short, short_call
+from .lines import crossing, short, short_call
 
 _MARKS = {
     "waiting": ("○", "bright_black"),
@@ -36,6 +36,7 @@ class _Row:
     began: float | None = None
     seconds: float | None = None
     note: str = ""
+    crossing: str = ""
 
 
 @dataclass(slots=True)
@@ -102,7 +103,8 @@ def _update(row: _Row, event: events.CallEvent) -> None:
         case events.CallReady():
             row.note = ""
         case events.CallStarted():
-            row.state, row.note, row.began = "running", "", now
+            row.state, row.began, row.crossing = "running", now, crossing(event)
+            row.note = ""
         case events.CallFinished():
             row.state, row.note = "done", f"→ {short(event.value, 60)}"
         case events.CallFailed():
@@ -121,7 +123,9 @@ def _grow(tree: Tree, level: _Level) -> None:
         mark, colour = _MARKS[row.state]
         since = row.seconds if row.seconds is not None else time.monotonic() - row.began if row.began else None
         spent = f" {since:.2f} s" if since is not None else ""
-        text = Text.assemble((f"{mark} ", colour), row.label, (spent, "cyan"), (f"  {row.note}", "bright_black"))
+        text = Text.assemble(
+            (f"{mark} ", colour), row.label, (row.crossing, "blue"), (spent, "cyan"), (f"  {row.note}", "bright_black")
+        )
         text.truncate(max(40, tree_width() - 6), overflow="ellipsis")
         branch = tree.add(text)
         if row.label in below:

@@ -1,38 +1,50 @@
-"""The catch-all Activity for tools with a `_delegate`: each call is a run of its own (D1, D4-D7, D9)."""
+"""The catch-all Activity for tools with a `_delegate`: each call is a run of its own (D1-D11)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, cast
 
-from ..errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateNotFound, LimitExceeded
+from ..errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, LimitExceeded
+from ..messages.tool import tools_of
 from ..protocol.call import Call
+from ..protocol.config import Config
 from ..protocol.context import Context
-from ..protocol.message import payload_of
-from ..protocol.tool import Tool
+from ..protocol.contract import merge_contract
+from ..protocol.message import instance_of, kind_of
+from ..protocol.scopes import notes_of
+from ..protocol.tool import ANONYMOUS, Tool
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from .emitter import Emitter
 from .limits import Budget
-from .loop import Loop, Setup
+from .loop import Loop
 from .run_call import carry_out
+from .setup import Runtime, Setup
 
-ANONYMOUS = "anonymous"
+_OWN_CONFIG = frozenset(
+    {"meta", "reasoning", "upfront", "retries", "instanced_output", "mode", "settings", "tool_budget", "references"}
+    | {"tools"}
+)
+"""What a delegate may say of how it is run; what bounds it is its caller's."""
+_FOREIGN_CONFIG = frozenset({"meta", "reasoning", "instanced_output", "tools"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delegated:
-    """What a `_delegate` points to: a saved request."""
+    """What a `_delegate` points to: a saved request. `is_foreign`: from outside, so that nothing local is its (D12)."""
 
-    context: tuple[JsonObject, ...] = ()
+    context: Context = field(default_factory=Context)
     schema: Any = None
+    config: JsonObject = field(default_factory=dict[str, Any])
+    is_foreign: bool = False
 
 
 class Resolver(Protocol):
     """Finds what a `_delegate` points to (D2)."""
 
-    def __call__(self, reference: str, tool: Tool) -> Delegated:
+    def __call__(self, reference: str, tool: Tool) -> Awaitable[Delegated]:
         """The saved request.
 
         Raises:
@@ -43,83 +55,123 @@ class Resolver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """Carries out delegated calls of one run; below it, of the runs that these lead to."""
+    """Carries out the delegated calls of one run; below it, of the runs that these lead to."""
 
-    setup: Callable[[Delegation], Setup]
+    runtime: Runtime
     resolve: Resolver
     budget: Budget
     emit: Emitter
 
     async def __call__(self, call: Call, tool: Tool, context: Context) -> Any:
         """The output of the delegate's own run, which sees of its parent only the scoped context (D4, D7)."""
-        name = str(call.get("_delegate", ANONYMOUS))
-        inner = replace(self, emit=self.emit.below(call))
-        setup = self.setup(inner)
-        chain = [*(str(one.get("_delegate", one.tool)) for one in self.emit.path), name]
-        most = min(setup.config.max_depth, self.budget.limits.depth or setup.config.max_depth)
-        if len(chain) > most:
-            raise DelegateDepthExceeded(f"delegates nest deeper than {most}: {' → '.join(chain)}", tool=tool.name)
+        name = str(call["_delegate"])
+        self._check_depth(name, tool)
         if name == ANONYMOUS:
-            return await self._anonymous(call, tool, context, setup)
-        found = self.resolve(name, tool)
-        own = list(found.context)
-        messages = [message for message in own if message.get("type") != "input"]
-        messages += [*context, *input_message(call, [one for one in own if one.get("type") == "input"])]
-        return await self._run(name, tool, setup, inner, messages, found.schema)
+            return await self._anonymous(call, tool, context)
+        return await self._run(name, call, tool, await self._found(name, tool), context)
 
-    async def _anonymous(self, call: Call, tool: Tool, context: Context, setup: Setup) -> Any:
-        activity = setup.registry.serving(tool)
-        if activity is not None:
-            result = await carry_out(call, tool, context, activity)
-            return list(result.messages) if result.messages else result.value
-        return await self.latent(call, tool, context)
+    async def contract(self, tool: Tool) -> Tool:
+        """The tool as its delegate is, for one that is resolved beforehand (D8)."""
+        found = await self._found(tool.fixed("_delegate"), tool)
+        declared = _declared(found.context)
+        takes = notes_of(declared, "input", declared.data_kinds).get("schema")
+        gives = None if found.schema is None else shape_of(found.schema).schema
+        defaults: Any = declared.get("†input", {})
+        return merge_contract(tool, takes, gives, cast("JsonObject", defaults) if isinstance(defaults, dict) else {})
 
     async def latent(self, call: Call, tool: Tool, context: Context) -> Any:
         """Let a model carry out one call by itself: one request whose schema is the tool's `_output` (D9)."""
-        inner = replace(self, emit=self.emit.below(call))
-        setup = self.setup(inner)
         described = [{"type": "system", "message": tool.description}] if tool.description else []
-        messages = [*described, *context, *input_message(call, [])]
-        return await self._run(ANONYMOUS, tool, setup, inner, messages, tool.output or {})
+        found = Delegated(context=Context(described), schema=tool.output or {})
+        return await self._run(ANONYMOUS, call, tool, found, context)
 
-    async def _run(
-        self, name: str, tool: Tool, setup: Setup, inner: Delegation, messages: list[JsonObject], schema: Any
-    ) -> Any:
-        if setup.model is None:
-            raise DelegateError(f"the delegate {name!r} needs a model, and none is set", tool=tool.name)
+    async def _anonymous(self, call: Call, tool: Tool, context: Context) -> Any:
+        activity = self.runtime.registry.serving(tool)
+        if activity is None:
+            return await self.latent(call, tool, context)
+        result = await carry_out(call, tool, context, activity)
+        return list(result.messages) if result.messages else result.value
+
+    def _check_depth(self, name: str, tool: Tool) -> None:
+        chain = [*(str(one.get("_delegate", one.tool)) for one in self.emit.path), name]
+        most = self.runtime.config.max_depth
+        if self.budget.limits.depth is not None:
+            most = min(most, self.budget.limits.depth)
+        if len(chain) > most:
+            raise DelegateDepthExceeded(f"delegates nest deeper than {most}: {' → '.join(chain)}", tool=tool.name)
+
+    async def _found(self, name: str, tool: Tool) -> Delegated:
         try:
-            own = replace(setup, context=Context(messages), shape=shape_of(schema), delegate=inner)
-            return (await Loop(own, self.budget, inner.emit).run()).output
-        except LimitExceeded:
+            found = await self.resolve(name, tool)
+        except ActumError:
             raise
+        except Exception as error:
+            raise DelegateError(f"{name!r} could not be resolved: {type(error).__name__}", tool=tool.name) from error
+        if found.is_foreign:
+            self._check_foreign(name, tool, found)
+        return found
+
+    def _check_foreign(self, name: str, tool: Tool, found: Delegated) -> None:
+        """Refuse a delegate from outside that asks for what was not granted to it (D12)."""
+        asked = [str(one) for one in cast("Sequence[Any]", found.config.get("tools") or ())]
+        for index, message in enumerate(found.context):
+            if message.get("type") == "tool":
+                named = [one.fixed("_activity") for one in tools_of(message, index)]
+                asked += [activity for activity in named if activity]
+        for one in asked:
+            if one not in self.runtime.config.grants:
+                raise DelegateForbidden(
+                    f"{name!r} comes from outside and asks for {one!r}, which is not granted: Config(grants=[…])",
+                    tool=tool.name,
+                )
+
+    async def _run(self, name: str, call: Call, tool: Tool, found: Delegated, scoped: Context) -> Any:
+        try:
+            runtime = self._runtime_of(found)
+            inner = replace(self, runtime=runtime, emit=self.emit.below(call))
+            messages = context_of(found.context, scoped, call)
+            context = Context.checked(messages, runtime.data_kinds, found.context.origin)
+            if runtime.model is None and not any(message.get("type") == "plan" for message in context):
+                raise DelegateError("it needs a model, and none is set")
+            setup = Setup(runtime=runtime, context=context, shape=shape_of(found.schema), delegate=inner)
+            return (await Loop(setup, self.budget, inner.emit).run()).output
+        except LimitExceeded as error:
+            raise LimitExceeded(error.message, limit=error.limit) from error
         except DelegateError as error:
-            raise type(error)(f"in {name!r}: {error.message}", tool=tool.name) from error
+            raise error.of(name, tool.name) from error
         except ActumError as error:
             # The message of an error inside may quote the delegate's private context: only its kind crosses (D11).
-            raise DelegateError(f"the delegate {name!r} failed: {error.code}", tool=tool.name) from error
+            raise DelegateError(error.code, tool=tool.name, chain=[name]) from error
+
+    def _runtime_of(self, found: Delegated) -> Runtime:
+        """What a delegate runs in: no registered tools but those that its config names; from outside, only grants."""
+        allowed = _FOREIGN_CONFIG if found.is_foreign else _OWN_CONFIG
+        own = {"tools": (), "instanced_output": False, "mode": "eager"}
+        own |= {key: value for key, value in found.config.items() if key in allowed}
+        config: Config = replace(self.runtime.config, **own)
+        if not found.is_foreign:
+            return replace(self.runtime, config=config)
+        return replace(self.runtime, config=config, registry=self.runtime.registry.granted(config.grants))
 
 
-def input_message(call: Call, declared: list[JsonObject]) -> list[JsonObject]:
-    """The Input message of a delegate: the call's parameters over the declared defaults, with its schema (D5)."""
-    values: JsonObject = {}
-    notes: JsonObject = {}
-    for message in declared:
-        payload = payload_of(message, "input")
-        values |= payload if isinstance(payload, Mapping) else {}
-        notes |= {key: message[key] for key in ("description", "schema") if key in message}
-    values |= call.parameters
-    if not values and not declared:
-        return []
-    return [{"type": "input", "input": values, **notes}]
+def context_of(own: Context, scoped: Iterable[JsonObject], call: Call) -> list[JsonObject]:
+    """A delegate's context: its own messages, what crosses to it, and its Input message (D4)."""
+    return [*(message for message in own if not _is_input(message)), *scoped, *_input_message(own, call)]
 
 
-def registered(delegates: Mapping[str, Delegated]) -> Resolver:
-    """A resolver that knows delegates by name only."""
+def _input_message(own: Context, call: Call) -> Iterable[JsonObject]:
+    """The call's parameters over the delegate's own defaults, with its own schema (D5)."""
+    declared = _declared(own)
+    if not declared and not call.parameters:
+        return
+    given: list[JsonObject] = [{"type": "input", "input": call.parameters}] if call.parameters else []
+    value = Context.checked([*declared, *given], declared.data_kinds).get("†input", {})
+    yield {"type": "input", "input": value, **notes_of(declared, "input", declared.data_kinds)}
 
-    def resolve(reference: str, tool: Tool) -> Delegated:
-        if reference not in delegates:
-            known = ", ".join(sorted(delegates)) or "none"
-            raise DelegateNotFound(f"no delegate {reference!r} is registered; there are: {known}", tool=tool.name)
-        return delegates[reference]
 
-    return resolve
+def _declared(own: Context) -> Context:
+    return Context.checked([message for message in own if _is_input(message)], own.data_kinds)
+
+
+def _is_input(message: JsonObject) -> bool:
+    return kind_of(message) == "input" and instance_of(message) is None

@@ -76,6 +76,7 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node) ->
         raise UnknownTool("a call names its tool in '_tool'")
     tool = toolset.find(call.tool)
     _check_meta(call, tool, instances)
+    _check_delegate(call, tool)
     path = _output_path(call, tool)
     job = Job(
         call=call,
@@ -105,6 +106,11 @@ def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
         raise ScopeDenied(
             f"its output path is fixed to {tool.fixed('_outputPath')}", tool=tool.name, path="_outputPath"
         )
+
+
+def _check_delegate(call: Call, tool: Tool) -> None:
+    if tool.is_delegated and not tool.is_fixed("_delegate") and "_delegate" not in call:
+        raise InvalidParameters("it has several delegates: choose one", tool=tool.name, path="_delegate")
 
 
 def _check_declared(key: str, value: Any, tool: Tool) -> None:

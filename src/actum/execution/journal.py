@@ -14,6 +14,7 @@ from ..messages import MessageObject
 from ..protocol.call import Call
 from ..protocol.context import Context, Memory, absorb
 from ..protocol.message import RESULT, Write, check_message, record_message, write_of, written_message
+from ..protocol.scopes import Catalogue, scoped
 from ..schema.json import JsonObject
 
 GATES = "approvals"
@@ -30,11 +31,13 @@ class Journal:
 
     def __init__(self, context: Context, kinds: Collection[str] = ()) -> None:
         self._messages = context.messages
+        self._origin = context.origin
         self._kinds = kinds
         self.data_kinds = context.data_kinds
         self.memory = Memory()
         for index, message in enumerate(self._messages):
             absorb(self.memory, message, index, self.data_kinds)
+        self._catalogue: Catalogue | None = None
         self._gates = Memory()
         for instance in (None, *context.instances):
             value = self.memory.read(Reference("state", (GATES,)), instance)
@@ -52,9 +55,17 @@ class Journal:
         """The messages so far; not to be changed."""
         return self._messages
 
+    def scoped(self, scopes: Sequence[str], instance: str | None) -> Context:
+        """What of the context crosses to a call (S1-S6)."""
+        if not scopes:
+            return Context(data_kinds=self.data_kinds, origin=self._origin)
+        if self._catalogue is None:
+            self._catalogue = Catalogue(self._messages, self.data_kinds)
+        return scoped(self._catalogue, self.memory, scopes, instance, self._origin)
+
     def context(self) -> Context:
         """The context as it is now."""
-        return Context.checked(self._messages, self.data_kinds)
+        return Context.checked(self._messages, self.data_kinds, self._origin)
 
     def read(self, reference: Reference, instance: str | None) -> Any:
         """What a reference names for a call of that instance; a gate as it stood when the run began (C7)."""
@@ -78,19 +89,19 @@ class Journal:
             raise InvalidParameters(
                 f"can't {method} {reference}: {error}", tool=call.tool, path="_outputPath"
             ) from None
-        self._messages.append(written_message(write, dict(call), _now(), data_kinds=self.data_kinds))
+        self.add(written_message(write, dict(call), _now(), data_kinds=self.data_kinds))
         self.writes += 1
 
     def result(self, call: Call, value: Any) -> None:
         """Append the result of a call without output path (C8)."""
         write = Write(RESULT, call.instance, "set", (), value)
         self.memory.write(write)
-        self._messages.append(written_message(write, dict(call), _now(), data_kinds=self.data_kinds))
+        self.add(written_message(write, dict(call), _now(), data_kinds=self.data_kinds))
         self.writes += 1
 
     def record(self, call: Call) -> None:
         """Append that a call without a result was made (C4, C8)."""
-        self._messages.append(record_message(dict(call), _now()))
+        self.add(record_message(dict(call), _now()))
 
     def append(self, call: Call, message: MessageObject) -> Reference | None:
         """Append a message that an Activity returned, as it is, and return the place that it writes, if any (A4).
@@ -107,22 +118,25 @@ class Journal:
         except MessageError as error:
             raise InvalidParameters(f"it returned a bad message: {error.message}", tool=call.tool) from None
         write = write_of(checked, len(self._messages), self.data_kinds)
-        self._messages.append(checked)
+        self.add(checked)
         self.writes += 1
         return write.reference if write is not None else None
 
     def fail(self, errors: Iterable[tuple[Call | None, ActumError]]) -> None:
         """Append error messages (L2)."""
         for call, error in errors:
-            self._messages.append({"type": "error", "call": dict(call) if call else None, "error": error.message})
+            self.add({"type": "error", "call": dict(call) if call else None, "error": error.message})
 
     def insert(self, index: int, message: JsonObject) -> None:
         """Put the plan of the answer under way where that answer began, before what its calls have written (L8)."""
         self._messages.insert(index, message)
+        self._catalogue = None
 
     def add(self, message: JsonObject) -> None:
-        """Append a message that was judged before and carries no data."""
+        """Append a message that was judged before, and folded if it carries data."""
         self._messages.append(message)
+        if self._catalogue is not None:
+            self._catalogue.add(message)
 
 
 def _now() -> str:

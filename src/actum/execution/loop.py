@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..dataflow.expression import MISSING, Expression
 from ..dataflow.fold import exported
@@ -15,60 +13,20 @@ from ..dataflow.reference import Path, Reference
 from ..dataflow.template import Template, template
 from ..errors import ActumError, LimitExceeded, ModelError, NoProgress, SolutionError, UnresolvedReference
 from ..events import RequestFinished, RunFinished
-from ..generation.ask import Answered, Judge, ask, solution_of
-from ..generation.compile import Frame, Handler, frame
+from ..generation.ask import Answered, ask, solution_of
 from ..generation.model import Model
-from ..generation.offer import REVEALED, per_instance
-from ..protocol.config import Config
-from ..protocol.context import Context
-from ..protocol.registry import Registry
+from ..generation.offer import REVEALED
 from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
-from ..schema.compose import META, closed
-from ..schema.infer import Shape
 from ..schema.json import encode
-from ..schema.validator import Validator
-from .approval import Approve
 from .asking import Asking, Script
 from .complaints import missing_in_output
 from .emitter import Emitter
 from .journal import Journal
 from .limits import Budget
 from .resume import standing_plans
-from .run_call import Delegate
 from .scheduler import Failure, Scheduler
-
-if TYPE_CHECKING:
-    from ..schema.dialects import Dialect
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setup:
-    """Everything that a run is made of; what `Agent` puts together."""
-
-    model: Model | None
-    registry: Registry
-    config: Config
-    context: Context
-    shape: Shape[Any]
-    delegate: Delegate
-    approve: Approve | None = None
-    handlers: Mapping[str, Handler] = field(default_factory=dict[str, Handler])
-    dialect: Dialect | None = None
-
-    def frame(self, context: Context) -> Frame:
-        """What the requests of a run over this context share."""
-        return frame(
-            context, self.shape.schema, self.registry, self.config, dialect=self.dialect, handlers=self.handlers
-        )
-
-    def judge(self) -> Judge:
-        """What judges the answers."""
-        schema, shape = self.shape.schema, self.shape
-        if self.config.instanced_output and self.context.instances:
-            schema = per_instance(schema, self.context.instances)
-            shape = shape.of_each()
-        return Judge(shape, Validator(closed(schema)), Validator(META) if self.config.meta else None)
+from .setup import Setup
 
 
 class Loop:
@@ -78,7 +36,7 @@ class Loop:
         self._setup = setup
         self._budget = budget
         self._emit = emit
-        self._journal = Journal(setup.context, setup.handlers)
+        self._journal = Journal(setup.context, setup.runtime.handlers)
         self._frame = setup.frame(setup.context)
         self._judge = setup.judge()
         self._scheduler = Scheduler(
@@ -87,7 +45,7 @@ class Loop:
             budget=budget,
             emit=emit,
             delegate=setup.delegate,
-            approve=setup.approve,
+            approve=setup.runtime.approve,
             parallel=setup.config.parallel,
         )
         self._scripts: list[Script] = []
@@ -148,14 +106,23 @@ class Loop:
         return failure
 
     async def _to_the_end(self) -> None:
+        await self._resolve_beforehand()
         if await self._standing():
             return
         self._tell_model()
-        if self._setup.model is None:
+        if self._setup.runtime.model is None:
             self._check_without_model()
             return
-        while not await self._tick(self._setup.model):
+        while not await self._tick(self._setup.runtime.model):
             self._tell_model()
+
+    async def _resolve_beforehand(self) -> None:
+        """Let the tools that ask for it be offered as their delegates are (D8)."""
+        contracted = await self._setup.contracted()
+        if contracted is not self._setup:
+            self._setup = contracted
+            self._frame = contracted.frame(contracted.context)
+            self._scheduler.toolset = self._frame.toolset
 
     # Plans that stand
 

@@ -44,6 +44,10 @@ class Delegate(Protocol):
         """The result of the original call."""
         ...
 
+    def contract(self, tool: Tool) -> Awaitable[Tool]:
+        """The tool as its delegate is, for one that is resolved beforehand (D8)."""
+        ...
+
 
 async def carry_out(call: Call, tool: Tool, context: Context, activity: Activity) -> Yield:
     """Run the Activity behind a call and judge what it returns.

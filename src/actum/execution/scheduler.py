@@ -18,8 +18,7 @@ from ..events import CallFailed, CallReady, CallSkipped, CallStarted, CallWaitin
 from ..generation.offer import Toolset
 from ..protocol.call import Call
 from ..protocol.context import Context
-from ..protocol.scopes import scoped
-from ..schema.json import encode
+from ..schema.json import JsonObject, encode
 from .approval import Approve, decide
 from .complaints import complaint
 from .emitter import Emitter
@@ -285,7 +284,7 @@ class Scheduler:
             return
         self.emit(CallReady, call=job.call, number=job.node.number)
         if job.is_latent and self.approve is None:
-            self._begin(job)
+            self._begin(job, call)
             self._answer(job, call)
         else:
             self._spawn(job, self._carry(job, call))
@@ -320,18 +319,21 @@ class Scheduler:
         if not self._running:
             self._idle.set()
 
-    def _begin(self, job: Job) -> None:
+    def _begin(self, job: Job, call: Call, context: Sequence[JsonObject] = ()) -> None:
         job.is_started = job.has_begun = True
         job.started = self._writer.finished
-        self.emit(CallStarted, call=job.call, number=job.node.number)
+        delegate = call.get("_delegate") if job.tool.is_delegated else None
+        self.emit(CallStarted, call=job.call, number=job.node.number, delegate=delegate, crossed=tuple(context))
 
     async def _carry(self, job: Job, call: Call) -> None:
         try:
-            journal = self.journal
-            context = scoped(journal.messages, journal.memory, job.scopes, job.node.instance, journal.data_kinds)
+            context = self.journal.scoped(job.scopes, job.node.instance)
             if self.approve is not None:
+                shown = (job.scopes, job.node.instance)
                 call = await self._approved(self.approve, job, call, context)
-            self._begin(job)
+                if shown != (job.scopes, call.instance):  # otherwise exactly what was approved crosses
+                    context = self.journal.scoped(job.scopes, call.instance)
+            self._begin(job, call, context)
             if job.is_latent:
                 self._answer(job, call)
             else:

@@ -13,7 +13,7 @@ from .asking import Asking, Script
 from .emitter import Emitter
 from .journal import Journal
 from .limits import Budget
-from .loop import Setup
+from .setup import Setup
 
 
 async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[Any]:
@@ -22,9 +22,10 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     Raises:
         SolutionError, ModelError, LimitExceeded: there was no usable answer.
     """
-    model: Model | None = setup.model
+    model: Model | None = setup.runtime.model
     assert model is not None
-    journal = Journal(setup.context, setup.handlers)
+    setup = await setup.contracted()
+    journal = Journal(setup.context, setup.runtime.handlers)
     judge = setup.judge()
     script = Script(len(journal))
     spent: list[Usage] = []

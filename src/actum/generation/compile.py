@@ -10,6 +10,7 @@ from ..errors import MessageError
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.registry import Registry
+from ..protocol.tool import Tool
 from ..schema.compose import References
 from ..schema.json import JsonObject, copy
 from .model import ModelMessage, ModelRequest
@@ -106,15 +107,16 @@ def frame(
     *,
     dialect: Dialect | None = None,
     handlers: Mapping[str, Handler] | None = None,
+    contracts: Mapping[str, Tool] | None = None,
 ) -> Frame:
-    """Compose what the requests of a run share.
+    """Compose what the requests of a run share; `contracts` are tools resolved beforehand (D8).
 
     Raises:
         SchemaError, MessageError: as `offered`.
     """
     from ..schema.lowering import choose
 
-    toolset, compose = composer(offered(context, registry), context, output, config)
+    toolset, compose = composer(offered(context, registry, config.tools, contracts), context, output, config)
     form = config.references
 
     def fixed(references: References) -> JsonObject:

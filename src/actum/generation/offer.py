@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
-from ..errors import UnknownTool
+from ..errors import SchemaError, UnknownTool
 from ..messages.tool import tools_of
 from ..protocol.activity import Activity
 from ..protocol.config import Config
@@ -60,22 +60,40 @@ class Toolset:
         return [tool for tool in self.tools.values() if tool.name not in hidden]
 
 
-def offered(context: Context, registry: Registry) -> Toolset:
+def offered(
+    context: Context,
+    registry: Registry,
+    names: Sequence[str] | None = None,
+    contracts: Mapping[str, Tool] | None = None,
+) -> Toolset:
     """Gather the tools of a context: the registry's, then those of its messages; the last of a name wins (T4).
+
+    `names` are those of the registered tools that are offered, None for all. `contracts` are tools whose delegates were
+    resolved beforehand; each takes the place of the one of its name (D8).
 
     Raises:
         MessageError: for a malformed tool in a message.
-        SchemaError: where a tool names an unknown Activity, or its Activity takes what no call gives (A1).
+        SchemaError: where a tool names an unknown Activity, or its Activity takes what no call gives (A1); where one of
+            `names` isn't registered.
     """
-    tools = {tool.name: tool for tool in registry}
+    tools = {tool.name: tool for tool in (registry if names is None else _registered(registry, names))}
     for index, message in enumerate(context):
         if message.get("type") == "tool":
-            tools |= {tool.name: tool for tool in tools_of(message, index)}
+            tools |= {tool.name: tool for tool in tools_of(message, index, context.origin)}
+    tools |= {name: tool for name, tool in (contracts or {}).items() if name in tools}
     activities = {name: registry.serving(tool) for name, tool in tools.items()}
     for name, activity in activities.items():
         if activity is not None:
             activity.check(tools[name])
     return Toolset(tools=tools, activities=activities)
+
+
+def _registered(registry: Registry, names: Sequence[str]) -> Iterator[Tool]:
+    for name in names:
+        tool = registry.find(name)
+        if tool is None:
+            raise SchemaError(f"no tool {name!r} is registered", path="config.tools")
+        yield tool
 
 
 def composer(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ..messages import KINDS, Block, View, Volatility
 from ..messages.plan import open_calls
 from ..messages.role import RAW
-from ..messages.tool import prose
+from ..messages.tool import prose, scope_hints
 from ..protocol.context import Context
 from ..schema.json import JsonObject, encode
 from .model import ModelMessage
@@ -49,7 +49,9 @@ def _preamble(toolset: Toolset, prompted: JsonObject | None) -> Iterable[Block]:
         yield Block("system", PRIMER)
     if prompted is not None:
         yield Block("system", f"Answer with JSON of this schema and nothing else:\n{encode(prompted)}")
-    yield from prose(toolset.shown(), toolset.hidden)
+    shown = toolset.shown()
+    yield from prose(shown, toolset.hidden)
+    yield from scope_hints([tool for tool in shown if toolset.is_latent(tool)])
 
 
 def _shown(context: Context) -> Iterable[Block]:

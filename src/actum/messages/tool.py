@@ -24,8 +24,8 @@ class ToolMessage:
         return {"type": "tool", "tool": self.tool}
 
 
-def tools_of(message: JsonObject, index: int) -> Iterator[Tool]:
-    """The tools that a message defines.
+def tools_of(message: JsonObject, index: int, origin: str | None = None) -> Iterator[Tool]:
+    """The tools that a message defines; `origin` is the file or URL that it was read from.
 
     Raises:
         MessageError: for one that is malformed, naming the message, the tool and the JSON path.
@@ -36,7 +36,7 @@ def tools_of(message: JsonObject, index: int) -> Iterator[Tool]:
         named = [(None, definition)]
     for name, schema in named:
         try:
-            yield parse_tool(schema, name)
+            yield parse_tool(schema, name, origin=origin)
         except SchemaError as error:
             placed = MessageError(error.message, index=index)
             placed.tool, placed.path = error.tool, error.path  # its message names them already
@@ -58,6 +58,14 @@ def prose(tools: Sequence[Tool], hidden: Sequence[Tool]) -> Iterable[Block]:
     if hidden:
         names = "\n".join(f"{tool.name}: {_first_line(tool.description)}" for tool in hidden)
         yield Block("system", f"{BLOCK_SIGIL}tools, ask for the schemas of those you need\n{names}")
+
+
+def scope_hints(latent: Sequence[Tool]) -> Iterable[Block]:
+    """What the calls that the model carries out itself are to be made from: a hint, not a filter (S4)."""
+    scopes = [(tool.name, cast("list[str]", tool.fixed("_scopes"))) for tool in latent if tool.fixed("_scopes")]
+    if scopes:
+        lines = "\n".join(f"{name}: {' '.join(BLOCK_SIGIL + scope for scope in fixed)}" for name, fixed in scopes)
+        yield Block("system", f"{BLOCK_SIGIL}scopes, what these calls are made from\n{lines}")
 
 
 def _first_line(text: str) -> str:

@@ -19,8 +19,9 @@ class Config:
     model as they are. `tool_budget` is how many tokens, roughly, tools' schemas may take before only their names are
     offered (T12). `references` is the form of references in the composed schema, None leaves it to the model's
     profile (T9). `parallel` is how many calls run at once; `drain` how many seconds a run waits at its end for calls
-    that nothing waits for (C8). `allow_hosts`, `grants`, `max_delegate_bytes` and `max_depth` bound delegates (D10,
-    D12).
+    that nothing waits for (C8). `tools` are the names of the registered tools that are offered, None for all of them; a
+    delegate is offered none but those that its own config names. `allow_hosts`, `grants`, `max_delegate_bytes` and
+    `max_depth` bound delegates (D10, D12).
     """
 
     meta: bool = True
@@ -34,6 +35,7 @@ class Config:
     references: Literal["wide", "aside"] | None = None
     parallel: int = 1_000
     drain: float = 10.0
+    tools: Sequence[str] | None = None
     allow_hosts: Sequence[str] = ()
     grants: Sequence[str] = ()
     max_delegate_bytes: int = 1_000_000
@@ -51,8 +53,9 @@ class Config:
         for name in ("meta", "reasoning", "upfront", "instanced_output"):
             if not isinstance(value := getattr(self, name), bool):
                 raise SchemaError(f"{name} is true or false, not {value!r}", path=f"config.{name}")
-        for name in ("allow_hosts", "grants"):
-            if isinstance(value := getattr(self, name), str) or not isinstance(value, Sequence):
+        for name in ("allow_hosts", "grants", "tools"):
+            value = getattr(self, name)
+            if isinstance(value, str) or not isinstance(value, Sequence | None) or (value is None and name != "tools"):
                 raise SchemaError(f"{name} is a list, not {value!r}", path=f"config.{name}")
         if not isinstance(self.settings, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it may come from a file
             raise SchemaError(f"settings are an object, not {self.settings!r}", path="config.settings")

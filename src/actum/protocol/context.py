@@ -51,12 +51,13 @@ class Context(Sequence[JsonObject]):
 
     `context.state` and `context["state"]` are the folded value of the kind `state`, `context[0]` the first message.
     Values are copies. `kinds` are the types registered beside the protocol's, `data_kinds` those that carry data.
+    `origin` is the file or URL that the messages were read from, None for code: what relative paths in them start from.
 
     Raises:
         MessageError: for a malformed message, naming its index.
     """
 
-    __slots__ = ("_data_kinds", "_instance", "_memory", "_messages")
+    __slots__ = ("_data_kinds", "_instance", "_memory", "_messages", "_origin")
 
     def __init__(
         self,
@@ -64,12 +65,15 @@ class Context(Sequence[JsonObject]):
         *,
         kinds: Collection[str] = (),
         data_kinds: Collection[str] = DATA_KINDS,
+        origin: str | None = None,
     ) -> None:
         if isinstance(messages, str):
             messages = [{"type": "text", "text": messages}]
         self._data_kinds = frozenset(data_kinds) | DATA_KINDS
+        self._origin = origin
         if isinstance(messages, Context):
             self._messages: tuple[JsonObject, ...] = messages._messages
+            self._origin = origin or messages._origin
         else:
             self._messages = tuple(
                 check_message(message, index, kinds, self._data_kinds) for index, message in enumerate(messages)
@@ -78,9 +82,11 @@ class Context(Sequence[JsonObject]):
         self._instance: str | None = None
 
     @classmethod
-    def checked(cls, messages: Iterable[JsonObject], data_kinds: Collection[str] = DATA_KINDS) -> Context:
+    def checked(
+        cls, messages: Iterable[JsonObject], data_kinds: Collection[str] = DATA_KINDS, origin: str | None = None
+    ) -> Context:
         """A context of messages that have been judged before."""
-        context = cls(data_kinds=data_kinds)
+        context = cls(data_kinds=data_kinds, origin=origin)
         context._messages = tuple(messages)
         return context
 
@@ -143,7 +149,7 @@ class Context(Sequence[JsonObject]):
 
     def of(self, instance: str) -> Context:
         """The same context as one of its instances sees it: its own values over the shared ones (I2)."""
-        view = Context.checked(self._messages, self._data_kinds)
+        view = Context.checked(self._messages, self._data_kinds, self._origin)
         view._memory, view._instance = self._memory, instance
         return view
 
@@ -172,6 +178,11 @@ class Context(Sequence[JsonObject]):
     def data_kinds(self) -> frozenset[str]:
         """The message types that carry data in this context."""
         return self._data_kinds
+
+    @property
+    def origin(self) -> str | None:
+        """The file or URL that the messages were read from, None for code."""
+        return self._origin
 
     def memory(self) -> Memory:
         """The folded values, made on first use."""

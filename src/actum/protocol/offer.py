@@ -72,7 +72,7 @@ def _cut(schema: JsonObject, offer: Offer) -> JsonObject:
 
 def _meta_after(tool: Tool, *, is_latent: bool) -> JsonObject:
     found: JsonObject = {}
-    if is_latent and tool.output is not None and not tool.is_fixed("_output"):
+    if (is_latent or tool.is_contracted) and tool.output is not None and not tool.is_fixed("_output"):
         found["_output"] = tool.output
     path = tool.meta.get("_outputPath")
     if path is None and (tool.output is not None or tool.is_delegated):
@@ -88,4 +88,6 @@ def _meta_after(tool: Tool, *, is_latent: bool) -> JsonObject:
 def _written(tool: Tool, offer: Offer, *, is_latent: bool) -> set[str]:
     """The meta-properties that must be written although the tool doesn't list them."""
     found = {"_output"} if is_latent and tool.output is not None and not tool.is_fixed("_output") else set[str]()
+    if tool.is_delegated and not tool.is_fixed("_delegate"):
+        found.add("_delegate")
     return found | {"_reasoningForCall"} if offer.reasoning else found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar, overload
 
@@ -92,6 +92,13 @@ class Registry:
     def find_activity(self, name: str) -> Activity | None:
         """The registered Activity of this name."""
         return self._activities.get(name)
+
+    def granted(self, names: Collection[str]) -> Registry:
+        """What is left of it for a delegate from outside: the tools and Activities that are granted by name (D12)."""
+        rest = Registry()
+        rest._tools = {name: tool for name, tool in self._tools.items() if name in names}
+        rest._activities = {name: activity for name, activity in self._activities.items() if name in names}
+        return rest
 
     def serving(self, tool: Tool) -> Activity | None:
         """The Activity that carries out a tool: the one it names, else the one of its own name, else none (A1).

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
-from typing import Any, cast
+from collections.abc import Collection, Iterable, Sequence
+from math import inf
+from typing import Any, TypeAlias, cast
 
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold, exported
@@ -49,38 +50,79 @@ def _picked(tool: Tool, call: Call) -> list[str]:
     return cast("list[str]", picked)
 
 
+class Catalogue:
+    """Messages by what a scope can name, so that reading the scopes of a call doesn't go through all messages."""
+
+    def __init__(self, messages: Iterable[JsonObject], data_kinds: Collection[str] = DATA_KINDS) -> None:
+        self.data_kinds = data_kinds
+        self._messages: defaultdict[_Shelf, list[_Placed]] = defaultdict(list)
+        self._notes: defaultdict[_Shelf, dict[str, tuple[int, Any]]] = defaultdict(dict)
+        self._count = 0
+        for message in messages:
+            self.add(message)
+
+    def add(self, message: JsonObject) -> None:
+        """Take in the next message."""
+        kind = kind_of(message, self.data_kinds)
+        shelf = (kind is not None, kind or str(message.get("type")), instance_of(message))
+        self._messages[shelf].append((self._count, message))
+        if kind is not None:
+            notes = self._notes[shelf]
+            notes |= {key: (self._count, message[key]) for key in ("schema", "description") if key in message}
+        self._count += 1
+
+    def of_type(self, name: str, instance: str | None) -> list[_Placed]:
+        """The messages of a type that carries no data, shared and of the instance."""
+        return self._seen(is_data=False, name=name, instance=instance)
+
+    def first(self, kind: str, instance: str | None, paths: Sequence[Path]) -> float:
+        """Where the first message stands that holds anything of these paths: what stands beside has no say (S7)."""
+        for order, message in self._seen(is_data=True, name=kind, instance=instance):
+            payload = payload_of(message, kind)
+            if payload is not MISSING and any(Fold(payload).read(path) is not MISSING for path in paths):
+                return order
+        return inf
+
+    def notes(self, kind: str, instance: str | None) -> JsonObject:
+        """The schema and the description of a data kind: the last ones that its messages carry."""
+        placed = [(key, *note) for layer in {None, instance} for key, note in self._notes[True, kind, layer].items()]
+        return {key: note for key, _, note in sorted(placed, key=lambda one: (one[0] == "description", one[1]))}
+
+    def _seen(self, *, is_data: bool, name: str, instance: str | None) -> list[_Placed]:
+        layers = [self._messages.get((is_data, name, layer), []) for layer in {None, instance}]
+        own = [layer for layer in layers if layer]
+        return own[0] if len(own) == 1 else sorted((placed for layer in own for placed in layer), key=_order)
+
+
+_Shelf: TypeAlias = tuple[bool, str, "str | None"]
+_Placed: TypeAlias = tuple[int, JsonObject]
+
+
+def _order(placed: tuple[float, JsonObject]) -> float:
+    return placed[0]
+
+
 def scoped(
-    context: Iterable[JsonObject],
+    catalogue: Catalogue,
     memory: Memory,
-    scopes: Collection[str],
+    scopes: Sequence[str],
     instance: str | None,
-    data_kinds: Collection[str] = DATA_KINDS,
+    origin: str | None = None,
 ) -> Context:
     """The scoped context: folded values with schema and description, without history and without marks (S5, S6)."""
-    if not scopes:
-        return Context(data_kinds=data_kinds)
-    seen = [message for message in context if instance_of(message) in {None, instance}]
+    found: list[tuple[float, JsonObject]] = []
     paths: defaultdict[str, list[Path]] = defaultdict(list)
-    for place in map(_place, scopes):
+    for scope in dict.fromkeys(scopes):
+        place = _place(scope)
         paths[place.kind].append(place.path)
-    messages: list[JsonObject] = []
-    for message in seen:
-        kind = kind_of(message, data_kinds)
-        if kind is None:
-            if message.get("type") in scopes:
-                messages.append({key: copy(value) for key, value in message.items() if not key.startswith("_")})
-        elif kind in paths and _carries(message, kind, paths[kind]):
-            notes = notes_of(seen, kind, data_kinds)
-            messages += _folded(memory, kind, paths.pop(kind), instance, notes)
-    for kind, rest in paths.items():
-        messages += _folded(memory, kind, rest, instance, notes_of(seen, kind, data_kinds))
-    return Context.checked(messages, data_kinds)
-
-
-def _carries(message: JsonObject, kind: str, paths: Iterable[Path]) -> bool:
-    """Whether a message holds anything of the scoped paths: what stands outside them has no say in the order (S7)."""
-    payload = payload_of(message, kind)
-    return payload is not MISSING and any(Fold(payload).read(path) is not MISSING for path in paths)
+        for order, message in catalogue.of_type(scope, instance):
+            found.append((order, {key: copy(value) for key, value in message.items() if not key.startswith("_")}))
+    for kind, own in paths.items():
+        value = _value(memory, kind, own, instance)
+        if value is not MISSING:
+            notes = _narrowed_notes(catalogue.notes(kind, instance), value, own)
+            found.append((catalogue.first(kind, instance, own), data_message(kind, exported(value), notes)))
+    return Context.checked([message for _, message in sorted(found, key=_order)], catalogue.data_kinds, origin)
 
 
 def _place(scope: str) -> Reference:
@@ -91,21 +133,22 @@ def _place(scope: str) -> Reference:
     return reference if end == len(scope) + 1 else Reference(scope)
 
 
-def _folded(
-    memory: Memory, kind: str, paths: list[Path], instance: str | None, notes: JsonObject
-) -> Iterable[JsonObject]:
+def _value(memory: Memory, kind: str, paths: Sequence[Path], instance: str | None) -> Any:
     part = Fold()
     for path in paths:
         value = memory.read(Reference(kind, path), instance)
         if value is not MISSING:
             part.write("set", path, value)
-    value = part.read()
-    if value is MISSING:
-        return
-    if () not in paths and "schema" in notes:
-        schema = _narrowed(notes["schema"], [path for path in paths if part.read(path) is not MISSING])
-        notes = {key: note for key, note in notes.items() if key != "schema"} | ({"schema": schema} if schema else {})
-    yield data_message(kind, exported(value), notes)
+    return part.read()
+
+
+def _narrowed_notes(notes: JsonObject, value: Any, paths: Sequence[Path]) -> JsonObject:
+    """What is said of a kind, where all of it crosses; of its schema only what is about the paths that do (S1)."""
+    if () in paths or "schema" not in notes:
+        return notes if () in paths else {}
+    part = Fold(value)
+    schema = _narrowed(notes["schema"], [path for path in paths if part.read(path) is not MISSING])
+    return {"schema": schema} if schema else {}
 
 
 def _narrowed(schema: Any, paths: Iterable[Path]) -> Any:

@@ -20,6 +20,8 @@ Fixed = Literal["_tool", "_activity", "_delegate", "_scopes", "_outputPath"]
 _TOP_LEVEL = frozenset({"_tool", "_activity", "_delegate", "_scopes", "_outputPath"})
 _STRINGS = frozenset({"_tool", "_activity", "_delegate", "_outputPath", "_outputMethod"})
 _RESOLUTION = "_resolution"
+ANONYMOUS = "anonymous"
+"""The `_delegate` that stands for an empty context of its own (D2, D9)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,6 +32,8 @@ class Tool:
     schema: JsonObject
     meta: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     resolution: Literal["execution", "upfront"] | None = None
+    is_contracted: bool = False
+    """Whether its delegate's schemas have been merged into its own (D8)."""
     origin: str | None = None
     """The file that defined it, None for code: what a relative `_delegate` starts from (D2)."""
 
@@ -105,6 +109,11 @@ class Tool:
     def is_delegated(self) -> bool:
         """Whether it is carried out in isolation (D1)."""
         return "_delegate" in self.meta
+
+    def is_upfront(self, default: bool) -> bool:
+        """Whether its delegate is resolved before composition: as it says itself, else as the request does (D8)."""
+        wanted = default if self.resolution is None else self.resolution == "upfront"
+        return wanted and self.fixed("_delegate") not in {None, ANONYMOUS}
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
@@ -196,6 +205,10 @@ def _check(tool: Tool) -> None:
     scopes = tool.fixed("_scopes")
     if tool.is_fixed("_scopes") and (not isinstance(scopes, list) or not all(isinstance(s, str) for s in scopes)):  # pyright: ignore[reportUnknownVariableType]
         raise SchemaError("'_scopes' is a list of strings", tool=tool.name, path="_scopes")
+    if tool.is_delegated and not tool.is_fixed("_delegate") and "enum" not in tool.meta["_delegate"]:
+        raise SchemaError("'_delegate' is fixed, or an enum to choose from", tool=tool.name, path="_delegate")
+    if tool.resolution == "upfront" and not tool.is_upfront(False):
+        raise SchemaError("only a tool with one fixed delegate is resolved upfront", tool=tool.name, path=_RESOLUTION)
     if tool.is_fixed("_outputMethod") and tool.fixed("_outputMethod") not in METHODS:
         raise SchemaError(f"'_outputMethod' is one of {', '.join(METHODS)}", tool=tool.name, path="_outputMethod")
     if tool.resolution not in {None, "execution", "upfront"}:

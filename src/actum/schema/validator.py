@@ -86,3 +86,14 @@ def is_schema(schema: object) -> bool:
     """Whether this is an object that declares itself a JSON Schema of some kind, by any keyword of one."""
     keywords = {"type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref", "items"}
     return isinstance(schema, dict) and not keywords.isdisjoint(JsonObject(schema))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def unsatisfiable(schema: JsonObject) -> set[str]:
+    """The places of a schema that no value can satisfy, as far as that can be proven."""
+    from jsonschema_rs import canonical
+
+    try:
+        found = canonical.find_unsatisfiable(schema, draft=jsonschema_rs.Draft202012, offline=True)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
+        return set()
+    return {".".join(pointer.split("/")[1:]) for pointer in found}

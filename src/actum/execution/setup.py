@@ -1,0 +1,97 @@
+"""What a run is made of: the runtime that it shares with its delegates, and what is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ..generation.ask import Judge
+from ..generation.compile import Frame, Handler, frame
+from ..generation.model import Model
+from ..generation.offer import offered, per_instance
+from ..protocol.config import Config
+from ..protocol.context import Context
+from ..protocol.message import DATA_KINDS
+from ..protocol.registry import Registry
+from ..protocol.tool import Tool
+from ..schema.compose import META, closed
+from ..schema.infer import Shape
+from ..schema.validator import Validator
+from .approval import Approve
+from .run_call import Delegate
+
+if TYPE_CHECKING:
+    from ..schema.dialects import Dialect
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """What carries out requests; nothing of it comes from the context of one."""
+
+    model: Model | None
+    registry: Registry
+    config: Config = field(default_factory=Config)
+    approve: Approve | None = None
+    handlers: Mapping[str, Handler] = field(default_factory=dict[str, Handler])
+    data_kinds: frozenset[str] = DATA_KINDS
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """What its model takes of JSON Schema."""
+        return getattr(self.model, "dialect", None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """One request: its context and the shape of its output. `delegate` carries out its delegated calls."""
+
+    runtime: Runtime
+    context: Context
+    shape: Shape[Any]
+    delegate: Delegate
+    contracts: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
+    """The tools whose delegates were resolved beforehand, as they are offered (D8)."""
+
+    @property
+    def config(self) -> Config:
+        """How its requests are made."""
+        return self.runtime.config
+
+    async def contracted(self) -> Setup:
+        """The same with all tools resolved that are to be before composition (D8).
+
+        Raises:
+            DelegateError: where a delegate can't be had.
+            SchemaError: where its schemas contradict those of the tool.
+        """
+        contracts = {tool.name: await self.delegate.contract(tool) for tool in self._upfront()}
+        return replace(self, contracts=contracts) if contracts else self
+
+    def has_upfront(self) -> bool:
+        """Whether `contracted` has anything to do."""
+        return any(True for _ in self._upfront())
+
+    def _upfront(self) -> Iterator[Tool]:
+        tools = offered(self.context, self.runtime.registry, self.config.tools).tools.values()
+        return (tool for tool in tools if tool.is_upfront(self.config.upfront))
+
+    def frame(self, context: Context) -> Frame:
+        """What the requests of a run over this context share."""
+        return frame(
+            context,
+            self.shape.schema,
+            self.runtime.registry,
+            self.config,
+            dialect=self.runtime.dialect,
+            handlers=self.runtime.handlers,
+            contracts=self.contracts,
+        )
+
+    def judge(self) -> Judge:
+        """What judges the answers."""
+        schema, shape = self.shape.schema, self.shape
+        if self.config.instanced_output and self.context.instances:
+            schema = per_instance(schema, self.context.instances)
+            shape = shape.of_each()
+        return Judge(shape, Validator(closed(schema)), Validator(META) if self.config.meta else None)

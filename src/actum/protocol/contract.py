@@ -1,0 +1,91 @@
+"""A tool and its delegate as one contract: the schemas of both, merged before anything is composed (D8)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, cast
+
+from ..errors import SchemaError
+from ..schema.compose import gathered
+from ..schema.json import JsonObject
+from ..schema.validator import unsatisfiable
+from .tool import Tool, parse_tool
+
+_MERGED = frozenset({"properties", "required", "additionalProperties", "description", "title", "examples", "type"})
+_IDENTITY = frozenset({"$schema", "$id", "$defs", "definitions"})
+
+
+def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | None, defaults: Collection[str]) -> Tool:
+    """The tool with what its delegate takes merged into its parameters, and what that gives into its `_output`.
+
+    `defaults` are the parameters for which the delegate has values of its own: they aren't asked for.
+
+    Raises:
+        SchemaError: where no value could satisfy both, naming the place.
+    """
+    definitions = {key: tool.schema[key] for key in ("$defs", "definitions") if key in tool.schema}
+    parts: dict[str, JsonObject] = {"own": tool.parameters, "takes": takes or {"type": "object"}}
+    if tool.output is not None:
+        parts["output"] = {**definitions, **tool.output}
+    if gives is not None:
+        parts["gives"] = gives
+    found, shared = gathered(parts)
+    for name in _refused(found["own"], found["takes"]):
+        if name in found["own"].get("required", []):
+            raise _contradiction("the delegate takes no such parameter", tool, f"properties.{name}")
+    schema = _parameters(found["own"], found["takes"], defaults)
+    properties = cast("JsonObject", schema["properties"])
+    results = [found[part] for part in ("output", "gives") if part in found]
+    own = {key: value for key, value in tool.meta.items() if key != "_output"}
+    properties |= own | ({"_output": _both(*results)} if results else {})
+    if shared:
+        schema["$defs"] = shared
+    _check(schema, tool)
+    return replace(parse_tool(schema, tool.name, origin=tool.origin), is_contracted=True)
+
+
+def _parameters(own: JsonObject, takes: JsonObject, defaults: Collection[str]) -> JsonObject:
+    refused = _refused(own, takes)
+    mine = {name: one for name, one in _properties(own).items() if name not in refused}
+    theirs = _properties(takes)
+    schema: JsonObject = {key: value for key, value in own.items() if key not in _IDENTITY}
+    schema["properties"] = {**mine, **theirs} | {
+        name: _both(mine[name], theirs[name]) for name in mine if name in theirs
+    }
+    needed = [name for name in takes.get("required", []) if name not in defaults]
+    required = list(dict.fromkeys([*own.get("required", []), *needed]))
+    if required:
+        schema["required"] = required
+    if takes.get("additionalProperties") is False or own.get("additionalProperties") is False:
+        schema["additionalProperties"] = False
+    rest = {key: value for key, value in takes.items() if key not in _MERGED | _IDENTITY}
+    if rest:
+        schema["allOf"] = [*own.get("allOf", []), rest]
+    return schema
+
+
+def _refused(own: JsonObject, takes: JsonObject) -> set[str]:
+    """The parameters that a closed delegate would not take."""
+    return set(_properties(own)) - set(_properties(takes)) if takes.get("additionalProperties") is False else set()
+
+
+def _properties(schema: JsonObject) -> JsonObject:
+    return cast("JsonObject", schema.get("properties", {}))
+
+
+def _both(*schemas: Any) -> Any:
+    if all(schema == schemas[0] for schema in schemas):
+        return schemas[0]
+    stated = [schema for schema in schemas if schema not in (True, {})]
+    return stated[0] if len(stated) == 1 else {"allOf": stated}
+
+
+def _check(schema: JsonObject, tool: Tool) -> None:
+    for place in sorted(unsatisfiable(schema) - unsatisfiable(tool.schema)):
+        raise _contradiction("no value satisfies both", tool, place)
+
+
+def _contradiction(why: str, tool: Tool, place: str) -> SchemaError:
+    delegate = tool.fixed("_delegate")
+    return SchemaError(f"it and its delegate {delegate!r} contradict each other: {why}", tool=tool.name, path=place)
