@@ -93,12 +93,10 @@ class Delegation:
         return list(result.messages) if result.messages else result.value
 
     def _check_depth(self, name: str, tool: Tool) -> None:
-        chain = [*(str(one.get("_delegate", one.tool)) for one in self.emit.path), name]
-        most = self.runtime.config.max_depth
-        if self.budget.limits.depth is not None:
-            most = min(most, self.budget.limits.depth)
-        if len(chain) > most:
-            raise DelegateDepthExceeded(f"delegates nest deeper than {most}: {' → '.join(chain)}", tool=tool.name)
+        limit = self.budget.limits.depth
+        most = self.runtime.config.max_depth if limit is None else min(limit, self.runtime.config.max_depth)
+        if self.emit.depth >= most:
+            raise DelegateDepthExceeded(f"delegates nest deeper than {most}", tool=tool.name, chain=[name])
 
     async def _found(self, name: str, tool: Tool) -> Delegated:
         try:

@@ -89,11 +89,14 @@ def is_schema(schema: object) -> bool:
 
 
 def unsatisfiable(schema: JsonObject) -> set[str]:
-    """The places of a schema that no value can satisfy, as far as that can be proven."""
+    """The innermost places of a schema that no value can satisfy, as far as that can be proven; `false` is meant so."""
     from jsonschema_rs import canonical
 
     try:
         found = canonical.find_unsatisfiable(schema, draft=jsonschema_rs.Draft202012, offline=True)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
         return set()
-    return {".".join(pointer.split("/")[1:]) for pointer in found}
+    meant = canonical.UnsatisfiableReason.Literal
+    places = {pointer for pointer, reason in found.items() if not isinstance(reason, meant)}
+    outer = {pointer.rpartition("/")[0] for pointer in places}
+    return {".".join(pointer.split("/")[1:]) for pointer in places if not any(one.startswith(pointer) for one in outer)}

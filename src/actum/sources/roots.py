@@ -20,6 +20,8 @@ def locate(reference: str, bases: Sequence[Path], roots: Sequence[Path], suffixe
         DelegateForbidden: it leads out of all roots, whether anything stands there or not.
         DelegateNotFound: no file stands there.
     """
+    if not roots:
+        raise DelegateNotFound(f"there is no delegate {reference!r}, and no folders (roots) to look for files in")
     inside = [path for path in _candidates(reference, bases, suffixes) if root_of(path, roots) is not None]
     if not inside:
         raise DelegateForbidden(f"{reference!r} leads out of the folders that the agent may read (roots)")
