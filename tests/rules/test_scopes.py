@@ -126,11 +126,11 @@ def parents(draw: st.DrawFn, scopes: list[str], instance: str | None, inside: li
     for message in inside:
         context += draw(st.lists(unscoped(scopes, instance), max_size=2))
         kind = str(message.get("kind", message["type"]))
-        payload: Any = message.get("data", message.get(kind))
-        has_room = isinstance(payload, dict) and not whole(scopes, kind) and draw(st.booleans())
-        context.append(
-            {**message, ("data" if "data" in message else kind): draw(beside(payload))} if has_room else message
-        )
+        payload: Json | None = message["data"] if "data" in message else message.get(kind)
+        if payload is None or kind not in {"state", "input", "profile"} or whole(scopes, kind) or draw(st.booleans()):
+            context.append(message)
+        else:
+            context.append({**message, ("data" if "data" in message else kind): draw(beside(payload))})
     return [*context, *draw(st.lists(unscoped(scopes, instance), max_size=2))]
 
 

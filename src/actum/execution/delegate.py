@@ -132,7 +132,11 @@ class Delegation:
             if runtime.model is None and not any(message.get("type") == "plan" for message in context):
                 raise DelegateError("it needs a model, and none is set")
             setup = Setup(runtime=runtime, context=context, shape=shape_of(found.schema), delegate=inner)
-            return (await Loop(setup, self.budget, inner.emit).run()).output
+            result = await Loop(setup, self.budget, inner.emit).run()
+            if result.output is None and (result.errors or result.waiting):
+                # Without a model a run ends where it stands; for who called it, that is a failure like any other.
+                raise DelegateError(result.errors[0].code if result.errors else "it waits for an approval")
+            return result.output
         except LimitExceeded as error:
             raise LimitExceeded(error.message, limit=error.limit) from error
         except DelegateError as error:
