@@ -1,22 +1,258 @@
-"""placeholder"""
+"""Fetching what stands at a URL, as from a stranger: bounded, without credentials, only from public hosts (D12)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+import hashlib
+import socket
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..errors import DelegateError, DelegateForbidden, DelegateNotFound
+from .cache import Cache, Kept
+from .hosts import is_inner_name, is_public, literal_address
+
+if TYPE_CHECKING:
+    from httpcore2 import AsyncNetworkStream, Response
+    from httpx2 import URL
+
+Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
+"""The addresses of a host: `(host, port)`."""
+Connect: TypeAlias = "Callable[[str, int], Awaitable[AsyncNetworkStream]]"
+"""A connection to an address: `(address, port)`."""
+
+_REDIRECTS = {301, 302, 303, 307, 308}
+_GONE = {404, 410}
+_LONGEST_URL = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
+    """What stood at an address: `url` is where it finally came from, `digest` the SHA-256 of the content in hex."""
+
     url: str
     content: bytes
     digest: str
 
 
 class Fetcher:
-    def __init__(self, *, allow_hosts: Collection[str] = (), most_bytes: int = 1_000_000, **more: Any) -> None: ...
-    async def fetch(self, url: str) -> Fetched:
-        from ..errors import DelegateForbidden
+    """Fetches from http and https.
 
-        raise DelegateForbidden("no")
+    A host is looked up once for each connection, all its addresses are judged, and the connection goes to one of those
+    that were judged; so does each redirect. `allow_hosts` are hosts (`name` or `name:port`) that may be private.
+    `most_bytes` bounds the content, `seconds` all of one fetch. `cache` is a folder that keeps content between
+    processes, always revalidated unless the server gave it a time; without one it is kept as long as the Fetcher.
+    """
+
+    def __init__(
+        self,
+        *,
+        allow_hosts: Collection[str] = (),
+        most_bytes: int = 1_000_000,
+        seconds: float = 20.0,
+        redirects: int = 5,
+        cache: Path | None = None,
+        resolve: Resolve | None = None,
+        connect: Connect | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._allowed = {host.lower().rstrip(".") for host in allow_hosts}
+        self._most_bytes = most_bytes
+        self._seconds = seconds
+        self._redirects = redirects
+        self._cache = Cache(cache)
+        self._resolve = resolve or _resolved
+        self._connect = connect or _connected
+        self._ssl_context = ssl_context
+
+    async def fetch(self, url: str) -> Fetched:
+        """Fetch one URL.
+
+        Raises:
+            DelegateForbidden: it leads, or was redirected, where it may not; what stands there is too large.
+            DelegateNotFound: nothing stands there.
+            DelegateError: it can't be had; `httpx2` isn't installed.
+        """
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await self._followed(_parsed(url))
+        except TimeoutError:
+            raise DelegateError(f"{shown(url)}: it took longer than {self._seconds:g} seconds") from None
+
+    async def _followed(self, url: URL) -> Fetched:
+        for _ in range(self._redirects + 1):
+            found = await self._hop(url)
+            if isinstance(found, Fetched):
+                return found
+            if url.scheme == "https" and found.scheme == "http":
+                raise DelegateForbidden(f"{shown(url)} redirects from https to http")
+            url = found
+        raise DelegateForbidden(f"{shown(url)}: more than {self._redirects} redirects")
+
+    async def _hop(self, url: URL) -> Fetched | URL:
+        """What stands at one address, or where that leads on to."""
+        addresses = await self._judged(url)
+        kept = await asyncio.to_thread(self._cache.find, str(url))
+        if kept is not None and kept.is_fresh:
+            return _fetched(url, kept.content)
+        async with self._answered(url, addresses, kept) as response:
+            headers = _headers(response)
+            if response.status in _REDIRECTS and "location" in headers:
+                return _parsed(str(url.join(headers["location"])))
+            if response.status == 304 and kept is not None:
+                await asyncio.to_thread(self._cache.keep, str(url), kept.content, headers)
+                return _fetched(url, kept.content)
+            _check_status(url, response.status)
+            content = await self._content(url, response, headers)
+        await asyncio.to_thread(self._cache.keep, str(url), content, headers)
+        return _fetched(url, content)
+
+    async def _judged(self, url: URL) -> list[str]:
+        """The addresses of a host, none of them private unless it is allowed."""
+        host, port = url.raw_host.decode("ascii").lower(), _port(url)
+        is_allowed = not {host.rstrip("."), f"{host.rstrip('.')}:{port}"}.isdisjoint(self._allowed)
+        try:
+            literal = literal_address(host)
+        except ValueError:
+            raise DelegateForbidden(f"{shown(url)}: {host!r} is an address in an unusual form") from None
+        if literal is None and is_inner_name(host) and not is_allowed:
+            raise DelegateForbidden(f"{shown(url)}: {host!r} is a name of this network; allow_hosts allows it")
+        try:
+            addresses = [literal] if literal is not None else await self._resolve(host, port)
+        except OSError as error:
+            raise DelegateError(f"{shown(url)}: {host!r} can't be found ({error.strerror or error})") from None
+        # One private address is enough: which of several is connected to may be in the hands of whoever runs the name.
+        if not is_allowed and not all(map(is_public, addresses)):
+            raise DelegateForbidden(f"{shown(url)}: {host!r} has an address that is not public; allow_hosts allows it")
+        if not addresses:
+            raise DelegateError(f"{shown(url)}: {host!r} has no address")
+        return addresses
+
+    @asynccontextmanager
+    async def _answered(self, url: URL, addresses: list[str], kept: Kept | None) -> AsyncGenerator[Response]:
+        import httpcore2
+
+        headers = {"host": url.netloc.decode("ascii"), "accept": "application/json", "accept-encoding": "identity"}
+        headers |= {"user-agent": "actum"} | (kept.conditions if kept is not None else {})
+        backend: Any = _Pinned(addresses, self._connect)
+        try:
+            async with (
+                httpcore2.AsyncConnectionPool(ssl_context=self._ssl_context, network_backend=backend) as pool,
+                pool.stream("GET", str(url), headers=list(headers.items())) as response,
+            ):
+                yield response
+        except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException) as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise DelegateError(f"{shown(url)} can't be had: {why}") from error
+
+    async def _content(self, url: URL, response: Response, headers: dict[str, str]) -> bytes:
+        if headers.get("content-encoding", "identity") != "identity":
+            raise DelegateForbidden(f"{shown(url)} answers compressed, which wasn't asked for")
+        content = bytearray()
+        announced = headers.get("content-length", "0")
+        is_large = not announced.isdigit() or len(announced) > 18 or int(announced) > self._most_bytes
+        async for chunk in _chunks(response, is_large):
+            content += chunk
+            is_large = len(content) > self._most_bytes
+            if is_large:
+                break
+        if is_large:
+            raise DelegateForbidden(f"{shown(url)} is larger than {self._most_bytes} bytes")
+        return bytes(content)
+
+
+async def _chunks(response: Response, is_large: bool) -> AsyncIterator[bytes]:
+    if not is_large:
+        async for chunk in response.aiter_stream():
+            yield chunk
+
+
+class _Pinned:
+    """The network of one connection: it leads to the addresses that were judged, whatever name is asked for."""
+
+    def __init__(self, addresses: list[str], connect: Connect) -> None:
+        self._addresses = addresses
+        self._connect = connect
+
+    async def connect_tcp(self, host: str, port: int, **_: Any) -> AsyncNetworkStream:
+        import httpcore2
+
+        failure: Exception | None = None
+        for address in self._addresses:
+            try:
+                return await self._connect(address, port)
+            except (httpcore2.NetworkError, httpcore2.TimeoutException, OSError) as error:
+                failure = error
+        raise httpcore2.ConnectError(f"no address of {host} can be reached") from failure
+
+    async def connect_unix_socket(self, path: str, **_: Any) -> AsyncNetworkStream:
+        raise NotImplementedError("a URL never leads to a socket file")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def shown(url: object) -> str:
+    """A URL as it may be told: without credentials, query and fragment, which may hold secrets."""
+    text = str(url).partition("?")[0].partition("#")[0]
+    scheme, sign, rest = text.partition("://")
+    host, slash, path = rest.partition("/")
+    text = f"{scheme}{sign}{host.rpartition('@')[2]}{slash}{path}"
+    return repr(text if len(text) <= 200 else f"{text[:199]}…")
+
+
+def _parsed(url: str) -> URL:
+    try:
+        import httpx2
+    except ImportError:
+        raise DelegateError("fetching needs httpx2: pip install 'actum[http]'") from None
+    if len(url) > _LONGEST_URL or "\\" in url or any(ord(one) <= 0x20 or ord(one) == 0x7F for one in url):
+        raise DelegateForbidden(f"{shown(url)} is no URL")
+    try:
+        parsed = httpx2.URL(url).copy_with(fragment=None)
+        port = _port(parsed)
+    except (httpx2.InvalidURL, ValueError, TypeError):
+        raise DelegateForbidden(f"{shown(url)} is no URL") from None
+    if parsed.scheme not in {"http", "https"}:
+        raise DelegateForbidden(f"{shown(url)}: only http and https are fetched")
+    if parsed.userinfo or "@" in parsed.netloc.decode("ascii"):
+        raise DelegateForbidden(f"{shown(url)}: a URL with credentials isn't fetched")
+    if not parsed.raw_host or b"%" in parsed.raw_host or not 0 < port < 65_536:
+        raise DelegateForbidden(f"{shown(url)} names no host")
+    return parsed
+
+
+def _port(url: URL) -> int:
+    return url.port if url.port is not None else 443 if url.scheme == "https" else 80
+
+
+def _headers(response: Response) -> dict[str, str]:
+    pairs: Iterable[tuple[bytes, bytes]] = response.headers
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in pairs}
+
+
+def _check_status(url: URL, status: int) -> None:
+    if status in _GONE:
+        raise DelegateNotFound(f"nothing stands at {shown(url)} ({status})")
+    if status != 200:
+        raise DelegateError(f"{shown(url)} answers with {status}")
+
+
+def _fetched(url: URL, content: bytes) -> Fetched:
+    return Fetched(url=str(url), content=content, digest=hashlib.sha256(content).hexdigest())
+
+
+async def _resolved(host: str, port: int) -> list[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+async def _connected(address: str, port: int) -> AsyncNetworkStream:
+    from httpcore2 import AnyIOBackend
+
+    backend: Any = AnyIOBackend()
+    return await backend.connect_tcp(address, port)

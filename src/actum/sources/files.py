@@ -36,12 +36,17 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         IdeaError: where it can't be written.
     """
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Put a content in the place of a file, whole or not at all; raises as `write_text`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
