@@ -112,6 +112,15 @@ def instances(n: int) -> None:
     run(answer(told), context)
 
 
+def a_delegate_for_each_instance(n: int) -> None:
+    shared: list[Json] = [{"type": "state", "_instance": f"i{i}", "x": i} for i in range(n)]
+    tool: Json = {"type": "tool", "tool": {"ask": {"_delegate": "one", "_scopes": ["state", "text"]}}}
+    made: list[Json] = [{"_tool": "ask", "_instance": f"i{i}", "_outputPath": "†state.said"} for i in range(n)]
+    one: Json = {"context": [{"type": "plan", "plan": [], "output": "†state.x"}], "schema": {"type": "integer"}}
+    context: list[Json] = [{"type": "text", "text": "all"}, tool, *shared, {"type": "plan", "plan": made, "output": 1}]
+    asyncio.run(Agent(None, tools=Tools(), delegates={"one": one}).run(context))
+
+
 def streamed_characters(n: int) -> None:
     run(answer([{"_tool": "no such tool", "text": 'a"\\é' * n}]), chunk=4)
 
@@ -143,7 +152,15 @@ ANSWERS = [
     a_cycle,
     refused_calls,
 ]
-RUNS = [messages, many_tools, instances, streamed_characters, concurrent_runs, pushes_on_one_list]
+RUNS = [
+    messages,
+    many_tools,
+    instances,
+    a_delegate_for_each_instance,
+    streamed_characters,
+    concurrent_runs,
+    pushes_on_one_list,
+]
 CASES: list[Callable[[int], None]] = [*((lambda n, of=of: run(of(n))) for of in ANSWERS), *RUNS]
 
 

@@ -303,6 +303,73 @@ def test_a_plan_is_asked_about_as_a_whole_and_there_must_be_somebody_to_ask(tmp_
     assert "no terminal" in done.stderr
 
 
+def isolated(folder: Path, *, reference: str = "inner/helper.json") -> Path:
+    """An Idea with a delegate in a folder of its own, and something that is not for it."""
+    (folder / "inner").mkdir()
+    helper: dict[str, Any] = {
+        "context": [{"type": "system", "message": "You help."}, {"type": "plan", "plan": [], "output": "†state.part"}],
+        "schema": {},
+    }
+    (folder / "inner/helper.json").write_text(json.dumps(helper), encoding="utf-8")
+    tool = {"help": {"_delegate": reference, "_scopes": ["state.part"], "properties": {"how": {"type": "string"}}}}
+    context = [
+        {"type": "state", "part": 7, "password": "hunter2"},
+        {"type": "text", "text": "private words"},
+        {"type": "tool", "tool": tool},
+    ]
+    return idea(folder, {"_tool": "help", "how": "well"}, output="†calls.0", context=context)
+
+
+@pytest.mark.rule("D4", "S3")
+def test_show_prints_what_a_call_would_see_and_what_not(tmp_path: Path) -> None:
+    shown = actum("show", str(isolated(tmp_path)), "--call", "help", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    seen, _, hidden = shown.stdout.partition("does not see")
+    assert "carried out by the delegate inner/helper.json" in seen
+    assert '{"type":"system","message":"You help."}' in seen
+    assert '{"type":"input","input":{"how":"well"}}' in seen
+    assert '{"type":"state","part":7}' in seen
+    assert "hunter2" not in shown.stdout
+    assert "private words" not in shown.stdout
+    assert "state: password" in hidden
+    assert "text: 1 message" in hidden
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--call", "hlep"], "near it: help"),
+        (["--call", "help", "--instance", "①"], "no instance '①'; there are: none"),
+    ],
+)
+def test_show_of_a_call_that_is_not_there_is_one_line(tmp_path: Path, options: list[str], said: str) -> None:
+    shown = actum("show", str(isolated(tmp_path)), *options, cwd=tmp_path)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert said in shown.stderr
+    assert shown.stderr.count("\n") == 1
+
+
+@pytest.mark.rule("D4")
+def test_a_run_says_what_crossed_to_each_delegate(tmp_path: Path) -> None:
+    path = isolated(tmp_path)
+    run = actum("run", str(path), cwd=tmp_path)
+    assert run.stdout == "7\n"
+    assert "in inner/helper.json, sees state(part)" in run.stderr
+    events = [json.loads(line) for line in actum("run", str(path), "--json", cwd=tmp_path).stdout.splitlines()]
+    (started,) = [event for event in events if event["event"] == "CallStarted"]
+    assert (started["delegate"], started["crossed"]) == ("inner/helper.json", [{"type": "state", "part": 7}])
+
+
+@pytest.mark.rule("D12")
+def test_a_delegate_outside_the_folder_of_the_idea_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "secret.json").write_text('{"context": [], "schema": {}}', encoding="utf-8")
+    (tmp_path / "own").mkdir()
+    run = actum("run", str(isolated(tmp_path / "own", reference="../secret.json")), cwd=tmp_path)
+    assert run.returncode == 1
+    assert "'../secret.json' leads out of the folders" in run.stderr.splitlines()[-1]
+    assert "Traceback" not in run.stderr
+
+
 @pytest.mark.rule("L6")
 def test_approve_none_runs_nothing(tmp_path: Path) -> None:
     path = idea(tmp_path, *CHAIN, output="†calls.1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -13,6 +14,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,6 +102,33 @@ def test_each_call_is_asked_about_with_what_it_would_be_given(tmp_path: Path) ->
         screen.type('{"n": 50}')
         assert screen.wait() == 0
         assert screen.seen.rstrip().endswith("100")
+
+
+@pytest.mark.rule("L6", "S4")
+def test_who_approves_a_delegated_call_sees_exactly_what_would_cross(tmp_path: Path) -> None:
+    helper: dict[str, Any] = {"context": [{"type": "plan", "plan": [], "output": "†input.n"}], "schema": {}}
+    (tmp_path / "helper.json").write_text(json.dumps(helper), encoding="utf-8")
+    tool = {
+        "help": {"description": "Ask \u001b[2Jfor help.", "_delegate": "helper.json", "_scopes": ["state.part"]},
+        "lone": {"_delegate": "helper.json"},
+    }
+    context = [{"type": "state", "part": "a\u202eb", "secret": 42}, {"type": "tool", "tool": tool}]
+    path = idea(
+        tmp_path, {"_tool": "help", "n": 5}, {"_tool": "lone", "n": "†calls.0"}, output="†calls.1", context=context
+    )
+    with terminal("run", str(path), "--approve", "ask", cwd=tmp_path) as screen:
+        shown = screen.until("or why not:")
+        assert "carried out by the delegate helper.json" in shown
+        assert "nothing but:" in shown
+        assert r'{"type":"state","part":"a\u202eb"}' in shown
+        assert "42" not in shown
+        assert "[2J" not in shown.replace(r"\u001b[2J", "")
+        screen.seen = ""
+        screen.type("yes")
+        assert "and nothing of the context" in screen.until("or why not:")
+        screen.type("yes")
+        assert screen.wait() == 0
+        assert screen.seen.rstrip().endswith("5")
 
 
 @pytest.mark.rule("L6")

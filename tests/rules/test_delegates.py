@@ -559,3 +559,31 @@ async def test_events_say_what_crossed() -> None:
     async with of.stream(context) as run:
         (started,) = [event async for event in run if isinstance(event, events.CallStarted)]
     assert (started.delegate, started.crossed) == ("d", ({"type": "state", "a": 1},))
+
+
+@pytest.mark.rule("I2", "S5", "D10")
+async def test_a_hundred_instances_have_a_delegate_each_with_the_right_data_and_no_more_at_once_than_allowed() -> None:
+    tools = Tools()
+    at_once = [0, 0]
+
+    @tools.activity("measure")
+    async def measure(x: int) -> int:
+        at_once[0] += 1
+        at_once[1] = max(at_once)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        at_once[0] -= 1
+        return x * 2
+
+    assert callable(measure)
+    own = tool_message(measure={"properties": {"x": {"type": "integer"}, "_output": {"type": "integer"}}})
+    delegate = idea(own, planned(call("measure", x="†state.x"), output={"id": "†state.id", "twice": "†calls.0"}))
+    ids = [f"i{number}" for number in range(100)]
+    parts = [{"type": "state", "_instance": one, "x": number, "id": one} for number, one in enumerate(ids)]
+    asked = tool_message(ask={"_delegate": "d", "_scopes": ["state"], "_outputPath": "†state.answer"})
+    calls = [call("ask", _instance=one) for one in ids]
+    of = Agent(None, tools=tools, delegates={"d": delegate}, config=Config(parallel=7))
+    result = await of.run([*parts, asked, planned(*calls, output="done")])
+    answers = {one: result.context.of(one).state["answer"] for one in ids}
+    assert answers == {one: {"id": one, "twice": number * 2} for number, one in enumerate(ids)}
+    assert at_once[1] == 7
