@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import urljoin, urlsplit
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound
 from .cache import Cache, Kept
@@ -102,7 +103,7 @@ class Fetcher:
         async with self._answered(url, addresses, kept) as response:
             headers = _headers(response)
             if response.status in _REDIRECTS and "location" in headers:
-                return _parsed(str(url.join(headers["location"])))
+                return _parsed(urljoin(str(url), headers["location"]))
             if response.status == 304 and kept is not None:
                 await asyncio.to_thread(self._cache.keep, str(url), kept.content, headers)
                 return _fetched(url, kept.content)
@@ -214,12 +215,13 @@ def _parsed(url: str) -> URL:
         raise DelegateForbidden(f"{shown(url)} is no URL")
     try:
         parsed = httpx2.URL(url).copy_with(fragment=None)
+        has_credentials = "@" in urlsplit(url).netloc
         port = _port(parsed)
     except (httpx2.InvalidURL, ValueError, TypeError):
         raise DelegateForbidden(f"{shown(url)} is no URL") from None
     if parsed.scheme not in {"http", "https"}:
         raise DelegateForbidden(f"{shown(url)}: only http and https are fetched")
-    if parsed.userinfo or "@" in parsed.netloc.decode("ascii"):
+    if has_credentials or parsed.userinfo:
         raise DelegateForbidden(f"{shown(url)}: a URL with credentials isn't fetched")
     if not parsed.raw_host or b"%" in parsed.raw_host or not 0 < port < 65_536:
         raise DelegateForbidden(f"{shown(url)} names no host")

@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 _INNER_NAMES = ("localhost", "local", "internal", "intranet", "lan", "home.arpa")
 """Domains that no public host has: not even looked up."""
 _NOT_PUBLIC_4 = (
+    IPv4Network("192.0.0.0/24"),  # the IETF's own; clouds keep platform services there
     IPv4Network("192.88.99.0/24"),  # relays of 6to4
     IPv4Network("168.63.129.16/32"),  # Azure's platform, which every virtual machine there reaches
 )
