@@ -24,6 +24,7 @@ $(READY): pyproject.toml requirements.lock
 	@touch $@
 
 demo: $(READY)
+	$(BIN)/actum run examples/music/producer.json
 	$(BIN)/actum run examples/corpus/corpus.json $(if $(FOLDER),-i "folder=$(FOLDER)") $(if $(MODEL),--model "$(MODEL)")
 
 test: $(READY)

@@ -195,9 +195,7 @@ class Agent:
         own = context_of(given, self._handlers, DATA_KINDS | self._data_kinds)
         if input is None:
             return own
-        extended = Context.checked(
-            [*own, *Context([{"type": "input", "input": dict(input)}])], own.data_kinds, own.origin
-        )
+        extended = own.extended([{"type": "input", "input": dict(input)}])
         _check_input(extended)
         return extended
 

@@ -95,10 +95,16 @@ class Delegates:
                     context=delegate.context,
                     schema=delegate.schema,
                     config=delegate.config,
+                    solution=delegate.solution,
                     is_foreign=is_url(delegate.context.origin),
                 )
             context = Context(delegate.get("context", ()), kinds=self.kinds, data_kinds=self.data_kinds)
-            return Delegated(context=context, schema=delegate.get("schema"), config=dict(delegate.get("config", {})))
+            return Delegated(
+                context=context,
+                schema=delegate.get("schema"),
+                config=dict(delegate.get("config", {})),
+                solution=delegate.get("solution"),
+            )
         except IdeaError as error:
             raise DelegateNotFound(error.message) from error
 
@@ -130,7 +136,9 @@ class Delegates:
     @staticmethod
     def _delegated(text: IdeaText, origin: str, *, is_foreign: bool) -> Delegated:
         context = Context(text.context, origin=origin)
-        return Delegated(context=context, schema=text.schema, config=text.config, is_foreign=is_foreign)
+        return Delegated(
+            context=context, schema=text.schema, config=text.config, solution=text.solution, is_foreign=is_foreign
+        )
 
 
 def _is_version(version: str, wanted: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..ideas.file import IdeaText, read_idea, write_idea
+from ..ideas.file import IdeaText, plan_of, read_idea, write_idea
 from ..protocol.context import Context
 from ..protocol.message import kind_of
 from ..protocol.solution import Result
@@ -58,6 +58,10 @@ class Idea:
             solution=text.solution,
         )
 
+    def without_model(self) -> Context:
+        """Its context with its saved solution as the plan: what runs where there is no model to ask (P3)."""
+        return self.context.extended(plan_of(self.solution))
+
     @property
     def source(self) -> Path | None:
         """The file that it was read from, None for one made in code or fetched."""
@@ -82,11 +86,15 @@ class Idea:
     async def run(
         self, agent: Agent | Model | str | None = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]:
-        """Run it with an agent; or with a model, the process-wide tools and the delegates in its own folder."""
+        """Run it with an agent; or with a model, the process-wide tools and the delegates in its own folder.
+
+        Without a model, its saved solution is the plan.
+        """
         from .agent import Agent
 
         runner = agent if isinstance(agent, Agent) else Agent(agent, roots=[self.source.parent] if self.source else [])
-        return await runner.run(self.context, self.schema, input=input)
+        context = self.context if runner.model is not None else self.without_model()
+        return await runner.run(context, self.schema, input=input)
 
     def as_tool(self, name: str) -> Tool:
         """The Idea as a tool: parameters from its input's schema, `_output` from its own, `_delegate` its file (X2).

@@ -44,6 +44,11 @@ class Loaded:
         )
 
     @property
+    def context(self) -> Context:
+        """The Idea's context; without a model, with its saved solution as the plan."""
+        return self.idea.context if self.model is not None else self.idea.without_model()
+
+    @property
     def folder(self) -> Path:
         """Where the Idea's relative paths start."""
         return self.idea.source.parent if self.idea.source is not None else Path()

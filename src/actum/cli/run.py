@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from ..app.agent import Agent
 from ..errors import ActumError
+from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject
@@ -63,8 +64,10 @@ async def run(
     renderer = _renderer(Path(idea).name, json=json, quiet=quiet)
     asking = Asking(renderer)
     agent = loaded.agent(approver(approve, asking))
-    context = await _planned(loaded, given, asking) if approve == "plan" else loaded.idea.context
-    result = await _run(agent, context, loaded, given if context is loaded.idea.context else None, renderer)
+    context = loaded.context
+    if approve == "plan":
+        context, given = await _planned(loaded, given, asking)
+    result = await _run(agent, context, loaded, given, renderer)
     return _finish(result, is_json=json)
 
 
@@ -82,19 +85,16 @@ def _renderer(title: str, *, json: bool, quiet: bool) -> Renderer:
     return LiveTree(title)
 
 
-async def _planned(loaded: Loaded, given: JsonObject, asking: Asking) -> Any:
-    """Make the plan without running any of it, show it, and ask once (P4)."""
-    planner = loaded.agent(mode="lazy")
-    has_plan = any(message.get("type") == "plan" for message in loaded.idea.context)
-    if loaded.model is None and not has_plan:
+async def _planned(loaded: Loaded, given: JsonObject, asking: Asking) -> tuple[Context, JsonObject | None]:
+    """The context with a plan that has been shown and approved as a whole, and the input that it still needs (P4)."""
+    if any(message.get("type") == "plan" for message in loaded.context):
+        await asking.plan(show_plan(loaded.context))
+        return loaded.context, given
+    if loaded.model is None:
         raise CommandError("--approve plan needs a plan in the Idea, or a model that makes one")
-    if has_plan:
-        context: Any = loaded.idea.context
-        await asking.plan(show_plan(context))
-        return context
-    planned = await planner.run(loaded.idea.context, loaded.idea.schema, input=given)
+    planned = await loaded.agent(mode="lazy").run(loaded.context, loaded.idea.schema, input=given)
     await asking.plan(show_plan(planned.context))
-    return planned.context
+    return planned.context, None
 
 
 async def _run(agent: Agent, context: Any, loaded: Loaded, given: JsonObject | None, renderer: Renderer) -> Result[Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 from ..errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, LimitExceeded
+from ..ideas.file import plan_of
 from ..messages.tool import tools_of
 from ..protocol.call import Call
 from ..protocol.config import Config
@@ -38,6 +39,7 @@ class Delegated:
     context: Context = field(default_factory=Context)
     schema: Any = None
     config: JsonObject = field(default_factory=dict[str, Any])
+    solution: JsonObject | None = None
     is_foreign: bool = False
 
 
@@ -127,7 +129,8 @@ class Delegation:
         try:
             runtime = self._runtime_of(found)
             inner = replace(self, runtime=runtime, emit=self.emit.below(call))
-            messages = context_of(found.context, scoped, call)
+            saved = plan_of(found.solution) if runtime.model is None else []
+            messages = [*context_of(found.context, scoped, call), *saved]
             context = Context.checked(messages, runtime.data_kinds, found.context.origin)
             if runtime.model is None and not any(message.get("type") == "plan" for message in context):
                 raise DelegateError("it needs a model, and none is set")

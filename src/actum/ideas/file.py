@@ -15,6 +15,14 @@ from ..schema.validator import Validator
 _KEYS = ("meta", "config", "context", "schema", "solution")
 
 
+def plan_of(solution: JsonObject | None) -> list[JsonObject]:
+    """A saved answer as a plan that stands: what a request comes to where there is no model to ask (P3)."""
+    if solution is None:
+        return []
+    plan: JsonObject = {"type": "plan", "plan": solution.get("calls") or []}
+    return [plan if solution.get("output") is None else {**plan, "output": solution["output"]}]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdeaText:
     """The parts of an Idea as they were read."""
@@ -55,9 +63,17 @@ def read_idea(text: str, name: str) -> IdeaText:
     try:
         Context(value["context"])
         Validator(value.get("schema", True))
+        _check_solution(value.get("solution"), name)
     except (MessageError, SchemaError) as error:
         raise IdeaError(f"{name}: {error.message}", path=error.path, index=error.index) from error
     return IdeaText(**{key: value[key] for key in _KEYS if key in value})
+
+
+def _check_solution(solution: JsonObject | None, name: str) -> None:
+    try:
+        Context(plan_of(solution))
+    except MessageError as error:
+        raise IdeaError(f"{name}: 'solution' holds no answer: {error.message}", path="solution.calls") from error
 
 
 def write_idea(idea: IdeaText) -> str:

@@ -179,6 +179,15 @@ class Context(Sequence[JsonObject]):
         """The message types that carry data in this context."""
         return self._data_kinds
 
+    def extended(self, messages: Iterable[Mapping[str, Any]]) -> Context:
+        """The same context with more messages behind it.
+
+        Raises:
+            MessageError: for a malformed one among them, naming its index there.
+        """
+        more = Context(messages, data_kinds=self._data_kinds)
+        return Context.checked([*self._messages, *more], self._data_kinds, self._origin)
+
     @property
     def origin(self) -> str | None:
         """The file or URL that the messages were read from, None for code."""

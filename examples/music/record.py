@@ -1,0 +1,64 @@
+"""Makes `answers.jsonl`, which `--model replay:` reads, from the answers in `answers.json`, which are written by hand.
+
+Nobody has run the example with a real model here. To record one: actum run producer.json --model NAME --record FILE
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+from actum import Agent, Idea, models
+from actum.sources.modules import load_activities
+
+HERE = Path(__file__).parent
+
+
+class ByHand:
+    """A model that answers each of the three agents with what is written for it."""
+
+    name = "by-hand"
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self._answers = answers
+
+    async def stream(self, request: models.ModelRequest) -> AsyncGenerator[str | models.Usage]:
+        shown = "\n".join(message["content"] for message in request.messages)
+        agent = next(name for name, words in _WORDS.items() if words in shown)
+        own = f"{agent}: rain" if '"sound":"rain"' in shown else agent
+        yield json.dumps(self._answers.get(own, self._answers[agent]), ensure_ascii=False)
+        yield models.Usage()
+
+
+_WORDS = {
+    "examples/music/producer": "You produce records.",
+    "examples/music/composer": "You are a composer.",
+    "examples/music/sound-designer": "You are a sound designer.",
+}
+
+
+def record(path: Path) -> None:
+    """Run the producer in a folder of its own, and keep what was asked and answered."""
+    load_activities("activities.py", HERE)
+    idea = Idea.load(HERE / "producer.json")
+    answers = json.loads((HERE / "answers.json").read_text(encoding="utf-8"))
+    path = path.resolve()
+    path.unlink(missing_ok=True)
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            model = models.Recording(ByHand(answers), path)
+            Agent(model, roots=[HERE]).run_sync(idea.context, idea.schema, input={})
+        finally:
+            os.chdir(before)
+    lines = sorted(path.read_text(encoding="utf-8").splitlines())
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    record(HERE / "answers.jsonl")

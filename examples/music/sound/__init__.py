@@ -1,0 +1,1 @@
+"""Sound as arrays of floats: oscillators, envelopes, filters, effects, and what makes a patch audible."""

@@ -1,0 +1,1 @@
+"""What a composer knows: form, harmony, melody, and how parts are laid out."""
