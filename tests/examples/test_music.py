@@ -58,8 +58,10 @@ def test_a_record_comes_out_that_is_worth_listening_to(made: tuple[Path, list[di
     assert 0.8 < np.max(np.abs(stereo)) < 0.95, "loud, and nothing is cut off"
     assert abs(float(stereo.mean())) < 1e-3
     assert max(abs(stereo[:, 0]).max(), abs(stereo[:, -1]).max()) < 1e-3, "no click at either end"
-    seconds = [stereo[:, start : start + tones.RATE] for start in range(0, stereo.shape[1] - tones.RATE, tones.RATE)]
-    loud = [float(np.sqrt(np.mean(part**2))) for part in seconds]
+    seconds: list[Any] = [
+        stereo[:, start : start + tones.RATE] for start in range(0, stereo.shape[1] - tones.RATE, tones.RATE)
+    ]
+    loud = [float((part**2).mean() ** 0.5) for part in seconds]
     assert min(loud[:-4]) > 0.01, "it rains before the song begins"
     assert float(np.mean(loud[:2])) < 0.5 * float(np.mean(loud[5:30]))
     assert not np.allclose(stereo[0], stereo[1])
@@ -146,9 +148,11 @@ def test_the_recording_of_answers_makes_another_record(tmp_path: Path) -> None:
 
 def test_the_recording_is_what_the_written_answers_make(tmp_path: Path) -> None:
     before = (MUSIC / "answers.jsonl").read_text(encoding="utf-8")
-    code = f"import sys, pathlib as p; sys.path.insert(0, {str(MUSIC)!r}); import record as r; r.record(p.Path('made.jsonl'))"
+    code = (
+        "import sys, pathlib; sys.path.insert(0, sys.argv[1]); import record; record.record(pathlib.Path('made.jsonl'))"
+    )
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-c", code, str(MUSIC)], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False
     )
     assert run.returncode == 0, run.stderr
     made = (tmp_path / "made.jsonl").read_text(encoding="utf-8")
