@@ -5,8 +5,10 @@ from .app.agent import Agent
 from .app.idea import Idea
 from .app.stream import Stream
 from .app.tools import DEFAULT, Tools
+from .execution.approval import HOLD
 from .execution.limits import Limits
 from .execution.run_call import Output
+from .protocol import approvals
 from .protocol.activity import Activity
 from .protocol.call import Call
 from .protocol.config import Config
@@ -21,6 +23,7 @@ tools = DEFAULT
 """The process-wide default registry, which an `Agent` uses where it is given none."""
 
 __all__ = [
+    "HOLD",
     "Activity",
     "Agent",
     "Call",
@@ -35,6 +38,7 @@ __all__ = [
     "Tool",
     "Tools",
     "Usage",
+    "approvals",
     "errors",
     "events",
     "messages",

@@ -483,7 +483,9 @@ async def test_a_delegate_spends_from_its_parents_budget() -> None:
     exhausted = agent(answer(call("go")), delegates={"d": idea(system("PRIVATE"))}, limits=Limits(requests=1))
     with pytest.raises(errors.LimitExceeded) as caught:
         await exhausted.run(context)
-    assert "PRIVATE" not in json.dumps(caught.value.result.context.messages)
+    told = [message for message in caught.value.result.context if message["type"] != "suspended"]
+    assert "PRIVATE" not in json.dumps(told), "what it had come to is kept for resuming, and shown to nobody"
+    assert "PRIVATE" not in text_of(exhausted.render(caught.value.result.context))
 
 
 @pytest.mark.rule("D11")

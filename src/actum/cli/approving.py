@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import ApprovalDenied
-from ..execution.approval import Approve, Decision
+from ..execution.approval import Answer, Approve
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.tool import Tool
@@ -26,7 +26,7 @@ class Asking:
         self._renderer = renderer
         self._lock = asyncio.Lock()
 
-    async def call(self, call: Call, tool: Tool, context: Context) -> Decision:
+    async def call(self, call: Call, tool: Tool, context: Context) -> Answer:
         """Ask about one call, shown with everything that will cross to it."""
         async with self._lock:
             return await asyncio.to_thread(self._paused, lambda: _ask_call(call, tool, context))
@@ -43,7 +43,7 @@ class Asking:
         if reply.lower() not in {"y", "yes"}:
             raise ApprovalDenied(f"the plan was not approved{f': {reply}' if reply else ''}")
 
-    def _paused(self, ask: Callable[[], Decision]) -> Decision:
+    def _paused(self, ask: Callable[[], Answer]) -> Answer:
         self._renderer.pause()
         try:
             return ask()
@@ -63,7 +63,7 @@ def approver(how: str, asking: Asking) -> Approve | None:
     return _deny if how == "none" else None
 
 
-async def _deny(_call: Call, _tool: Tool, _context: Context) -> Decision:
+async def _deny(_call: Call, _tool: Tool, _context: Context) -> Answer:
     return "no call may run (--approve none)"
 
 
@@ -77,7 +77,7 @@ def _check_terminal() -> None:
         raise CommandError("there is no terminal to ask on: use --approve all or none")
 
 
-def _ask_call(call: Call, tool: Tool, context: Context) -> Decision:
+def _ask_call(call: Call, tool: Tool, context: Context) -> Answer:
     print(f"\n{printable(tool.name)}  {printable(tool.description)}", file=sys.stderr)
     if tool.is_delegated:
         print(f"  carried out by the delegate {printable(str(call.get('_delegate')))}", file=sys.stderr)
@@ -99,7 +99,7 @@ def _ask_call(call: Call, tool: Tool, context: Context) -> Decision:
     return reply if reply.lower() not in {"", "n", "no"} else False
 
 
-def _edited(call: Call) -> Decision:
+def _edited(call: Call) -> Answer:
     while True:
         text = _read(f"Parameters [{json.dumps(call.parameters, ensure_ascii=False)}]: ").strip()
         if not text:

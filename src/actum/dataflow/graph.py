@@ -39,6 +39,8 @@ class Answer:
     """The index space of one answer's calls; open while more of them may come."""
 
     nodes: dict[int, Node] = field(default_factory=dict[int, Any])
+    start: int = 0
+    """Where it began in the context."""
     open: bool = True
     waiters: dict[int, list[_Waiter]] = field(default_factory=dict[int, Any])
     until_closed: list[_Waiter] = field(default_factory=list[Any])

@@ -181,7 +181,11 @@ class _Judgement:
         waiting, verdict = self._writing(reference, node)
         if self._graph.evaluate(reference, node.answer, node.instance) is not MISSING:
             last = inf if place in node.partial else node.number
-            waiting, verdict = tuple(one for one in waiting if one.number < last and one is not node), None
+            waiting = tuple(one for one in waiting if one.number < last and one is not node)
+            # A value that a held call is to replace is not the one to read: its reader waits with it.
+            verdict = (
+                verdict if verdict.fate is Fate.PROPOSAL and any(one.number < last for one in verdict.nodes) else None
+            )
         return _Behind(reference, waiting) if waiting else verdict
 
     def _writing(self, reference: Reference, node: Node) -> tuple[tuple[Node, ...], Verdict]:

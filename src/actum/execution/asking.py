@@ -32,6 +32,9 @@ class Script:
     stands: bool = False
     """Whether its plan message stands in the context."""
 
+    def __post_init__(self) -> None:
+        self.answer.start = self.start
+
     def message(self) -> JsonObject:
         """The answer as a plan message, so that what is open of it can go on later (P2, L8)."""
         plan: JsonObject = {"type": "plan", "plan": [dict(call) for call in self.calls]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
@@ -15,13 +16,14 @@ from ..protocol.context import Context
 from ..protocol.contract import merge_contract
 from ..protocol.message import instance_of, kind_of
 from ..protocol.scopes import notes_of
+from ..protocol.solution import Result
 from ..protocol.tool import ANONYMOUS, Tool
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from .emitter import Emitter
 from .limits import Budget
 from .loop import Loop
-from .run_call import carry_out
+from .run_call import Suspended, Suspension, carry_out
 from .setup import Runtime, Setup
 
 _OWN_CONFIG = frozenset(
@@ -64,13 +66,17 @@ class Delegation:
     budget: Budget
     emit: Emitter
 
-    async def __call__(self, call: Call, tool: Tool, context: Context) -> Any:
-        """The output of the delegate's own run, which sees of its parent only the scoped context (D4, D7)."""
+    async def __call__(self, call: Call, tool: Tool, context: Context, suspension: Suspension | None = None) -> Any:
+        """The output of the delegate's own run, which sees of its parent only the scoped context (D4, D7).
+
+        With a suspension it goes on from there, and says there what it has come to when it is cut (L8).
+        """
         name = str(call["_delegate"])
         self._check_depth(name, tool)
+        kept = suspension or Suspension()
         if name == ANONYMOUS:
-            return await self._anonymous(call, tool, context)
-        return await self._run(name, call, tool, await self._found(name, tool), context)
+            return await self._anonymous(call, tool, context, kept)
+        return await self._run(name, call, tool, await self._found(name, tool), context, kept)
 
     async def contract(self, tool: Tool) -> Tool:
         """The tool as its delegate is, for one that is resolved beforehand (D8)."""
@@ -81,16 +87,16 @@ class Delegation:
         defaults: Any = declared.get("†input", {})
         return merge_contract(tool, takes, gives, cast("JsonObject", defaults) if isinstance(defaults, dict) else {})
 
-    async def latent(self, call: Call, tool: Tool, context: Context) -> Any:
+    async def latent(self, call: Call, tool: Tool, context: Context, kept: Suspension | None = None) -> Any:
         """Let a model carry out one call by itself: one request whose schema is the tool's `_output` (D9)."""
         described = [{"type": "system", "message": tool.description}] if tool.description else []
         found = Delegated(context=Context(described), schema=tool.output or {})
-        return await self._run(ANONYMOUS, call, tool, found, context)
+        return await self._run(ANONYMOUS, call, tool, found, context, kept or Suspension())
 
-    async def _anonymous(self, call: Call, tool: Tool, context: Context) -> Any:
+    async def _anonymous(self, call: Call, tool: Tool, context: Context, kept: Suspension) -> Any:
         activity = self.runtime.registry.serving(tool)
         if activity is None:
-            return await self.latent(call, tool, context)
+            return await self.latent(call, tool, context, kept)
         result = await carry_out(call, tool, context, activity)
         return list(result.messages) if result.messages else result.value
 
@@ -125,20 +131,13 @@ class Delegation:
                     tool=tool.name,
                 )
 
-    async def _run(self, name: str, call: Call, tool: Tool, found: Delegated, scoped: Context) -> Any:
+    async def _run(self, name: str, call: Call, tool: Tool, found: Delegated, scoped: Context, kept: Suspension) -> Any:
         try:
-            runtime = self._runtime_of(found)
-            inner = replace(self, runtime=runtime, emit=self.emit.below(call))
-            saved = plan_of(found.solution) if runtime.model is None else []
-            messages = [*context_of(found.context, scoped, call), *saved]
-            context = Context.checked(messages, runtime.data_kinds, found.context.origin)
-            if runtime.model is None and not any(message.get("type") == "plan" for message in context):
-                raise DelegateError("it needs a model, and none is set")
-            setup = Setup(runtime=runtime, context=context, shape=shape_of(found.schema), delegate=inner)
-            result = await Loop(setup, self.budget, inner.emit).run()
-            if result.output is None and (result.errors or result.waiting):
+            loop = self._loop(call, found, scoped, kept)
+            result = await _kept(loop, kept)
+            if result.output is None and result.errors:
                 # Without a model a run ends where it stands; for who called it, that is a failure like any other.
-                raise DelegateError(result.errors[0].code if result.errors else "it waits for an approval")
+                raise DelegateError(result.errors[0].code)
             return result.output
         except LimitExceeded as error:
             raise LimitExceeded(error.message, limit=error.limit) from error
@@ -147,6 +146,19 @@ class Delegation:
         except ActumError as error:
             # The message of an error inside may quote the delegate's private context: only its kind crosses (D11).
             raise DelegateError(error.code, tool=tool.name, chain=[name]) from error
+
+    def _loop(self, call: Call, found: Delegated, scoped: Context, kept: Suspension) -> Loop:
+        runtime = self._runtime_of(found)
+        inner = replace(self, runtime=runtime, emit=self.emit.below(call))
+        messages = kept.context
+        if messages is None:
+            saved = plan_of(found.solution) if runtime.model is None else []
+            messages = [*context_of(found.context, scoped, call), *saved]
+        if runtime.model is None and not any(message.get("type") == "plan" for message in messages):
+            raise DelegateError("it needs a model, and none is set")
+        context = Context.checked(messages, runtime.data_kinds, found.context.origin)
+        setup = Setup(runtime=runtime, context=context, shape=shape_of(found.schema), delegate=inner)
+        return Loop(setup, self.budget, inner.emit)
 
     def _runtime_of(self, found: Delegated) -> Runtime:
         """What a delegate runs in: no registered tools but those that its config names; from outside, only grants."""
@@ -157,6 +169,19 @@ class Delegation:
         if not found.is_foreign:
             return replace(self.runtime, config=config)
         return replace(self.runtime, config=config, registry=self.runtime.registry.granted(config.grants))
+
+
+async def _kept(loop: Loop, kept: Suspension) -> Result[Any]:
+    """Run to the end; where it is cut or has to wait, keep what it has come to (L8)."""
+    try:
+        result = await loop.run()
+    except (asyncio.CancelledError, LimitExceeded):
+        kept.context = loop.result.context.messages
+        raise
+    if result.output is None and result.waiting:
+        kept.context, kept.waiting = result.context.messages, tuple(result.waiting)
+        raise Suspended
+    return result
 
 
 def context_of(own: Context, scoped: Iterable[JsonObject], call: Call) -> list[JsonObject]:

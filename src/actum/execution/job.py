@@ -45,6 +45,11 @@ class Job:
     """The same call in a corrected answer, which waits for what this one comes to (L3)."""
 
     @property
+    def place(self) -> str:
+        """Where it stands in its run: the message of its plan, and its place there."""
+        return f"{self.node.answer.start}.{self.node.index}"
+
+    @property
     def alternatives(self) -> tuple[Reference, ...]:
         """The paths of which one is written; more than one where the output path lists alternatives (O5)."""
         return tuple(written_paths(self.path)) if isinstance(self.path, First) else ()

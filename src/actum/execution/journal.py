@@ -11,6 +11,7 @@ from ..dataflow.fold import Misfit, OutputMethod
 from ..dataflow.reference import Path, Reference
 from ..errors import ActumError, InvalidParameters, MessageError
 from ..messages import MessageObject
+from ..protocol.approvals import Decisions
 from ..protocol.call import Call
 from ..protocol.context import Context, Memory, absorb
 from ..protocol.message import RESULT, Write, check_message, record_message, write_of, written_message
@@ -38,6 +39,8 @@ class Journal:
         for index, message in enumerate(self._messages):
             absorb(self.memory, message, index, self.data_kinds)
         self._catalogue: Catalogue | None = None
+        self.decisions = Decisions(self._messages)
+        """What was decided of calls, and what suspended delegates have come to."""
         self._gates = Memory()
         for instance in (None, *context.instances):
             value = self.memory.read(Reference("state", (GATES,)), instance)
@@ -135,6 +138,7 @@ class Journal:
     def add(self, message: JsonObject) -> None:
         """Append a message that was judged before, and folded if it carries data."""
         self._messages.append(message)
+        self.decisions.add(message)
         if self._catalogue is not None:
             self._catalogue.add(message)
 

@@ -66,10 +66,14 @@ class Budget:
         Raises:
             LimitExceeded: where there is none left.
         """
+        self.check_calls()
+        self.calls += 1
+
+    def check_calls(self) -> None:
+        """Whether another call may start; raises as `call`."""
         most = self.limits.calls
         if most is not None and self.calls >= most:
             raise LimitExceeded(f"the run has started its {most} calls", limit="calls")
-        self.calls += 1
 
     def pay(self, usage: Usage) -> None:
         """Count what a request has cost; `ask` and the end of the tick judge it."""

@@ -129,6 +129,7 @@ class Loop:
     async def _standing(self) -> bool:
         """Run the plans that stand in the context; whether that ends the run (P3)."""
         wanted: Script | None = None
+        self._check_affordable()
         for plan in standing_plans(self._journal.messages, self._journal.data_kinds):
             script = Script(plan.index, calls=plan.calls, output=plan.output, is_concluded=True, stands=True)
             if plan.mode == "lazy" or self._setup.config.mode == "lazy":
@@ -138,7 +139,7 @@ class Loop:
             for index, call in enumerate(plan.calls):
                 if index in plan.done:
                     self._scheduler.recall(script.answer, index, plan.done[index])
-                else:
+                elif not self._scheduler.is_spent:  # what can't start any more stays in the plan
                     self._scheduler.accept(call, script.answer, index)
             self._scheduler.close(script.answer)
         if not self._scripts:
@@ -147,6 +148,13 @@ class Loop:
         if wanted is not None and self._finishes(template(wanted.output), wanted.answer):
             return True
         return self._is_held()
+
+    def _check_affordable(self) -> None:
+        """Don't even read a fresh plan of which no call could start: delegates that fan out hold many (L5)."""
+        messages = self._journal.messages
+        is_fresh = not any("_call" in message for message in messages)
+        if is_fresh and any(message.get("type") == "plan" and message["plan"] for message in messages):
+            self._budget.check_calls()
 
     def _is_held(self) -> bool:
         """Whether nothing is left but calls that wait for gates (L4)."""

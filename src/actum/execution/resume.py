@@ -11,6 +11,7 @@ from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..dataflow.template import template
 from ..errors import ActumError, MessageError
+from ..protocol.approvals import Decisions
 from ..protocol.call import Call
 from ..protocol.context import Memory, absorb
 from ..protocol.message import is_record, write_of
@@ -37,12 +38,20 @@ def standing_plans(messages: Sequence[JsonObject], data_kinds: Collection[str]) 
     Raises:
         MessageError: for a plan whose elements are no calls, or whose output holds what is no reference.
     """
+    decisions = Decisions(messages)
     for index, message in enumerate(messages):
         if message.get("type") == "plan":
-            calls = [_call(call, index, place) for place, call in enumerate(cast("list[Any]", message["plan"]))]
+            planned = [_call(call, index, place) for place, call in enumerate(cast("list[Any]", message["plan"]))]
+            calls = [_replaced(call, decisions, f"{index}.{place}") for place, call in enumerate(planned)]
             done = _done(calls, messages, index, data_kinds)
             _check_output(message.get("output"), index)
             yield Standing(index, calls, done, message.get("output"), message.get("mode", "eager"))
+
+
+def _replaced(call: Call, decisions: Decisions, of: str) -> Call:
+    """The call that was approved in the place of a planned one."""
+    decision = decisions.find(of, call)
+    return Call(decision.replacement) if decision is not None and decision.replacement is not None else call
 
 
 def _check_output(output: Any, index: int) -> None:

@@ -17,7 +17,11 @@ from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.tool import Tool
 from ..schema.infer import jsonable
-from ..schema.json import Json, NotJson, plain
+from ..schema.json import Json, JsonObject, NotJson, plain
+
+
+class Suspended(Exception):
+    """A delegate has ended without an output, because it waits for a decision (L6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,28 @@ class Yield:
     messages: tuple[MessageObject, ...] = ()
 
 
+@dataclass(slots=True)
+class Suspension:
+    """What a delegate had come to when it was cut, and then what it has come to when it is cut again (L8).
+
+    `waiting` is what it waits for, where that is why it ended.
+    """
+
+    context: list[JsonObject] | None = None
+    waiting: tuple[str, ...] = ()
+
+
 class Delegate(Protocol):
     """What carries out calls of tools with a `_delegate`: the catch-all Activity with the ordinary arguments (D1)."""
 
-    def __call__(self, call: Call, tool: Tool, context: Context) -> Awaitable[Any]:
-        """The result of the original call."""
+    def __call__(
+        self, call: Call, tool: Tool, context: Context, suspension: Suspension | None = None
+    ) -> Awaitable[Any]:
+        """The result of the original call.
+
+        Raises:
+            Suspended: it waits for a decision; what it has come to is in the suspension.
+        """
         ...
 
     def contract(self, tool: Tool) -> Awaitable[Tool]:

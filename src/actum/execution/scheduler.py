@@ -8,14 +8,15 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..dataflow.expression import mapped
+from ..dataflow.expression import MISSING, mapped
 from ..dataflow.fold import exported
 from ..dataflow.graph import CALLS, Answer, Graph, Node, Status, call_index
 from ..dataflow.reference import Reference
 from ..dataflow.verdict import Fate, Verdict, verdicts
-from ..errors import ActumError, InvalidParameters, LimitExceeded
+from ..errors import ActumError, ApprovalDenied, InvalidParameters, LimitExceeded, UnresolvedReference
 from ..events import CallFailed, CallReady, CallSkipped, CallStarted, CallWaiting
 from ..generation.offer import Toolset
+from ..protocol.approvals import approval
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..schema.json import JsonObject, encode
@@ -25,7 +26,7 @@ from .emitter import Emitter
 from .job import Job, judge
 from .journal import Journal, is_gate
 from .limits import Budget
-from .run_call import Delegate, Yield, carry_out, check_result, judged
+from .run_call import Delegate, Suspended, Suspension, Yield, carry_out, check_result, judged
 from .writing import Writer
 
 _FINAL = {Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED}
@@ -95,6 +96,11 @@ class Scheduler:
             self.emit(CallWaiting, call=call, number=node.number, on=self._missing(node))
         self.pump()
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether the budget lets no call start any more."""
+        return self._stop is not None
+
     def reject(self, answer: Answer, index: int, error: ActumError) -> None:
         """Take in an element of `calls` that is no call at all."""
         self._refuse(self._node(answer, index), error, None)
@@ -121,7 +127,7 @@ class Scheduler:
                 del self.jobs[job.node.number]
         self.failures = [one for one in self.failures if one.job is not None and one.job.has_begun]
         self.graph.close(answer)
-        return Answer()
+        return Answer(start=answer.start)
 
     # Waiting for what runs
 
@@ -200,7 +206,7 @@ class Scheduler:
                 continue
             match verdict.fate:
                 case Fate.PROPOSAL:
-                    self._hold(job, [str(reference) for reference in verdict.references])
+                    self._hold(job, verdict.references)
                 case Fate.SKIPPED | Fate.FREE:
                     self._skip(job, ", ".join(map(str, verdict.references)))
                 case Fate.OWED:
@@ -208,10 +214,10 @@ class Scheduler:
                 case _:
                     self._refuse(job.node, complaint(verdict, job, self.jobs, self.journal), job.call, job)
 
-    def _hold(self, job: Job, gates: list[str]) -> None:
+    def _hold(self, job: Job, references: Sequence[Reference]) -> None:
         self.graph.settle(job.node, Status.HELD)
-        self.gates |= dict.fromkeys(gates)
-        self.emit(CallWaiting, call=job.call, number=job.node.number, on=tuple(gates))
+        self.gates |= dict.fromkeys(str(reference) for reference in references if is_gate(reference))
+        self.emit(CallWaiting, call=job.call, number=job.node.number, on=tuple(map(str, references)))
 
     def _skip(self, job: Job, paths: str) -> None:
         self.graph.settle(job.node, Status.SKIPPED)
@@ -283,7 +289,10 @@ class Scheduler:
             self._refuse(job.node, error, job.call, job)
             return
         self.emit(CallReady, call=job.call, number=job.node.number)
-        if job.is_latent and self.approve is None:
+        decision = self.journal.decisions.find(job.place, job.call)
+        if decision is not None and decision.verdict == "held" and self.approve is None:
+            self._wait_for_approval(job, [f"approval {job.place}"])
+        elif job.is_latent and self.approve is None and decision is None:
             self._begin(job, call)
             self._answer(job, call)
         else:
@@ -328,40 +337,77 @@ class Scheduler:
     async def _carry(self, job: Job, call: Call) -> None:
         try:
             context = self.journal.scoped(job.scopes, job.node.instance)
-            if self.approve is not None:
-                shown = (job.scopes, job.node.instance)
-                call = await self._approved(self.approve, job, call, context)
-                if shown != (job.scopes, call.instance):  # otherwise exactly what was approved crosses
-                    context = self.journal.scoped(job.scopes, call.instance)
+            shown = (job.scopes, job.node.instance)
+            approved = await self._approved(job, call, context)
+            if approved is None:
+                self._wait_for_approval(job, [f"approval {job.place}"])
+                return
+            if approved != call:
+                call = self._replace(job, approved)
+                if shown != (job.scopes, job.node.instance):  # otherwise exactly what was approved crosses
+                    context = self.journal.scoped(job.scopes, job.node.instance)
             self._begin(job, call, context)
             if job.is_latent:
                 self._answer(job, call)
             else:
                 self._finish(job, await self._yield(job, call, context))
+        except Suspended:
+            return
         except ActumError as error:
             self._refuse(job.node, error, job.call, job)
 
-    async def _approved(self, approve: Approve, job: Job, call: Call, context: Context) -> Call:
-        decided = await decide(approve, call, job.tool, context)
-        if decided is call or decided == call:
+    async def _approved(self, job: Job, call: Call, context: Context) -> Call | None:
+        """The call that may run: as it was decided before, else as the approver says; None where it has to wait."""
+        decision = self.journal.decisions.find(job.place, job.call)
+        if decision is not None and decision.verdict == "deny":
+            raise ApprovalDenied(decision.reason or "denied", tool=job.tool.name)
+        if self.approve is None or (decision is not None and decision.verdict == "approve"):
             return call
+        return await decide(self.approve, call, job.tool, context)
+
+    def _replace(self, job: Job, decided: Call) -> Call:
+        """Let another call run in the place of the planned one, and record that (L6)."""
         changed = judge(decided, self.toolset, self.journal.instances, Node(-1, job.node.answer, job.node.index))
         values = [self.graph.evaluate(one, job.node.answer, changed.node.instance) for one in changed.node.expressions]
+        if any(value is MISSING for value in values):
+            raise UnresolvedReference(
+                "what was approved in its place refers to what isn't there", tool=changed.tool.name
+            )
+        self.journal.add(approval(job.place, job.call, "approve", replacement=changed.call))
         job.call, job.tool, job.template = changed.call, changed.tool, changed.template
-        job.path, job.method, job.scopes, job.is_latent = (
-            changed.path,
-            changed.method,
-            changed.scopes,
-            changed.is_latent,
-        )
+        job.path, job.method, job.scopes = changed.path, changed.method, changed.scopes
+        job.is_latent, job.node.instance = changed.is_latent, changed.node.instance
         return self._resolved(job, values)
+
+    def _wait_for_approval(self, job: Job, waiting: Sequence[str], *, suspended: bool = False) -> None:
+        """Keep a call for a later run; those that read what it will write wait with it."""
+        decision = self.journal.decisions.find(job.place, job.call)
+        if not suspended and (decision is None or decision.verdict != "held"):
+            self.journal.add(approval(job.place, job.call, "held"))
+        job.node.status = Status.HELD
+        self.gates |= dict.fromkeys(waiting)
+        self.emit(CallWaiting, call=job.call, number=job.node.number, on=tuple(waiting))
 
     async def _yield(self, job: Job, call: Call, context: Context) -> Yield:
         if job.tool.is_delegated:
-            return judged(await self.delegate(call, job.tool, context), job.tool)
+            return judged(await self._delegated(job, call, context), job.tool)
         activity = self.toolset.activities[job.tool.name]
         assert activity is not None
         return await carry_out(call, job.tool, context, activity)
+
+    async def _delegated(self, job: Job, call: Call, context: Context) -> Any:
+        """Let the delegate go on from where it was cut before; where it is cut again, keep what it has come to (L8)."""
+        before = self.journal.decisions.suspended(job.place, job.call)
+        suspension = Suspension(before)
+        try:
+            return await self.delegate(call, job.tool, context, suspension)
+        finally:
+            if suspension.context is not None and suspension.context is not before:
+                own = {"of": job.place, "call": dict(job.call), "context": suspension.context}
+                self.journal.add({"type": "suspended", **own})
+            if suspension.waiting:
+                waiting = [f"{job.place}/{one}" for one in suspension.waiting]
+                self._wait_for_approval(job, waiting, suspended=True)
 
     def _answer(self, job: Job, call: Call) -> None:
         """Take the result that the model wrote itself, or wait for it (C4)."""

@@ -25,6 +25,8 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "plan": (frozenset({"plan"}), frozenset({"mode", "output"})),
     "meta": (frozenset({"meta"}), frozenset()),
     "error": (frozenset({"error"}), frozenset({"call"})),
+    "approval": (frozenset({"of", "call", "decision"}), frozenset({"reason", "as"})),
+    "suspended": (frozenset({"of", "call", "context"}), frozenset()),
 }
 """The required and the optional keys of every type that isn't shorthand."""
 
@@ -97,10 +99,20 @@ def _check_values(message: JsonObject, kind: str, index: int) -> None:
         _check_role(message["role"], index)
     if kind in {"tool", "meta"} and not isinstance(message[kind], dict):
         raise MessageError(f"{kind!r} of a {kind} message is an object", index=index)
+    if kind in {"approval", "suspended"}:
+        _check_decision(message, kind, index)
     if kind == "plan" and not isinstance(message["plan"], list):
         raise MessageError("'plan' of a plan message is a list of calls", index=index)
     if kind == "plan" and message.get("mode", "eager") not in ("eager", "lazy"):
         raise MessageError(f"'mode' of a plan message is eager or lazy, not {message['mode']!r}", index=index)
+
+
+def _check_decision(message: JsonObject, kind: str, index: int) -> None:
+    for key, wanted in (("of", str), ("call", dict), ("reason", str), ("as", dict), ("context", list)):
+        if key in message and not isinstance(message[key], wanted):
+            raise MessageError(f"{key!r} of a message of type {kind} is no {wanted.__name__}", index=index)
+    if kind == "approval" and message["decision"] not in ("held", "approve", "deny"):
+        raise MessageError(f"a decision is held, approve or deny, not {message['decision']!r}", index=index)
 
 
 def _check_role(role: object, index: int) -> None:

@@ -12,6 +12,7 @@ from ..dataflow.fold import Fold, exported
 from ..dataflow.reference import Path, Reference, ReferenceSyntax, Segment, scan_reference
 from ..errors import ScopeDenied
 from ..schema.json import JsonObject, copy, encode
+from .approvals import PRIVATE
 from .call import Call
 from .context import Context, Memory
 from .message import DATA_KINDS, RESERVED, instance_of, kind_of, payload_of
@@ -63,6 +64,8 @@ class Catalogue:
 
     def add(self, message: JsonObject) -> None:
         """Take in the next message."""
+        if message.get("type") in PRIVATE:
+            return
         kind = kind_of(message, self.data_kinds)
         shelf = (kind is not None, kind or str(message.get("type")), instance_of(message))
         self._messages[shelf].append((self._count, message))

@@ -1,0 +1,146 @@
+"""Decisions on calls, and delegates that wait for one, as messages: a run that waits is data like any other (L6, L8).
+
+`{"type": "approval", "of": "3.0", "call": …, "decision": "held" | "approve" | "deny", "reason"?, "as"?}` is about the
+call that stands at place 0 of the plan in message 3, which must be `call`; `as` is what runs in its place.
+`{"type": "suspended", "of": "3.0", "call": …, "context": […]}` is what the delegate of that call has come to so far. A
+model is shown neither, no scope lets them through, and no call can write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from ..errors import IdeaError
+from ..schema.json import JsonObject
+from .context import Context
+
+Verdict = Literal["held", "approve", "deny"]
+VERDICTS = ("held", "approve", "deny")
+PRIVATE = frozenset({"approval", "suspended"})
+"""The types of these messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What was said of one call; `replacement` is the call that runs in its place."""
+
+    call: JsonObject
+    verdict: Verdict
+    reason: str = ""
+    replacement: JsonObject | None = None
+
+    def is_about(self, call: Mapping[str, Any]) -> bool:
+        """Whether it was said of this call, or of the one that this call replaces."""
+        return dict(call) in (self.call, self.replacement)
+
+
+class Decisions:
+    """The decisions of a context by place, the last of each; and what its suspended delegates have come to."""
+
+    def __init__(self, messages: Iterable[JsonObject] = ()) -> None:
+        self._decisions: dict[str, Decision] = {}
+        self._suspended: dict[str, JsonObject] = {}
+        for message in messages:
+            self.add(message)
+
+    def add(self, message: JsonObject) -> None:
+        """Take in one message, if it is of these."""
+        if message.get("type") == "approval":
+            self._decisions[message["of"]] = Decision(
+                call=message["call"],
+                verdict=message["decision"],
+                reason=message.get("reason", ""),
+                replacement=message.get("as"),
+            )
+        elif message.get("type") == "suspended":
+            self._suspended[message["of"]] = message
+
+    def find(self, of: str, call: Mapping[str, Any]) -> Decision | None:
+        """What was decided of the call at this place; a decision about another call there is none."""
+        decision = self._decisions.get(of)
+        return decision if decision is not None and decision.is_about(call) else None
+
+    def suspended(self, of: str, call: Mapping[str, Any]) -> list[JsonObject] | None:
+        """What the delegate of this call had come to, None where it hasn't begun."""
+        found = self._suspended.get(of)
+        return cast("list[JsonObject]", found["context"]) if found is not None and found["call"] == dict(call) else None
+
+    def held(self) -> Iterator[tuple[str, Decision]]:
+        """The calls that wait for a decision, by place."""
+        return ((of, one) for of, one in self._decisions.items() if one.verdict == "held")
+
+    def delegates(self) -> Iterator[tuple[str, JsonObject]]:
+        """The messages of suspended delegates, the last of each, by place."""
+        return iter(self._suspended.items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A call that waits for a decision: `of` names it within its run (`3.0`, in a delegate `3.0/2.1`)."""
+
+    of: str
+    call: JsonObject
+    delegates: tuple[str, ...] = ()
+    """The calls that led to it, by tool."""
+
+
+def pending(context: Iterable[JsonObject]) -> list[Pending]:
+    """The calls of a run that wait for a decision, also in its delegates, in order."""
+    return list(_pending(list(context), "", ()))
+
+
+def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> Iterator[Pending]:
+    decisions = Decisions(messages)
+    for of, decision in decisions.held():
+        yield Pending(of=prefix + of, call=decision.replacement or decision.call, delegates=path)
+    for of, message in decisions.delegates():
+        inner = cast("list[JsonObject]", message["context"])
+        yield from _pending(inner, f"{prefix}{of}/", (*path, str(message["call"].get("_tool"))))
+
+
+def decided(
+    context: Context, of: str, verdict: Verdict, *, reason: str = "", replacement: Mapping[str, Any] | None = None
+) -> Context:
+    """The context with a decision on one call of it; the run goes on by it when it is resumed.
+
+    Raises:
+        IdeaError: where no such call waits.
+    """
+    return Context.checked(
+        _decided(context.messages, of, verdict, reason, replacement), context.data_kinds, context.origin
+    )
+
+
+def _decided(
+    messages: list[JsonObject], of: str, verdict: Verdict, reason: str, replacement: Mapping[str, Any] | None
+) -> list[JsonObject]:
+    place, _, inner = of.partition("/")
+    decisions = Decisions(messages)
+    if inner:
+        found = dict(decisions.delegates()).get(place)
+        if found is None:
+            raise IdeaError(f"no delegate waits at {place!r}")
+        own = _decided(list(found["context"]), inner, verdict, reason, replacement)
+        return [*messages, {**found, "context": own}]
+    held = dict(decisions.held()).get(place)
+    if held is None:
+        waiting = ", ".join(one.of for one in pending(messages)) or "none"
+        raise IdeaError(f"no call waits for a decision at {of!r}; waiting are: {waiting}")
+    return [*messages, approval(place, held.call, verdict, reason=reason, replacement=replacement)]
+
+
+def approval(
+    of: str,
+    call: Mapping[str, Any],
+    verdict: Verdict,
+    *,
+    reason: str = "",
+    replacement: Mapping[str, Any] | None = None,
+) -> JsonObject:
+    """A decision as a message."""
+    message: JsonObject = {"type": "approval", "of": of, "call": dict(call), "decision": verdict}
+    if reason:
+        message["reason"] = reason
+    return message if replacement is None else {**message, "as": dict(replacement)}

@@ -1,0 +1,517 @@
+"""L6 and L8: approval that waits, and runs that go on elsewhere with nothing repeated and nothing lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import HOLD, Agent, Call, Config, Context, Limits, Result, Tools, approvals, errors, events, models
+from actum.models.scripted import ScriptedAnswer
+
+from .scripts import Json, answer, call, sent
+
+pytestmark = pytest.mark.rule("L6", "L8")
+TEXT: Json = {"type": "string"}
+
+
+@dataclass
+class Desk:
+    """Tools that note what really ran, and agents that ask, hold or run."""
+
+    ran: list[str] = field(default_factory=list[str])
+    asked: list[str] = field(default_factory=list[str])
+    delegates: dict[str, Json] = field(default_factory=dict[str, Json])
+
+    def tools(self) -> Tools:
+        tools = Tools()
+
+        @tools.tool
+        async def send(to: str) -> str:
+            """Send a letter."""
+            self.ran.append(f"send {to}")
+            return f"sent {to}"
+
+        @tools.tool
+        async def look(what: str) -> str:
+            """Look something up."""
+            self.ran.append(f"look {what}")
+            return f"seen {what}"
+
+        assert (send.name, look.name) == ("send", "look")
+        return tools
+
+    def agent(self, *answers: ScriptedAnswer, approve: Any = None, **more: Any) -> Agent:
+        model = models.Scripted(list(answers), **more.pop("shape", {})) if answers else None
+        return Agent(model, tools=self.tools(), delegates=self.delegates, approve=approve, **more)
+
+    async def hold_sending(self, made: Call, _tool: Any, _context: Context) -> Any:
+        self.asked.append(str(made.get("to", made.tool)))
+        return HOLD if made.tool == "send" else True
+
+
+SEND, LOOK = call("send", to="ana"), call("look", what="ana")
+
+
+def plan(*calls: Json, output: Any = None) -> list[Json]:
+    return [{"type": "plan", "plan": list(calls), "output": output}]
+
+
+def approve_all(context: Context) -> Context:
+    for one in approvals.pending(context):
+        context = approvals.decided(context, one.of, "approve")
+    return context
+
+
+def stored(context: Context) -> Context:
+    """As it is after it was written to a file and read in another process."""
+    return Context(json.loads(json.dumps(context.messages)))
+
+
+def sending(*names: str) -> list[str]:
+    return [f"send {name}" for name in names]
+
+
+async def test_01_one_call_waits_and_runs_once_it_is_approved() -> None:
+    desk = Desk()
+    held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
+    assert (held.output, held.waiting, desk.ran) == (None, ["approval 0.0"], [])
+    assert [(one.of, one.call) for one in approvals.pending(held.context)] == [("0.0", SEND)]
+    done = await desk.agent().resume(approve_all(stored(held.context)))
+    assert (done.output, desk.ran, done.waiting) == ("sent ana", sending("ana"), [])
+    assert approvals.pending(done.context) == []
+
+
+async def test_02_what_waits_stays_when_it_is_resumed_undecided_however_often() -> None:
+    desk = Desk()
+    result = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
+    for _ in range(3):
+        result = await desk.agent().resume(stored(result.context))
+        assert (result.output, result.waiting, desk.ran) == (None, ["approval 0.0"], [])
+    assert len(approvals.pending(result.context)) == 1
+
+
+async def test_03_parallel_calls_wait_and_the_others_have_run() -> None:
+    desk = Desk()
+    calls = [SEND, LOOK, call("send", to="bo"), call("look", what="bo")]
+    held = await desk.agent(approve=desk.hold_sending).run(plan(*calls, output=["†calls.0", "†calls.2"]))
+    assert held.waiting == ["approval 0.0", "approval 0.2"]
+    assert desk.ran == ["look ana", "look bo"]
+    done = await desk.agent().resume(approve_all(stored(held.context)))
+    assert done.output == ["sent ana", "sent bo"]
+    assert desk.ran == ["look ana", "look bo", *sending("ana", "bo")]
+
+
+async def test_04_answered_one_by_one_and_out_of_order() -> None:
+    desk = Desk()
+    calls = [call("send", to=name) for name in ("a", "b", "c")]
+    result = await desk.agent(approve=desk.hold_sending).run(plan(*calls, output=["†calls.0", "†calls.1", "†calls.2"]))
+    for count, of in enumerate(["0.2", "0.0", "0.1"], 1):
+        result = await desk.agent().resume(approvals.decided(stored(result.context), of, "approve"))
+        assert len(desk.ran) == count
+        assert len(result.waiting) == 3 - count
+    assert result.output == ["sent a", "sent b", "sent c"]
+    assert desk.ran == sending("c", "a", "b")
+
+
+async def test_05_dependents_wait_with_it_and_then_go_on() -> None:
+    desk = Desk()
+    calls = [SEND, call("look", what="†calls.0"), call("send", to="†calls.1")]
+    held = await desk.agent(approve=desk.hold_sending).run(plan(*calls, output="†calls.2"))
+    assert (held.waiting, desk.ran) == (["approval 0.0"], [])
+    second = await desk.agent(approve=desk.hold_sending).resume(approve_all(stored(held.context)))
+    assert (second.waiting, desk.ran) == (["approval 0.2"], ["send ana", "look sent ana"])
+    done = await desk.agent().resume(approve_all(stored(second.context)))
+    assert done.output == "sent seen sent ana"
+    assert desk.ran == ["send ana", "look sent ana", "send seen sent ana"]
+
+
+async def test_06_a_reader_of_an_older_value_does_not_run_ahead_of_a_held_writer() -> None:
+    desk = Desk()
+    calls = [{**SEND, "_outputPath": "†state.x"}, call("look", what="†state.x")]
+    context = [{"type": "state", "x": "old"}, *plan(*calls, output="†calls.1")]
+    held = await desk.agent(approve=desk.hold_sending).run(context)
+    assert desk.ran == []
+    done = await desk.agent().resume(approve_all(stored(held.context)))
+    assert done.output == "seen sent ana"
+
+
+async def test_07_a_denied_call_is_an_error_with_its_reason_and_does_not_run() -> None:
+    desk = Desk()
+    held = await desk.agent(answer(SEND, output="†calls.0"), approve=desk.hold_sending).run("go")
+    denied = approvals.decided(stored(held.context), "1.0", "deny", reason="too dear")
+    of = desk.agent(answer(output="left it"))
+    done = await of.resume(denied)
+    assert (done.output, desk.ran) == ("left it", [])
+    assert isinstance(done.errors[0], errors.ApprovalDenied)
+    assert "too dear" in str(sent(of)[0].messages)
+
+
+async def test_08_a_denied_call_stays_denied_however_often_it_is_resumed() -> None:
+    desk = Desk()
+    held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, LOOK, output="†calls.0"))
+    denied = approvals.decided(held.context, "0.0", "deny", reason="no")
+    for _ in range(2):
+        with pytest.raises(errors.ApprovalDenied, match="no"):
+            await desk.agent().resume(stored(denied))
+    assert desk.ran == ["look ana"]
+
+
+async def test_09_edited_parameters_run_and_are_not_run_again() -> None:
+    desk = Desk()
+    held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, call("look", what="†calls.0"), output="†calls.1"))
+    edited = approvals.decided(stored(held.context), "0.0", "approve", replacement=call("send", to="zoe"))
+    done = await desk.agent().resume(edited)
+    assert (done.output, desk.ran) == ("seen sent zoe", ["send zoe", "look sent zoe"])
+    again = await desk.agent().resume(stored(done.context))
+    assert (again.output, desk.ran) == ("seen sent zoe", ["send zoe", "look sent zoe"])
+
+
+async def test_10_a_call_that_was_edited_while_it_ran_is_not_run_again_either() -> None:
+    desk = Desk()
+
+    async def edit(made: Call, _tool: Any, _context: Context) -> Any:
+        return Call({**made, "to": "zoe"}) if made.tool == "send" else True
+
+    calls = [SEND, call("look", what="†state.approvals.go")]
+    first = await desk.agent(approve=edit).run(plan(*calls, output="†calls.0"))
+    assert (first.output, desk.ran) == ("sent zoe", ["send zoe"])
+    again = await desk.agent().resume(stored(first.context))
+    assert (again.output, desk.ran) == ("sent zoe", ["send zoe"])
+
+
+async def test_11_an_edit_that_does_not_fit_the_tool_is_refused_and_nothing_runs() -> None:
+    desk = Desk()
+    held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
+    edited = approvals.decided(held.context, "0.0", "approve", replacement=call("send", to=5))
+    with pytest.raises(errors.InvalidParameters):
+        await desk.agent().resume(edited)
+    assert desk.ran == []
+
+
+async def test_12_approved_twice_is_refused_the_second_time_and_runs_once() -> None:
+    desk = Desk()
+    held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
+    once = approvals.decided(held.context, "0.0", "approve")
+    with pytest.raises(errors.IdeaError, match=r"no call waits for a decision at '0\.0'; waiting are: none"):
+        approvals.decided(once, "0.0", "approve")
+    await desk.agent().resume(once)
+    assert desk.ran == sending("ana")
+
+
+async def test_13_a_decision_twice_in_the_record_runs_the_call_once() -> None:
+    desk = Desk()
+    held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
+    once = approvals.decided(held.context, "0.0", "approve")
+    done = await desk.agent().resume(once.extended([once[-1]]))
+    again = await desk.agent().resume(done.context.extended([once[-1]]))
+    assert (again.output, desk.ran) == ("sent ana", sending("ana"))
+
+
+async def test_14_a_decision_about_another_call_at_that_place_is_none() -> None:
+    desk = Desk()
+    held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
+    forged = {"type": "approval", "of": "0.0", "call": call("send", to="bo"), "decision": "approve"}
+    result = await desk.agent(approve=desk.hold_sending).resume(held.context.extended([forged]))
+    assert (result.output, desk.ran) == (None, [])
+
+
+async def test_15_two_equal_calls_are_decided_each_by_itself() -> None:
+    desk = Desk()
+    held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, SEND, output=["†calls.0", "†calls.1"]))
+    one = await desk.agent().resume(approvals.decided(stored(held.context), "0.1", "approve"))
+    assert (one.waiting, desk.ran) == (["approval 0.0"], sending("ana"))
+    both = await desk.agent().resume(approve_all(stored(one.context)))
+    assert (both.output, desk.ran) == (["sent ana", "sent ana"], sending("ana", "ana"))
+
+
+def delegating(desk: Desk, levels: int) -> list[Json]:
+    """A plan whose sending is done by a delegate, that many delegates deep."""
+    tools: Json = {
+        "send": {"properties": {"to": TEXT, "_output": TEXT}},
+        "look": {"properties": {"what": TEXT, "_output": TEXT}},
+    }
+    own = plan(LOOK, SEND, call("look", what="†calls.1"), output="†calls.2")
+    desk.delegates["d0"] = {"context": [{"type": "tool", "tool": tools}, *own], "schema": TEXT}
+    for level in range(1, levels):
+        down = {"type": "tool", "tool": {"down": {"_delegate": f"d{level - 1}"}, "look": tools["look"]}}
+        inner = plan(call("look", what=f"level {level}"), call("down"), output="†calls.1")
+        desk.delegates[f"d{level}"] = {"context": [down, *inner], "schema": TEXT}
+    top = {"type": "tool", "tool": {"top": {"_delegate": f"d{levels - 1}"}}}
+    return [top, *plan(call("top"), call("look", what="top"), output="†calls.0")]
+
+
+@pytest.mark.parametrize(("levels", "of"), [(1, "1.0/1.1"), (2, "1.0/1.1/1.1"), (3, "1.0/1.1/1.1/1.1")])
+async def test_16_to_18_inside_delegates_however_deep(levels: int, of: str) -> None:
+    desk = Desk()
+    context = delegating(desk, levels)
+    held = await desk.agent(approve=desk.hold_sending).run(context)
+    looked = ["look top", *[f"look level {level}" for level in range(levels - 1, 0, -1)], "look ana"]
+    assert sorted(desk.ran) == sorted(looked)
+    assert held.waiting == [f"{of.rpartition('/')[0]}/approval {of.rpartition('/')[2]}"] or len(held.waiting) == 1
+    (one,) = approvals.pending(held.context)
+    assert (one.of, one.call, len(one.delegates)) == (of, SEND, levels)
+    again = await desk.agent().resume(stored(held.context))
+    assert (again.output, len(again.waiting), sorted(desk.ran)) == (None, 1, sorted(looked))
+    done = await desk.agent().resume(approve_all(stored(again.context)))
+    assert done.output == "seen sent ana"
+    assert sorted(desk.ran) == sorted([*looked, "send ana", "look sent ana"])
+    assert approvals.pending(done.context) == []
+
+
+async def test_19_a_denial_inside_a_delegate_is_the_delegates_to_deal_with() -> None:
+    desk = Desk()
+    context = delegating(desk, 1)
+    held = await desk.agent(approve=desk.hold_sending).run(context)
+    denied = approvals.decided(stored(held.context), "1.0/1.1", "deny", reason="never")
+    of = desk.agent(answer(output="did without"))
+    done = await of.resume(denied)
+    assert done.output == "did without"
+    assert "never" in str(sent(of)[0].messages)
+    assert "send ana" not in desk.ran
+
+
+async def test_20_an_edit_inside_a_delegate() -> None:
+    desk = Desk()
+    context = delegating(desk, 2)
+    held = await desk.agent(approve=desk.hold_sending).run(context)
+    (one,) = approvals.pending(held.context)
+    edited = approvals.decided(stored(held.context), one.of, "approve", replacement=call("send", to="zoe"))
+    done = await desk.agent().resume(edited)
+    assert done.output == "seen sent zoe"
+    assert desk.ran.count("look ana") == 1
+
+
+async def test_21_the_delegated_call_itself_can_wait() -> None:
+    desk = Desk()
+
+    async def hold_top(made: Call, _tool: Any, _context: Context) -> Any:
+        return HOLD if made.tool == "top" else True
+
+    held = await desk.agent(approve=hold_top).run(delegating(desk, 1))
+    assert (held.waiting, desk.ran) == (["approval 1.0"], ["look top"])
+    done = await desk.agent().resume(approve_all(stored(held.context)))
+    assert done.output == "seen sent ana"
+    assert desk.ran == ["look top", "look ana", "send ana", "look sent ana"]
+
+
+async def test_22_in_instances_each_by_itself() -> None:
+    desk = Desk()
+    parts = [{"type": "state", "_instance": one, "name": one} for one in "abc"]
+    calls = [call("send", to="†state.name", _instance=one, _outputPath="†state.sent") for one in "abc"]
+    held = await desk.agent(approve=desk.hold_sending).run([*parts, *plan(*calls, output="all")])
+    assert held.output == "all" or held.waiting == ["approval 3.0", "approval 3.1", "approval 3.2"]
+    context = approvals.decided(stored(held.context), "3.1", "approve")
+    context = approvals.decided(context, "3.0", "deny", reason="not a")
+    done = await desk.agent().resume(context)
+    assert desk.ran == sending("b")
+    assert done.context.of("b").state["sent"] == "sent b"
+    assert "sent" not in done.context.of("c").state
+
+
+async def test_23_while_the_answer_streams() -> None:
+    desk = Desk()
+    first = answer(SEND, LOOK, output="†calls.0")
+    held = await desk.agent(first, approve=desk.hold_sending, shape={"chunk": 3}).run("go")
+    assert (held.output, held.waiting, desk.ran) == (None, ["approval 1.0"], ["look ana"])
+    done = await desk.agent().resume(approve_all(stored(held.context)))
+    assert (done.output, desk.ran) == ("sent ana", ["look ana", "send ana"])
+
+
+async def test_24_an_approver_that_can_be_asked_decides_when_it_is_resumed() -> None:
+    desk = Desk()
+    held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
+
+    async def yes(made: Call, _tool: Any, _context: Context) -> bool:
+        desk.asked.append(f"again {made['to']}")
+        return True
+
+    done = await desk.agent(approve=yes).resume(stored(held.context))
+    assert (done.output, desk.asked, desk.ran) == ("sent ana", ["ana", "again ana"], sending("ana"))
+
+
+async def test_25_what_was_approved_is_not_asked_about_again() -> None:
+    desk = Desk()
+    held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
+    done = await desk.agent(approve=desk.hold_sending).resume(approve_all(stored(held.context)))
+    assert (done.output, desk.asked) == ("sent ana", ["ana"])
+
+
+async def test_26_as_a_whole_plan() -> None:
+    desk = Desk()
+    calls = [SEND, LOOK, call("send", to="†calls.1")]
+    planned = await desk.agent(answer(*calls, output="†calls.2"), config=Config(mode="lazy")).run("go")
+    assert desk.ran == []
+    done = await desk.agent().resume(stored(planned.context))
+    assert done.output == "sent seen ana"
+    assert sorted(desk.ran) == ["look ana", "send ana", "send seen ana"]
+
+
+async def test_27_a_gate_is_opened_the_same_way() -> None:
+    desk = Desk()
+    calls = [call("send", to="†state.approvals.addressee"), LOOK]
+    held = await desk.agent().run(plan(*calls, output="†calls.0"))
+    assert (held.waiting, desk.ran) == (["†state.approvals.addressee"], ["look ana"])
+    opened = stored(held.context).extended([{"type": "state", "approvals": {"addressee": "zoe"}}])
+    done = await desk.agent().resume(opened)
+    assert (done.output, desk.ran) == ("sent zoe", ["look ana", "send zoe"])
+
+
+async def test_28_held_and_cut_at_once() -> None:
+    desk = Desk()
+    held = await desk.agent(
+        answer(SEND, call("look", what="a"), output=None), approve=desk.hold_sending, limits=Limits(requests=1)
+    ).run("go")
+    assert held.waiting == ["approval 1.0"]
+    limited = desk.agent(approve=None, limits=Limits(calls=0))
+    with pytest.raises(errors.LimitExceeded) as caught:
+        await limited.resume(approve_all(stored(held.context)))
+    done = await desk.agent(answer(output="done")).resume(stored(caught.value.result.context))
+    assert (done.output, desk.ran) == ("done", ["look a", "send ana"])
+
+
+async def test_29_an_approver_that_is_cancelled_leaves_a_run_that_asks_again() -> None:
+    desk = Desk()
+    asking = asyncio.Event()
+
+    async def forever(_call: Call, _tool: Any, _context: Context) -> bool:
+        asking.set()
+        await asyncio.Event().wait()
+        return True
+
+    stream = desk.agent(answer(LOOK, SEND, output="†calls.1"), approve=forever).stream("go")
+    async with stream as run:
+        reading = asyncio.ensure_future(_drain(run))
+        await asking.wait()
+        reading.cancel()
+        await asyncio.wait([reading])
+    assert desk.ran == []
+    done = await desk.agent(approve=None).resume(stored(run.context))
+    assert done.output == "sent ana"
+    assert sorted(desk.ran) == ["look ana", "send ana"]
+
+
+async def _drain(run: Any) -> None:
+    async for _ in run:
+        pass
+
+
+def test_30_resumed_in_another_process(tmp_path: Path) -> None:
+    desk = Desk()
+    context = delegating(desk, 2)
+    held = asyncio.run(desk.agent(approve=desk.hold_sending).run(context))
+    (tmp_path / "run.json").write_text(json.dumps(approve_all(held.context).messages))
+    (tmp_path / "delegates.json").write_text(json.dumps(desk.delegates))
+    code = """
+import asyncio, json
+from actum import Agent, Context, Tools
+tools = Tools()
+@tools.activity("send")
+async def send(to): print("send", to); return f"sent {to}"
+@tools.activity("look")
+async def look(what): print("look", what); return f"seen {what}"
+agent = Agent(None, tools=tools, delegates=json.load(open("delegates.json")))
+print(asyncio.run(agent.resume(Context(json.load(open("run.json"))))).output)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == ["send ana", "look sent ana", "seen sent ana"]
+
+
+# Beyond the thirty
+
+
+async def test_a_model_sees_nothing_of_decisions_and_of_suspended_delegates() -> None:
+    desk = Desk()
+    context = delegating(desk, 2)
+    held = await desk.agent(approve=desk.hold_sending).run(context)
+    of = desk.agent()
+    assert "ana" not in str(of.render(held.context)).replace("look", "")
+    tools = Tools()
+    seen: list[list[Json]] = []
+
+    @tools.activity("peek")
+    async def peek(context: Context) -> str:
+        seen.append(context.messages)
+        return ""
+
+    assert callable(peek)
+    scopes = ["suspended", "approval", "plan"]
+    context = held.context.extended([{"type": "tool", "tool": {"peek": {"_scopes": scopes}}}, *plan(call("peek"))])
+    await Agent(None, tools=tools, delegates=desk.delegates).run(
+        [one for one in context if one["type"] != "plan"] + plan(call("peek"))
+    )
+    assert all(message["type"] == "plan" for message in seen[0])
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"type": "approval", "of": "0.0", "call": SEND, "decision": "maybe"},
+        {"type": "approval", "of": 0, "call": SEND, "decision": "approve"},
+        {"type": "approval", "of": "0.0", "call": "send", "decision": "approve"},
+        {"type": "approval", "of": "0.0", "decision": "approve"},
+        {"type": "suspended", "of": "0.0", "call": SEND, "context": {}},
+        {"type": "suspended", "of": "0.0", "call": SEND},
+    ],
+)
+def test_a_malformed_decision_is_no_message(forged: Json) -> None:
+    with pytest.raises(errors.MessageError):
+        Context([forged])
+
+
+@pytest.mark.rule("L7", "D10")
+async def test_a_cancelled_delegate_goes_on_where_it_was() -> None:
+    desk = Desk()
+    reached = asyncio.Event()
+    tools = desk.tools()
+
+    @tools.activity("slow")
+    async def slow() -> str:
+        reached.set()
+        await asyncio.Event().wait()
+        return ""
+
+    @tools.activity("quick")
+    async def quick() -> str:
+        desk.ran.append("quick")
+        return "q"
+
+    assert callable(slow)
+    assert callable(quick)
+    own: Json = {"type": "tool", "tool": {name: {"properties": {"_output": TEXT}} for name in ("slow", "quick")}}
+    inner: Json = {"context": [own, *plan(call("quick"), call("slow"), output="†calls.1")], "schema": {}}
+    context = [{"type": "tool", "tool": {"go": {"_delegate": "d"}}}, *plan(call("go"), output="†calls.0")]
+    async with Agent(None, tools=tools, delegates={"d": inner}).stream(context) as run:
+        reading = asyncio.ensure_future(_drain(run))
+        await reached.wait()
+        reading.cancel()
+        await asyncio.wait([reading])
+    tools.activity("slow", _said("s"))
+    done = await Agent(None, tools=tools, delegates={"d": inner}).resume(stored(run.context))
+    assert (done.output, desk.ran) == ("s", ["quick"])
+
+
+def _said(text: str) -> Callable[[], Awaitable[str]]:
+    async def say() -> str:
+        return text
+
+    return say
+
+
+async def test_waiting_is_told_as_an_event() -> None:
+    desk = Desk()
+    async with desk.agent(approve=desk.hold_sending).stream(plan(SEND, output="†calls.0")) as run:
+        seen = [event async for event in run if isinstance(event, events.CallWaiting)]
+    assert [event.on for event in seen] == [("approval 0.0",)]
+    result: Result[Any] = run.result
+    assert result.waiting == ["approval 0.0"]
