@@ -13,6 +13,7 @@ from ..execution.delegate import Delegation, Resolver
 from ..execution.emitter import Emitter
 from ..execution.limits import Budget, Limits
 from ..execution.loop import Loop
+from ..execution.record import Recorder, Tell
 from ..execution.setup import Runtime, Setup
 from ..execution.single import request_once
 from ..generation.compile import Handler
@@ -100,11 +101,21 @@ class Agent:
         """
         return await self._loop(context, schema, input, Emitter()).run()
 
-    def stream(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Stream:
-        """The same run as an async context manager and iterator of its events; `.result` when it is over."""
+    def stream(
+        self,
+        context: Given,
+        schema: Any = None,
+        *,
+        input: Mapping[str, Any] | None = None,
+        record: Tell | None = None,
+    ) -> Stream:
+        """The same run as an async context manager and iterator of its events; `.result` when it is over.
+
+        `record` takes what the run comes to while it goes on, entry by entry, so that it can go on after a crash (L8).
+        """
 
         def begin(sink: Callable[[AnyEvent], None]) -> Loop:
-            return self._loop(context, schema, input, Emitter(sink))
+            return self._loop(context, schema, input, Emitter(sink), Recorder(record))
 
         return Stream(begin)
 
@@ -170,12 +181,33 @@ class Agent:
             data_kinds=data_kinds,
         )
 
-    def _loop(self, context: Given, schema: Any, input: Mapping[str, Any] | None, emit: Emitter) -> Loop:
+    def prepared(self, context: Given, input: Mapping[str, Any] | None = None) -> Context:
+        """The context that a run with this input would begin with.
+
+        Raises:
+            MessageError: what was given is malformed.
+        """
+        return self._context(context, input)
+
+    def _loop(
+        self,
+        context: Given,
+        schema: Any,
+        input: Mapping[str, Any] | None,
+        emit: Emitter,
+        record: Recorder | None = None,
+    ) -> Loop:
         budget = Budget(self.limits)
-        return Loop(self._setup(context, schema, input, budget, emit), budget, emit)
+        return Loop(self._setup(context, schema, input, budget, emit, record), budget, emit)
 
     def _setup(
-        self, context: Given, schema: Any, input: Mapping[str, Any] | None, budget: Budget, emit: Emitter
+        self,
+        context: Given,
+        schema: Any,
+        input: Mapping[str, Any] | None,
+        budget: Budget,
+        emit: Emitter,
+        record: Recorder | None = None,
     ) -> Setup:
         own = self._context(context, input)
         shape = shape_of(schema)
@@ -188,8 +220,9 @@ class Agent:
             handlers=self._handlers,
             data_kinds=own.data_kinds,
         )
-        delegation = Delegation(runtime, self.resolver(own.data_kinds), budget, emit)
-        return Setup(runtime=runtime, context=own, shape=shape, delegate=delegation)
+        telling = record or Recorder()
+        delegation = Delegation(runtime, self.resolver(own.data_kinds), budget, emit, telling)
+        return Setup(runtime=runtime, context=own, shape=shape, delegate=delegation, record=telling)
 
     def _context(self, given: Given, input: Mapping[str, Any] | None) -> Context:
         own = context_of(given, self._handlers, DATA_KINDS | self._data_kinds)

@@ -50,6 +50,9 @@ class Idea:
 
     @classmethod
     def _of(cls, text: IdeaText, origin: str) -> Idea:
+        named = text.config.get("origin")
+        if isinstance(named, str) and not is_url(origin):
+            origin = os.path.abspath(os.path.join(os.path.dirname(origin), named))
         return cls(
             context=Context(text.context, origin=origin),
             schema=text.schema,
@@ -64,7 +67,7 @@ class Idea:
 
     @property
     def source(self) -> Path | None:
-        """The file that it was read from, None for one made in code or fetched."""
+        """The file that its relative paths start from, None for one made in code or fetched."""
         origin = self.context.origin
         return None if origin is None or is_url(origin) else Path(origin)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import ApprovalDenied
-from ..execution.approval import Answer, Approve
+from ..execution.approval import HOLD, Answer, Approve
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.tool import Tool
@@ -60,7 +60,11 @@ def approver(how: str, asking: Asking) -> Approve | None:
     if how == "ask":
         _check_terminal()
         return asking.call
-    return _deny if how == "none" else None
+    return {"none": _deny, "hold": _hold}.get(how)
+
+
+async def _hold(_call: Call, _tool: Tool, _context: Context) -> Answer:
+    return HOLD
 
 
 async def _deny(_call: Call, _tool: Tool, _context: Context) -> Answer:

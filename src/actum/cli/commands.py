@@ -23,6 +23,10 @@ app.command("actum.cli.run:run", name="run")
 app.command("actum.cli.check:check", name="check")
 app.command("actum.cli.show:show", name="show")
 app.command("actum.cli.call:call", name="call")
+app.command("actum.cli.decisions:resume", name="resume")
+app.command("actum.cli.decisions:waiting", name="waiting")
+app.command("actum.cli.decisions:approve", name="approve")
+app.command("actum.cli.decisions:deny", name="deny")
 
 
 def run_command(arguments: Sequence[str]) -> int:

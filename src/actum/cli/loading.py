@@ -13,8 +13,10 @@ from typing import Any, cast
 from .. import Config, Idea, Limits, models
 from .. import tools as registry
 from ..app.agent import Agent
+from ..app.idea import is_url
 from ..errors import IdeaError, ModelError, SchemaError
 from ..execution.approval import Approve
+from ..execution.delegate import FOREIGN_CONFIG
 from ..generation.model import Model
 from ..protocol.context import Context
 from ..protocol.message import kind_of
@@ -24,7 +26,7 @@ from ..sources.modules import load_activities
 from .failing import CommandError
 
 _CONFIG = {field.name for field in dataclasses.fields(Config)}
-_OWN = {"activities", "model", "limits"}
+_OWN = {"activities", "model", "limits", "origin"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,12 @@ class Loaded:
         """The agent that runs it."""
         config = dataclasses.replace(self.config, **changes)
         return Agent(
-            self.model, tools=registry, config=config, limits=self.limits, approve=approve, roots=[self.folder]
+            self.model,
+            tools=registry,
+            config=config,
+            limits=self.limits,
+            approve=approve,
+            roots=[] if self.folder is None else [self.folder],
         )
 
     @property
@@ -49,9 +56,9 @@ class Loaded:
         return self.idea.context if self.model is not None else self.idea.without_model()
 
     @property
-    def folder(self) -> Path:
-        """Where the Idea's relative paths start."""
-        return self.idea.source.parent if self.idea.source is not None else Path()
+    def folder(self) -> Path | None:
+        """Where the Idea's relative paths start, None for one from outside."""
+        return self.idea.source.parent if self.idea.source is not None else None
 
 
 def load(path: str, *, model: str | None = None, activities: Sequence[str] = (), record: str | None = None) -> Loaded:
@@ -61,8 +68,21 @@ def load(path: str, *, model: str | None = None, activities: Sequence[str] = (),
         IdeaError: the Idea, its config or its Activities are wrong.
         ModelError: the model can't be had; the message says what is missing.
     """
-    idea = Idea.load(path)
-    config, limits = config_of(idea.config, path)
+    return ready(Idea.load(path), path, model=model, activities=activities, record=record)
+
+
+def ready(
+    idea: Idea, name: str, *, model: str | None = None, activities: Sequence[str] = (), record: str | None = None
+) -> Loaded:
+    """Load everything that an Idea names; raises as `load`.
+
+    One from a URL names nothing: neither Activities nor a model, and of its config only what bounds nothing counts.
+    """
+    if is_url(idea.context.origin):
+        if "activities" in idea.config:
+            raise IdeaError(f"{name}: an Idea from outside can't name Activities; load them with --activities")
+        idea = dataclasses.replace(idea, config={key: idea.config[key] for key in FOREIGN_CONFIG & idea.config.keys()})
+    config, limits = config_of(idea.config, name)
     load_modules(idea, activities)
     return Loaded(idea=idea, config=config, limits=limits, model=model_of(idea, model, record))
 

@@ -17,10 +17,11 @@ from ..schema.infer import jsonable
 from ..schema.json import JsonObject
 from .approving import Asking, approver, show_plan
 from .failing import CommandError
+from .keeping import KeptRun
 from .lines import JsonLines, Lines, Renderer, Silent
 from .loading import Loaded, input_of, load
 
-Approval = Literal["ask", "plan", "all", "none"]
+Approval = Literal["ask", "plan", "all", "none", "hold"]
 
 
 async def run(
@@ -34,6 +35,7 @@ async def run(
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
     approve: Approval = "all",
     record: str | None = None,
+    save: str | None = None,
     activities: Annotated[list[str] | None, Parameter(negative="")] = None,
 ) -> int:
     """Run an Idea; its output goes to stdout as JSON, what happens on the way to stderr.
@@ -53,25 +55,45 @@ async def run(
     quiet
         Only the output.
     approve
-        Who decides on calls: ask for each, for the plan as a whole, all run, none runs.
+        Who decides on calls: ask for each, for the plan as a whole, all run, none runs, each is held for later.
     record
         Where to record what the model is asked and answers.
+    save
+        A file that the run is kept in while it goes on; `actum resume` goes on from it.
     activities
         A module or file with Activities, beside those that the Idea names.
     """
     loaded = load(idea, model=model, activities=activities or [], record=record)
     given = input_of(loaded.idea.context, i or [], input)
-    renderer = _renderer(Path(idea).name, json=json, quiet=quiet)
+    renderer = renderer_of(Path(idea).name, json=json, quiet=quiet)
     asking = Asking(renderer)
     agent = loaded.agent(approver(approve, asking))
     context = loaded.context
+    if approve == "hold" and save is None:
+        raise CommandError("--approve hold needs --save FILE, where the calls wait")
     if approve == "plan":
         context, given = await _planned(loaded, given, asking)
-    result = await _run(agent, context, loaded, given, renderer)
-    return _finish(result, is_json=json)
+    if save is None:
+        return finish(await _run(agent, context, loaded, given, renderer), is_json=json)
+    with KeptRun.begun(Path(save), loaded.idea, agent.prepared(context, given)) as kept:
+        return finish(await run_kept(kept, agent, renderer), is_json=json)
 
 
-def _renderer(title: str, *, json: bool, quiet: bool) -> Renderer:
+async def run_kept(kept: KeptRun, agent: Agent, renderer: Renderer) -> Result[Any]:
+    """Run, or go on with, a run that is kept in a file; whatever ends it, the file holds what it had come to."""
+    with renderer:
+        stream = agent.stream(kept.idea.context, kept.idea.schema, record=kept.log)
+        try:
+            async with stream:
+                async for event in stream:
+                    renderer.show(event)
+        finally:
+            kept.keep(stream.context)
+        return stream.result
+
+
+def renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
+    """What shows a run, as the options and the terminal say."""
     if json and quiet:
         raise CommandError("--json and --quiet exclude each other")
     if quiet:
@@ -105,7 +127,8 @@ async def _run(agent: Agent, context: Any, loaded: Loaded, given: JsonObject | N
             return stream.result
 
 
-def _finish(result: Result[Any], *, is_json: bool) -> int:
+def finish(result: Result[Any], *, is_json: bool) -> int:
+    """Print what a run came to; return the exit code."""
     if not is_json:
         indent = 2 if sys.stdout.isatty() else None
         print(json.dumps(jsonable(result.output), ensure_ascii=False, indent=indent))

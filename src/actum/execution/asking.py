@@ -55,6 +55,7 @@ class Asking:
     def element(self, index: int, call: Call | ActumError) -> None:
         """Start a call, or let it wait; an element that is no call is an error of its own (L3)."""
         self.script.calls.append(call if isinstance(call, Call) else Call())
+        self.journal.answering(self.script.start, call=dict(self.script.calls[-1]))
         if self.scheduler is None:
             return
         if isinstance(call, Call):
@@ -65,6 +66,7 @@ class Asking:
     def restart(self) -> None:
         """Take the answer back, but not what has started."""
         self.script.calls.clear()
+        self.journal.answering(self.script.start, restarted=True)
         if self.scheduler is not None:
             self.script.answer = self.scheduler.restart(self.script.answer)
 

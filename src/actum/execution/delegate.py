@@ -23,6 +23,7 @@ from ..schema.json import JsonObject
 from .emitter import Emitter
 from .limits import Budget
 from .loop import Loop
+from .record import Recorder
 from .run_call import Suspended, Suspension, carry_out
 from .setup import Runtime, Setup
 
@@ -31,7 +32,8 @@ _OWN_CONFIG = frozenset(
     | {"tools"}
 )
 """What a delegate may say of how it is run; what bounds it is its caller's."""
-_FOREIGN_CONFIG = frozenset({"meta", "reasoning", "instanced_output", "tools"})
+FOREIGN_CONFIG = frozenset({"meta", "reasoning", "instanced_output", "tools"})
+"""What of that counts where the delegate is from outside (D12)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +67,7 @@ class Delegation:
     resolve: Resolver
     budget: Budget
     emit: Emitter
+    record: Recorder = field(default_factory=Recorder)
 
     async def __call__(self, call: Call, tool: Tool, context: Context, suspension: Suspension | None = None) -> Any:
         """The output of the delegate's own run, which sees of its parent only the scoped context (D4, D7).
@@ -149,7 +152,7 @@ class Delegation:
 
     def _loop(self, call: Call, found: Delegated, scoped: Context, kept: Suspension) -> Loop:
         runtime = self._runtime_of(found)
-        inner = replace(self, runtime=runtime, emit=self.emit.below(call))
+        inner = replace(self, runtime=runtime, emit=self.emit.below(call), record=self.record.below(kept.place))
         messages = kept.context
         if messages is None:
             saved = plan_of(found.solution) if runtime.model is None else []
@@ -157,12 +160,14 @@ class Delegation:
         if runtime.model is None and not any(message.get("type") == "plan" for message in messages):
             raise DelegateError("it needs a model, and none is set")
         context = Context.checked(messages, runtime.data_kinds, found.context.origin)
-        setup = Setup(runtime=runtime, context=context, shape=shape_of(found.schema), delegate=inner)
+        setup = Setup(
+            runtime=runtime, context=context, shape=shape_of(found.schema), delegate=inner, record=inner.record
+        )
         return Loop(setup, self.budget, inner.emit)
 
     def _runtime_of(self, found: Delegated) -> Runtime:
         """What a delegate runs in: no registered tools but those that its config names; from outside, only grants."""
-        allowed = _FOREIGN_CONFIG if found.is_foreign else _OWN_CONFIG
+        allowed = FOREIGN_CONFIG if found.is_foreign else _OWN_CONFIG
         own = {"tools": (), "instanced_output": False, "mode": "eager"}
         own |= {key: value for key, value in found.config.items() if key in allowed}
         config: Config = replace(self.runtime.config, **own)

@@ -17,6 +17,7 @@ from ..protocol.context import Context, Memory, absorb
 from ..protocol.message import RESULT, Write, check_message, record_message, write_of, written_message
 from ..protocol.scopes import Catalogue, scoped
 from ..schema.json import JsonObject
+from .record import Recorder
 
 GATES = "approvals"
 """The part of the state whose values open gates, between runs only (C7)."""
@@ -30,8 +31,10 @@ def is_gate(reference: Reference) -> bool:
 class Journal:
     """Messages and their folded values; append-only."""
 
-    def __init__(self, context: Context, kinds: Collection[str] = ()) -> None:
+    def __init__(self, context: Context, kinds: Collection[str] = (), record: Recorder | None = None) -> None:
         self._messages = context.messages
+        self._record = record or Recorder()
+        self._record(began=list(self._messages))
         self._origin = context.origin
         self._kinds = kinds
         self.data_kinds = context.data_kinds
@@ -133,11 +136,17 @@ class Journal:
     def insert(self, index: int, message: JsonObject) -> None:
         """Put the plan of the answer under way where that answer began, before what its calls have written (L8)."""
         self._messages.insert(index, message)
+        self._record(inserted=message, index=index)
         self._catalogue = None
+
+    def answering(self, start: int, **entry: Any) -> None:
+        """Write down what is known of the answer that began at `start`."""
+        self._record(start=start, **entry)
 
     def add(self, message: JsonObject) -> None:
         """Append a message that was judged before, and folded if it carries data."""
         self._messages.append(message)
+        self._record(message=message)
         self.decisions.add(message)
         if self._catalogue is not None:
             self._catalogue.add(message)

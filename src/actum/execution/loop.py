@@ -36,7 +36,7 @@ class Loop:
         self._setup = setup
         self._budget = budget
         self._emit = emit
-        self._journal = Journal(setup.context, setup.runtime.handlers)
+        self._journal = Journal(setup.context, setup.runtime.handlers, setup.record)
         self._frame = setup.frame(setup.context)
         self._judge = setup.judge()
         self._scheduler = Scheduler(
@@ -208,6 +208,8 @@ class Loop:
         elif answered.output is not None:
             script.output = answered.authored
         shown = output if script.output is None else script.output
+        if answered.output is not None:
+            self._journal.answering(script.start, output=answered.authored)
         solution = solution_of(answered, shown, self._journal.instances)
         self._solutions.append(solution)
         self._emit(RequestFinished, solution=solution, usage=answered.usage)
@@ -278,4 +280,8 @@ class Loop:
             if is_open and script.calls and not script.stands:
                 script.stands = True
                 self._journal.insert(script.start, script.message())
-        self._scripts = [script for script in self._scripts if id(script.answer) in open_answers or script.stands]
+        stay = [script for script in self._scripts if id(script.answer) in open_answers or script.stands]
+        for script in self._scripts:
+            if script not in stay and script.is_concluded:
+                self._journal.answering(script.start, closed=True)
+        self._scripts = stay

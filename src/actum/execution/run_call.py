@@ -50,6 +50,8 @@ class Suspension:
 
     context: list[JsonObject] | None = None
     waiting: tuple[str, ...] = ()
+    place: str = ""
+    """Where the call stands in its run."""
 
 
 class Delegate(Protocol):

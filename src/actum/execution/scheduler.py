@@ -340,7 +340,7 @@ class Scheduler:
             shown = (job.scopes, job.node.instance)
             approved = await self._approved(job, call, context)
             if approved is None:
-                self._wait_for_approval(job, [f"approval {job.place}"])
+                self._wait_for_approval(job, [f"approval {job.place}"], _shown(call, context))
                 return
             if approved != call:
                 call = self._replace(job, approved)
@@ -361,9 +361,12 @@ class Scheduler:
         decision = self.journal.decisions.find(job.place, job.call)
         if decision is not None and decision.verdict == "deny":
             raise ApprovalDenied(decision.reason or "denied", tool=job.tool.name)
-        if self.approve is None or (decision is not None and decision.verdict == "approve"):
+        approved = decision if decision is not None and decision.verdict == "approve" else None
+        if approved is not None and (approved.replacement or approved.shown in (None, _shown(call, context))):
             return call
-        return await decide(self.approve, call, job.tool, context)
+        if self.approve is not None:
+            return await decide(self.approve, call, job.tool, context)
+        return call if approved is None else None  # other values than those that were approved are asked about again
 
     def _replace(self, job: Job, decided: Call) -> Call:
         """Let another call run in the place of the planned one, and record that (L6)."""
@@ -379,11 +382,11 @@ class Scheduler:
         job.is_latent, job.node.instance = changed.is_latent, changed.node.instance
         return self._resolved(job, values)
 
-    def _wait_for_approval(self, job: Job, waiting: Sequence[str], *, suspended: bool = False) -> None:
+    def _wait_for_approval(self, job: Job, waiting: Sequence[str], shown: JsonObject | None = None) -> None:
         """Keep a call for a later run; those that read what it will write wait with it."""
         decision = self.journal.decisions.find(job.place, job.call)
-        if not suspended and (decision is None or decision.verdict != "held"):
-            self.journal.add(approval(job.place, job.call, "held"))
+        if shown is not None and (decision is None or (decision.verdict, decision.shown) != ("held", shown)):
+            self.journal.add(approval(job.place, job.call, "held", shown=shown))
         job.node.status = Status.HELD
         self.gates |= dict.fromkeys(waiting)
         self.emit(CallWaiting, call=job.call, number=job.node.number, on=tuple(waiting))
@@ -398,7 +401,7 @@ class Scheduler:
     async def _delegated(self, job: Job, call: Call, context: Context) -> Any:
         """Let the delegate go on from where it was cut before; where it is cut again, keep what it has come to (L8)."""
         before = self.journal.decisions.suspended(job.place, job.call)
-        suspension = Suspension(before)
+        suspension = Suspension(before, place=job.place)
         try:
             return await self.delegate(call, job.tool, context, suspension)
         finally:
@@ -406,8 +409,7 @@ class Scheduler:
                 own = {"of": job.place, "call": dict(job.call), "context": suspension.context}
                 self.journal.add({"type": "suspended", **own})
             if suspension.waiting:
-                waiting = [f"{job.place}/{one}" for one in suspension.waiting]
-                self._wait_for_approval(job, waiting, suspended=True)
+                self._wait_for_approval(job, [_within(job.place, one) for one in suspension.waiting])
 
     def _answer(self, job: Job, call: Call) -> None:
         """Take the result that the model wrote itself, or wait for it (C4)."""
@@ -472,3 +474,14 @@ class Scheduler:
         owed = self._owed.pop(self._owing(job), None) if self._owed else None
         if owed is not None:
             self.graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)
+
+
+def _shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:
+    """What an approver is shown: the call with its values, and all of the context that would cross."""
+    return {"call": dict(call), "context": list(context)}
+
+
+def _within(place: str, waiting: str) -> str:
+    """What a delegate waits for, as its parent names it."""
+    of = waiting.removeprefix("approval ")
+    return f"{place}/{of}" if of == waiting else f"approval {place}/{of}"

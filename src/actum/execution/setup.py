@@ -19,6 +19,7 @@ from ..schema.compose import META, closed
 from ..schema.infer import Shape
 from ..schema.validator import Validator
 from .approval import Approve
+from .record import Recorder
 from .run_call import Delegate
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Setup:
     context: Context
     shape: Shape[Any]
     delegate: Delegate
+    record: Recorder = field(default_factory=Recorder)
     contracts: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     """The tools whose delegates were resolved beforehand, as they are offered (D8)."""
 

@@ -1,14 +1,16 @@
 """Decisions on calls, and delegates that wait for one, as messages: a run that waits is data like any other (L6, L8).
 
-`{"type": "approval", "of": "3.0", "call": …, "decision": "held" | "approve" | "deny", "reason"?, "as"?}` is about the
-call that stands at place 0 of the plan in message 3, which must be `call`; `as` is what runs in its place.
+`{"type": "approval", "of": "3.0", "call": …, "decision": "held" | "approve" | "deny", "reason"?, "as"?,
+"shown"?}` is about the call that stands at place 0 of the plan in message 3, which must be `call`; `as` is what runs in
+its place; `shown` is what would run when it was asked about, with its values, and what of the context would cross: an
+approval holds for that and nothing else.
 `{"type": "suspended", "of": "3.0", "call": …, "context": […]}` is what the delegate of that call has come to so far. A
 model is shown neither, no scope lets them through, and no call can write them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -30,6 +32,7 @@ class Decision:
     verdict: Verdict
     reason: str = ""
     replacement: JsonObject | None = None
+    shown: JsonObject | None = None
 
     def is_about(self, call: Mapping[str, Any]) -> bool:
         """Whether it was said of this call, or of the one that this call replaces."""
@@ -53,6 +56,7 @@ class Decisions:
                 verdict=message["decision"],
                 reason=message.get("reason", ""),
                 replacement=message.get("as"),
+                shown=message.get("shown"),
             )
         elif message.get("type") == "suspended":
             self._suspended[message["of"]] = message
@@ -82,6 +86,9 @@ class Pending:
 
     of: str
     call: JsonObject
+    """With its values."""
+    crossing: tuple[JsonObject, ...] = ()
+    """What of the context it would be given."""
     delegates: tuple[str, ...] = ()
     """The calls that led to it, by tool."""
 
@@ -94,7 +101,8 @@ def pending(context: Iterable[JsonObject]) -> list[Pending]:
 def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> Iterator[Pending]:
     decisions = Decisions(messages)
     for of, decision in decisions.held():
-        yield Pending(of=prefix + of, call=decision.replacement or decision.call, delegates=path)
+        shown = decision.shown or {"call": decision.call, "context": []}
+        yield Pending(of=prefix + of, call=shown["call"], crossing=tuple(shown["context"]), delegates=path)
     for of, message in decisions.delegates():
         inner = cast("list[JsonObject]", message["context"])
         yield from _pending(inner, f"{prefix}{of}/", (*path, str(message["call"].get("_tool"))))
@@ -108,27 +116,51 @@ def decided(
     Raises:
         IdeaError: where no such call waits.
     """
-    return Context.checked(
-        _decided(context.messages, of, verdict, reason, replacement), context.data_kinds, context.origin
-    )
+
+    def decide(messages: list[JsonObject], place: str) -> JsonObject:
+        held = dict(Decisions(messages).held()).get(place)
+        if held is None:
+            waiting = ", ".join(one.of for one in pending(messages)) or "none"
+            raise IdeaError(f"no call waits for a decision at {of!r}; waiting are: {waiting}")
+        return approval(place, held.call, verdict, reason=reason, replacement=replacement, shown=held.shown)
+
+    return _with(context, of, decide)
 
 
-def _decided(
-    messages: list[JsonObject], of: str, verdict: Verdict, reason: str, replacement: Mapping[str, Any] | None
+def opened(context: Context, gate: str, value: Any = True) -> Context:
+    """The context with a value at a gate, such as `†state.approvals.budget`, in a delegate `3.0/†state.approvals.x`.
+
+    Raises:
+        IdeaError: where it is no gate, or no delegate waits there.
+    """
+
+    def open_gate(_messages: list[JsonObject], place: str) -> JsonObject:
+        kind, _, path = place.removeprefix("†").partition(".approvals.")
+        if kind != "state" or not path:
+            raise IdeaError(f"{gate!r} is no gate: gates stand below †state.approvals")
+        state: Any = value
+        for name in reversed(path.split(".")):
+            state = {name: state}
+        return {"type": "state", "state": {"approvals": state}}
+
+    return _with(context, gate, open_gate)
+
+
+def _with(context: Context, of: str, message: Callable[[list[JsonObject], str], JsonObject]) -> Context:
+    return Context.checked(_appended(context.messages, of, message), context.data_kinds, context.origin)
+
+
+def _appended(
+    messages: list[JsonObject], of: str, message: Callable[[list[JsonObject], str], JsonObject]
 ) -> list[JsonObject]:
+    """The messages with one more, in the context of the delegate that `of` leads to."""
     place, _, inner = of.partition("/")
-    decisions = Decisions(messages)
-    if inner:
-        found = dict(decisions.delegates()).get(place)
-        if found is None:
-            raise IdeaError(f"no delegate waits at {place!r}")
-        own = _decided(list(found["context"]), inner, verdict, reason, replacement)
-        return [*messages, {**found, "context": own}]
-    held = dict(decisions.held()).get(place)
-    if held is None:
-        waiting = ", ".join(one.of for one in pending(messages)) or "none"
-        raise IdeaError(f"no call waits for a decision at {of!r}; waiting are: {waiting}")
-    return [*messages, approval(place, held.call, verdict, reason=reason, replacement=replacement)]
+    if not inner:
+        return [*messages, message(messages, place)]
+    found = dict(Decisions(messages).delegates()).get(place)
+    if found is None:
+        raise IdeaError(f"no delegate waits at {place!r}")
+    return [*messages, {**found, "context": _appended(list(found["context"]), inner, message)}]
 
 
 def approval(
@@ -138,9 +170,12 @@ def approval(
     *,
     reason: str = "",
     replacement: Mapping[str, Any] | None = None,
+    shown: JsonObject | None = None,
 ) -> JsonObject:
     """A decision as a message."""
     message: JsonObject = {"type": "approval", "of": of, "call": dict(call), "decision": verdict}
     if reason:
         message["reason"] = reason
+    if shown is not None:
+        message["shown"] = shown
     return message if replacement is None else {**message, "as": dict(replacement)}

@@ -1,0 +1,75 @@
+"""A run kept in a file: an Idea whose context is what the run has come to, and beside it a log of what is new (L8)."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from ..app.idea import Idea, is_url
+from ..errors import IdeaError, MessageError
+from ..execution.record import recovered
+from ..protocol.context import Context
+from ..sources.runs import RunLog
+
+
+@dataclass(slots=True)
+class KeptRun:
+    """One run, open for this process alone."""
+
+    path: Path
+    idea: Idea
+    log: RunLog
+
+    @classmethod
+    def begun(cls, path: Path, idea: Idea, context: Context) -> KeptRun:
+        """A new run of an Idea.
+
+        Raises:
+            IdeaError: where the file stands already, or can't be written.
+        """
+        if path.exists():
+            raise IdeaError(f"{path}: it stands already; `actum resume` goes on with a run, another name begins one")
+        config = dict(idea.config)
+        origin = context.origin
+        if origin is not None and not is_url(origin):
+            config["origin"] = Path(os.path.relpath(origin, path.resolve().parent)).as_posix()
+        kept = cls(path, dataclasses.replace(idea, config=config, context=context, solution=None), RunLog(path))
+        kept.idea.save(path)
+        return kept
+
+    @classmethod
+    def found(cls, path: Path) -> KeptRun:
+        """A run that was kept, with what its log holds beyond its file.
+
+        Raises:
+            IdeaError: where there is none, or its log is no log of a run.
+        """
+        return cls(path, Idea.load(path), RunLog(path))
+
+    def __enter__(self) -> KeptRun:
+        self.log.__enter__()
+        try:
+            entries = list(self.log.entries())
+            if entries:
+                self.keep(Context(recovered(entries), origin=self.idea.context.origin))
+        except (MessageError, KeyError, TypeError) as error:
+            self.log.__exit__(None, None, None)
+            raise IdeaError(f"{self.log.path}: it is no log of a run: {error}") from error
+        except BaseException:
+            self.log.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.log.__exit__(kind, error, trace)
+
+    def keep(self, context: Context) -> None:
+        """Put what the run has come to into its file, whole or not at all; then the log has nothing to add."""
+        self.idea = dataclasses.replace(self.idea, context=context)
+        self.idea.save(self.path)
+        self.log.clear()

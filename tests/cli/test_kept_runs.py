@@ -1,0 +1,286 @@
+"""Runs that are kept in a file: killed, held, resumed in another process, and refused where they are broken."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum.execution.record import recovered
+
+from .test_commands import actum
+
+pytestmark = pytest.mark.rule("L8")
+Json = dict[str, Any]
+
+# Each Activity notes that it begins and that it ends, as a line that no kill can tear.
+TOOLS = """
+import os
+from actum import tools
+
+def note(text):
+    file = os.open("ran.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(file, (text + "\\\\n").encode())
+    os.close(file)
+
+@tools.activity("step")
+async def step(name: str, after: object = None) -> str:
+    note(f"begin {name}")
+    kill = os.environ.get("KILL_AT")
+    if kill and sum(1 for _ in open("ran.txt")) >= int(kill):
+        os.kill(os.getpid(), 9)
+    note(f"end {name}")
+    return name
+"""
+STEP: Json = {
+    "properties": {"name": {"type": "string"}, "after": {}, "_output": {"type": "string"}},
+    "required": ["name"],
+}
+
+
+def step(name: str, path: str, after: str | None = None) -> Json:
+    return {"_tool": "step", "name": name, "_outputPath": path} | ({"after": after} if after else {})
+
+
+def job(folder: Path) -> Path:
+    """A plan of chains, a fan, and delegates two deep, whose calls all have output paths."""
+    (folder / "own.py").write_text(TOOLS.replace("\\\\n", "\\n"), encoding="utf-8")
+    tool: Json = {"type": "tool", "tool": {"step": STEP}}
+    leaf = [step(f"leaf {number}", f"†state.l{number}") for number in range(3)]
+    deep: Json = {"context": [tool, {"type": "plan", "plan": leaf, "output": "†state.l2"}], "schema": {}}
+    down = {"type": "tool", "tool": {"step": STEP, "down": {"_delegate": "deep.json"}}}
+    calls = [
+        step("inner a", "†state.a"),
+        {"_tool": "down", "_outputPath": "†state.b"},
+        step("inner c", "†state.c", "†state.b"),
+    ]
+    inner: Json = {"context": [down, {"type": "plan", "plan": calls, "output": "†state.c"}], "schema": {}}
+    top = {"type": "tool", "tool": {"step": STEP, "inner": {"_delegate": "inner.json"}}}
+    fan = [step(f"fan {number}", f"†state.f{number}", "†state.one") for number in range(4)]
+    plan = [
+        step("one", "†state.one"),
+        *fan,
+        {"_tool": "inner", "_outputPath": "†state.inner"},
+        step("last", "†state.last", "†state.inner"),
+    ]
+    whole: Json = {
+        "config": {"activities": ["own.py"]},
+        "context": [top, {"type": "plan", "plan": plan, "output": "†state.last"}],
+        "schema": {"type": "string"},
+    }
+    for name, content in {"deep": deep, "inner": inner, "job": whole}.items():
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder / "job.json"
+
+
+NAMES = ["one", *(f"fan {n}" for n in range(4)), "inner a", *(f"leaf {n}" for n in range(3)), "inner c", "last"]
+
+
+def ran(folder: Path) -> list[str]:
+    path = folder / "ran.txt"
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+
+
+def recorded(folder: Path) -> list[str]:
+    """The steps whose results are in what a killed run has left, in its delegates too."""
+    entries: list[Json] = []
+    for line in (folder / "run.json.log").read_bytes().split(b"\n"):
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            continue
+    written = [entry["message"] for entry in entries if "message" in entry]
+    return [message["_call"]["name"] for message in written if message.get("_call", {}).get("_tool") == "step"]
+
+
+def check_resumed(folder: Path, before: list[str], known: list[str]) -> None:
+    """What the documentation promises: nothing recorded ran again, and all has run to completion once in the record."""
+    again = Counter(line.removeprefix("begin ") for line in ran(folder)[len(before) :] if line.startswith("begin "))
+    assert not set(again) & set(known), "an Activity whose result was recorded ran again"
+    assert all(count == 1 for count in again.values())
+    assert set(again) | set(known) == set(NAMES)
+    context = json.loads((folder / "run.json").read_text(encoding="utf-8"))["context"]
+    outer = [message["_call"].get("name") for message in context if message.get("_call", {}).get("_tool") == "step"]
+    assert sorted(outer) == sorted(["one", *(f"fan {n}" for n in range(4)), "last"])
+
+
+KILLS = 200
+AT_ONCE = 25
+
+
+@pytest.mark.parametrize("part", range(KILLS // AT_ONCE))
+def test_a_run_that_was_killed_anywhere_goes_on_with_nothing_repeated(tmp_path: Path, part: int) -> None:
+    """Killed with -9 inside Activities and, by the length of the log, between any two entries of the record."""
+    picked = random.Random(part)
+    for number in range(AT_ONCE):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = job(folder)
+        lines, entries = picked.randint(1, 22), picked.randint(1, 40)
+        how = {"KILL_AT": str(lines)} if number % 2 else {"KILL_AFTER": str(entries)}
+        code = "import sys; from tests_kill import main; main()"
+        own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "ACTUM"))}
+        (folder / "tests_kill.py").write_text(KILLER, encoding="utf-8")
+        command = [sys.executable, "-c", code, "run", str(path), "-q", "--save", "run.json"]
+        killed = subprocess.run(
+            command, cwd=folder, env=own | how, capture_output=True, text=True, timeout=60, check=False
+        )
+        if killed.returncode == 0:
+            continue
+        assert killed.returncode == -9, killed.stderr
+        before, known = ran(folder), recorded(folder)
+        resumed = subprocess.run(
+            [sys.executable, "-m", "actum", "resume", "run.json", "-q"],
+            cwd=folder,
+            env=own,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (resumed.returncode, resumed.stdout) == (0, '"last"\n'), resumed.stderr
+        check_resumed(folder, before, known)
+
+
+KILLER = """
+import os, sys
+from actum.cli import main as run
+from actum.sources.runs import RunLog
+
+def main():
+    after = int(os.environ.get("KILL_AFTER", "0"))
+    told, count = RunLog.__call__, [0]
+    def tell(self, entry):
+        told(self, entry)
+        count[0] += 1
+        if count[0] == after:
+            os.kill(os.getpid(), 9)
+    if after:
+        RunLog.__call__ = tell
+    sys.argv[0] = "actum"
+    raise SystemExit(run())
+"""
+
+
+@pytest.mark.rule("L6")
+def test_held_approved_denied_and_resumed_from_the_command_line(tmp_path: Path) -> None:
+    path = job(tmp_path)
+    run = actum("run", str(path), "-q", "--approve", "hold", "--save", "run.json", cwd=tmp_path)
+    assert (run.returncode, run.stdout, ran(tmp_path)) == (0, "null\n", [])
+    assert "waiting for approval 1.0" in run.stderr
+    listed = json.loads(actum("waiting", "run.json", "--json", cwd=tmp_path).stdout)
+    assert [(one["of"], one["call"]["_tool"]) for one in listed] == [("1.0", "step"), ("1.5", "inner")]
+    assert actum("approve", "run.json", "1.0", cwd=tmp_path).returncode == 0
+    assert actum("deny", "run.json", "1.5", "--because", "too loud", cwd=tmp_path).returncode == 0
+    twice = actum("approve", "run.json", "1.0", cwd=tmp_path)
+    assert (twice.returncode, "no call waits for a decision at '1.0'" in twice.stderr) == (2, True)
+    resumed = actum("resume", "run.json", "-q", "--approve", "all", cwd=tmp_path)
+    assert resumed.returncode == 1
+    assert "too loud" in resumed.stderr
+    assert sorted(ran(tmp_path)) == sorted(f"{what} {name}" for name in NAMES[:5] for what in ("begin", "end"))
+
+
+def test_a_run_is_at_one_process_at_a_time(tmp_path: Path) -> None:
+    from fcntl import LOCK_EX, flock
+
+    path = job(tmp_path)
+    assert actum("run", str(path), "-q", "--save", "run.json", cwd=tmp_path).returncode == 0
+    with (tmp_path / "run.json.log").open("a") as log:
+        flock(log, LOCK_EX)
+        for command in (["resume", "run.json"], ["approve", "run.json"], ["waiting", "run.json"]):
+            refused = actum(*command, cwd=tmp_path)
+            assert (refused.returncode, "another process is at this run" in refused.stderr) == (2, True)
+            assert "Traceback" not in refused.stderr
+
+
+def test_a_run_never_takes_the_place_of_another(tmp_path: Path) -> None:
+    path = job(tmp_path)
+    assert actum("run", str(path), "-q", "--save", "run.json", cwd=tmp_path).returncode == 0
+    content = (tmp_path / "run.json").read_bytes()
+    again = actum("run", str(path), "-q", "--save", "run.json", cwd=tmp_path)
+    assert (again.returncode, "stands already" in again.stderr) == (2, True)
+    assert (tmp_path / "run.json").read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (b'{"at": [], "began": [\n{"at": []}\n', "line 1 is no entry of a run"),
+        (b"[]\n", "line 1 is no entry"),
+        (b'{"at": [], "began": [{"type": "no such"}]}\n', "no log of a run"),
+        (b'{"at": []}\n', "no log of a run"),
+        (b"\xff\xfe\n\n", "line 1 is no entry"),
+    ],
+)
+def test_a_broken_log_is_one_clear_line_and_the_run_stays_as_it_was(tmp_path: Path, log: bytes, said: str) -> None:
+    path = job(tmp_path)
+    assert actum("run", str(path), "-q", "--save", "run.json", cwd=tmp_path).returncode == 0
+    content = (tmp_path / "run.json").read_bytes()
+    (tmp_path / "run.json.log").write_bytes(log)
+    resumed = actum("resume", "run.json", cwd=tmp_path)
+    assert (resumed.returncode, said in resumed.stderr, "Traceback" in resumed.stderr) == (2, True, False), (
+        resumed.stderr
+    )
+    assert (tmp_path / "run.json").read_bytes() == content
+
+
+def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
+    path = job(tmp_path)
+    run = actum("run", str(path), "-q", "--approve", "none", "--save", "run.json", cwd=tmp_path)
+    assert run.returncode == 1
+    context = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["context"]
+    (tmp_path / "run.json.log").write_bytes(json.dumps({"at": [], "began": context}).encode() + b'\n{"at": [], "mess')
+    assert actum("resume", "run.json", "-q", cwd=tmp_path).stdout == '"last"\n'
+
+
+def test_a_disk_that_is_full_ends_the_run_in_one_line_and_what_was_done_stays(tmp_path: Path) -> None:
+    path = job(tmp_path)
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000)); from actum.cli import main; sys.argv[0] = 'actum'; "
+        "raise SystemExit(main())"
+    )
+    command = [sys.executable, "-c", code, "run", str(path), "-q", "--save", "run.json"]
+    full = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert full.returncode in {1, 2}
+    assert "Traceback" not in full.stderr
+    before, known = ran(tmp_path), recorded(tmp_path)
+    assert known
+    assert actum("resume", "run.json", "-q", cwd=tmp_path).stdout == '"last"\n'
+    check_resumed(tmp_path, before, known)
+
+
+def test_what_is_recovered_is_the_context_of_the_run(tmp_path: Path) -> None:
+    import asyncio
+
+    from actum import Agent, Idea, Tools
+
+    path = job(tmp_path)
+    tools = Tools()
+
+    @tools.activity("step")
+    async def run_step(name: str, after: object = None) -> str:
+        return name
+
+    assert callable(run_step)
+    entries: list[Json] = []
+
+    async def run() -> list[Json]:
+        agent = Agent(None, tools=tools, roots=[tmp_path])
+        context = Idea.load(path).context
+        async with agent.stream(context, record=lambda entry: entries.append(json.loads(json.dumps(entry)))) as stream:
+            async for _ in stream:
+                pass
+        return stream.result.context.messages
+
+    messages = asyncio.run(run())
+    assert recovered(entries) == messages
+    for count in range(1, len(entries) + 1):
+        assert recovered(entries[:count])[0]["type"] == "tool"
