@@ -28,11 +28,14 @@ PACKAGES = {
     "pydantic-ai": ["pydantic-ai-slim", "openai"],
     "openai-agents": ["openai-agents", "openai"],
     "langgraph": ["langgraph", "langchain", "langchain-openai", "openai"],
-    "actum": ["actum"],
+    "actum": ["actum", "pydantic-ai-slim", "openai"],
 }
-"""The packages of each system whose versions a capture names."""
+"""The packages of each system whose versions a capture names: its own, and those that write its requests."""
 
-VERSIONS = "import json, sys; from importlib.metadata import version; print(json.dumps({n: version(n) for n in sys.argv[1:]}))"
+VERSIONS = (
+    "import json, sys; from importlib.metadata import version as v; print(json.dumps({n: v(n) for n in sys.argv[1:]}))"
+)
+ENVIRONMENT = {"OPENAI_API_KEY": "none", "OPENAI_AGENTS_DISABLE_TRACING": "1", "PYTHONUTF8": "1"}
 RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
 TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?")
 
@@ -55,9 +58,9 @@ def captured(setting: Setting, python: Path) -> dict[str, Any]:
         "setting": setting.name,
         "versions": _versions(setting.system, python),
         "path": faithful[place].path,
-        "parent": _normal(faithful[place - 1].body),
-        "sub_agent": _normal(faithful[place].body),
-        "sub_agent_of_a_careless_parent": _normal(careless[_place(setting, careless)].body),
+        "parent": normal(faithful[place - 1].body),
+        "sub_agent": normal(faithful[place].body),
+        "sub_agent_of_a_careless_parent": normal(careless[_place(setting, careless)].body),
     }
 
 
@@ -66,7 +69,7 @@ def _run(setting: Setting, python: Path, *, careless: bool) -> list[Received]:
     with serving(script) as url:
         program = [str(python), str(HERE / setting.program), setting.name]
         known = {key: value for key, value in os.environ.items() if key in {"PATH", "PYTHONPATH", "HOME", "LANG"}}
-        environment = known | {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none", "PYTHONUTF8": "1"}
+        environment = known | ENVIRONMENT | {"OPENAI_BASE_URL": url}
         done = subprocess.run(
             program, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False
         )
@@ -83,7 +86,7 @@ def _place(setting: Setting, received: Sequence[Received]) -> int:
     return places[0]
 
 
-def _normal(body: dict[str, Any]) -> dict[str, Any]:
+def normal(body: dict[str, Any]) -> dict[str, Any]:
     """A body without what differs from run to run: random ids and times."""
     text = TIME.sub("TIME", json.dumps(body, ensure_ascii=False))
     ids: dict[str, str] = {}

@@ -6,7 +6,7 @@ An answer is text, calls, or both. The n-th request gets the n-th answer, whoeve
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -57,7 +57,7 @@ class Script:
 
 
 @contextmanager
-def serving(script: Script) -> Iterator[str]:
+def serving(script: Script) -> Generator[str]:
     """Serve a script; yields the base URL for an OpenAI client."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -116,7 +116,7 @@ def _chat(number: int, answer: Answer) -> Json:
 
 
 def _responses(number: int, answer: Answer) -> Json:
-    said = {
+    said: Json = {
         "id": f"msg_{number}",
         "type": "message",
         "role": "assistant",

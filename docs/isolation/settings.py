@@ -1,7 +1,7 @@
 """Each system in each setting that is compared: its program, the code worth showing, and what its models answer.
 
 The parent's model is scripted twice: faithful, it gives the sub-agent the sentence; careless, it also copies the card
-number into whatever it may write there.
+number into whatever it can write there, and does without where that is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from job import COPIED, CUSTOMER, FOUND, SENTENCE, TRANSLATION
 from loopback import Answer, Called
 
 Say = Callable[[str], list[Answer]]
-"""The answers from the second turn's delegation on, by the sentence that the parent's model writes."""
+"""The answers from the delegation on, by the sentence that the parent's model writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +79,16 @@ def _taken_over(tool: str, *, given: bool) -> Say:
     return say
 
 
+def _without_parameter(*, refused: bool) -> Say:
+    def say(sentence: str) -> list[Answer]:
+        plain = Answer(calls=[Called(tool="translate")])
+        copied = Answer(calls=[Called(tool="translate", arguments={"sentence": sentence})])
+        tried = [plain] if sentence != COPIED else [copied, plain] if refused else [copied]
+        return [*tried, Answer(text=TRANSLATION), Answer(text=TRANSLATION)]
+
+    return say
+
+
 def _by_parameter(sentence: str) -> list[Answer]:
     call = {"_tool": "translate", "sentence": sentence}
     return [_actum(call, output="†calls.0"), _actum(output=TRANSLATION)]
@@ -96,6 +106,13 @@ SETTINGS = [
         title="agent called in a tool",
         say=_as_tool("translate"),
         shown=["translator", "translate", "delegation"],
+    ),
+    Setting(
+        system="pydantic-ai",
+        name="deps",
+        title="agent called in a tool, the sentence from `deps`",
+        say=_without_parameter(refused=True),
+        shown=["Case", "track_case", "translate_case", "deps"],
     ),
     Setting(
         system="pydantic-ai",
@@ -140,6 +157,13 @@ SETTINGS = [
         shown=["as_tool"],
     ),
     Setting(
+        system="openai-agents",
+        name="run-context",
+        title="agent run in a tool, the sentence from the run's context",
+        say=_without_parameter(refused=False),
+        shown=["Case", "track_case", "translate_case", "run_context"],
+    ),
+    Setting(
         system="langgraph",
         name="handoff",
         title="handoff, shared messages",
@@ -152,6 +176,13 @@ SETTINGS = [
         title="subagent in a tool",
         say=_as_tool("translate"),
         shown=["translate", "subagent"],
+    ),
+    Setting(
+        system="langgraph",
+        name="state-key",
+        title="subagent in a tool, the sentence from the state",
+        say=_without_parameter(refused=False),
+        shown=["Case", "track_case", "translate_case", "state_key"],
     ),
     Setting(
         system="actum",
@@ -167,6 +198,14 @@ SETTINGS = [
         title="delegate with one path as scope, no parameter",
         say=_by_scope,
         shown=["scope"],
+        is_actum=True,
+    ),
+    Setting(
+        system="actum",
+        name="scope-own-tools",
+        title="the same, the parent's tools in a message of its context",
+        say=_by_scope,
+        shown=["brought_along"],
         is_actum=True,
     ),
     Setting(

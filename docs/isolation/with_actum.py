@@ -7,13 +7,14 @@ from typing import Any
 
 from job import FIRST, SECOND, SUPPORT, TRANSLATOR, find_customer, issue_refund, track_parcel
 
-from actum import Agent, Tools
+from actum import Agent, Config, Tools
 
 MODEL = "openai:gpt-5.2"
 TRANSLATOR_AGENT = {"context": [{"type": "system", "message": TRANSLATOR}], "schema": {"type": "string"}}
 
 
 def parameter() -> dict[str, Any]:
+    """No scopes: the delegate sees the parameters that the model writes (S3, D5)."""
     return {
         "description": "Translate one sentence into Portuguese.",
         "_delegate": "Translator",
@@ -23,6 +24,7 @@ def parameter() -> dict[str, Any]:
 
 
 def scope() -> dict[str, Any]:
+    """One path of the state, and no parameter that a model could fill (S1)."""
     return {
         "description": "Translate the courier's sentence into Portuguese.",
         "_delegate": "Translator",
@@ -32,29 +34,43 @@ def scope() -> dict[str, Any]:
 
 
 def everything() -> dict[str, Any]:
+    """Every kind that the parent's context holds."""
     return {
         "description": "Translate the courier's sentence into Portuguese.",
         "_delegate": "Translator",
-        "_scopes": ["system", "user", "assistant", "state", "tool"],
+        "_scopes": ["system", "user", "assistant", "state"],
         "additionalProperties": False,
     }
 
 
-def registry(translate: dict[str, Any]) -> Tools:
-    """The support agent's tools: two that write what they find into the state, and the one that delegates."""
+def registered(translate: dict[str, Any]) -> Tools:
+    """The support agent's tools in a registry: any run of the agent is offered them, its delegates' runs too."""
     tools = Tools()
-    tools.register("translate", translate)
     tools.tool(_outputPath="†state.customer")(find_customer)
     tools.tool(_outputPath="†state.parcel")(track_parcel)
     tools.tool(issue_refund)
+    tools.register("translate", translate)
     return tools
+
+
+def brought_along(tools: Tools) -> tuple[dict[str, Any], Tools]:
+    """The same tools as a message of the support agent's context, and a registry that only carries them out."""
+    message = {"type": "tool", "tool": {tool.name: tool.schema for tool in tools}}
+    carried_out = Tools()
+    for activity in (find_customer, track_parcel, issue_refund):
+        carried_out.activity(activity.__name__, activity)
+    return message, carried_out
 
 
 def main(setting: str) -> None:
     """Run both turns of the conversation and print the last answer."""
-    translate = {"parameter": parameter, "scope": scope, "everything": everything}[setting]()
-    agent = Agent(MODEL, tools=registry(translate), delegates={"Translator": TRANSLATOR_AGENT})
-    first = agent.run_sync([{"type": "system", "message": SUPPORT}, {"type": "user", "message": FIRST}], str)
+    build = {"parameter": parameter, "scope": scope, "scope-own-tools": scope, "everything": everything}[setting]
+    tools, context = registered(build()), [{"type": "system", "message": SUPPORT}]
+    if setting == "scope-own-tools":
+        message, tools = brought_along(tools)
+        context.insert(0, message)
+    agent = Agent(MODEL, tools=tools, delegates={"Translator": TRANSLATOR_AGENT}, config=Config(meta=False))
+    first = agent.run_sync([*context, {"type": "user", "message": FIRST}], str)
     said = [{"type": "assistant", "message": first.output}, {"type": "user", "message": SECOND}]
     second = agent.run_sync([*first.context, *said], str)
     print(second.output)
