@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from actum import Agent, Limits, Tools, errors, models
+
 ROOT = Path(__file__).parents[2]
 ISOLATION = ROOT / "docs" / "isolation"
 PAGE = ROOT / "docs" / "isolation.md"
@@ -97,6 +99,31 @@ def test_actum_sends_what_was_captured_of_it(setting: Any) -> None:
     made = capture.captured(setting, Path(sys.executable))
     kept = committed(setting)
     assert capture.file_text({**made, "versions": kept["versions"]}) == capture.file_text(kept)
+
+
+async def test_a_delegate_can_call_a_tool_of_the_registry_but_none_of_its_parents_messages() -> None:
+    record = {"_tool": "find_customer", "name": "Ana Lopes"}
+    answers = [
+        {"calls": [{"_tool": "translate"}], "output": "†calls.0"},
+        {"calls": [record], "output": "†state.customer.card"},
+    ]
+    translate = {"_delegate": "Translator", "_scopes": ["state.parcel.sentence"]}
+    context: list[dict[str, Any]] = [{"type": "tool", "tool": {"translate": translate}}]
+    delegates = {"Translator": {"schema": {"type": "string"}}}
+
+    inferred = Tools()
+    inferred.tool(_outputPath="†state.customer")(job.find_customer)
+    agent = Agent(models.Scripted(answers), tools=inferred, delegates=delegates)
+    assert (await agent.run(context, str)).output == job.CUSTOMER["card"]
+
+    brought = [*context, {"type": "tool", "tool": {tool.name: tool.schema for tool in inferred}}]
+    served = Tools()
+    served.activity("find_customer", job.find_customer)
+    model = models.Scripted(answers)
+    with pytest.raises(errors.LimitExceeded):
+        await Agent(model, tools=served, delegates=delegates, limits=Limits(requests=2)).run(brought, str)
+    assert "find_customer" in str(model.requests[0])
+    assert "find_customer" not in str(model.requests[1])
 
 
 def test_random_ids_and_times_are_written_alike_and_told_apart() -> None:
