@@ -8,10 +8,10 @@ MODEL ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test lint check fmt lock rules clean
+.PHONY: help demo test lint check fmt lock rules isolation clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make fmt   format, make rules   rule → tests, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make fmt   format, make rules   rule → tests, make isolation   compare what sub-agents see, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -49,6 +49,14 @@ lock: $(READY)
 
 rules: $(READY)
 	@$(BIN)/python tests/rules/manifest.py
+
+# Captures anew what the sub-agents of four systems are sent, each in an environment of its own, into docs/isolation.md.
+isolation: $(READY)
+	@for system in pydantic-ai openai-agents langgraph; do \
+	  $(BIN)/uv venv --quiet --allow-existing out/isolation/$$system && \
+	  $(BIN)/uv pip install --quiet --python out/isolation/$$system/bin/python \
+	    -r docs/isolation/requirements-$$system.txt || exit 1; done
+	$(BIN)/python docs/isolation/capture.py --venvs out/isolation
 
 clean:
 	rm -rf $(VENV) out dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

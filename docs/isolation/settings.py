@@ -202,14 +202,6 @@ SETTINGS = [
     ),
     Setting(
         system="actum",
-        name="scope-own-tools",
-        title="the same, the parent's tools in a message of its context",
-        say=_by_scope,
-        shown=["brought_along"],
-        is_actum=True,
-    ),
-    Setting(
-        system="actum",
         name="everything",
         title="delegate with every kind as scope",
         say=_by_scope,

@@ -44,7 +44,7 @@ def everything() -> dict[str, Any]:
 
 
 def registered(translate: dict[str, Any]) -> Tools:
-    """The support agent's tools in a registry: any run of the agent is offered them, its delegates' runs too."""
+    """The support agent's tools; its delegates are offered none of them."""
     tools = Tools()
     tools.tool(_outputPath="†state.customer")(find_customer)
     tools.tool(_outputPath="†state.parcel")(track_parcel)
@@ -53,22 +53,10 @@ def registered(translate: dict[str, Any]) -> Tools:
     return tools
 
 
-def brought_along(tools: Tools) -> tuple[dict[str, Any], Tools]:
-    """The same tools as a message of the support agent's context, and a registry that only carries them out."""
-    message = {"type": "tool", "tool": {tool.name: tool.schema for tool in tools}}
-    carried_out = Tools()
-    for activity in (find_customer, track_parcel, issue_refund):
-        carried_out.activity(activity.__name__, activity)
-    return message, carried_out
-
-
 def main(setting: str) -> None:
     """Run both turns of the conversation and print the last answer."""
-    build = {"parameter": parameter, "scope": scope, "scope-own-tools": scope, "everything": everything}[setting]
+    build = {"parameter": parameter, "scope": scope, "everything": everything}[setting]
     tools, context = registered(build()), [{"type": "system", "message": SUPPORT}]
-    if setting == "scope-own-tools":
-        message, tools = brought_along(tools)
-        context.insert(0, message)
     agent = Agent(MODEL, tools=tools, delegates={"Translator": TRANSLATOR_AGENT}, config=Config(meta=False))
     first = agent.run_sync([*context, {"type": "user", "message": FIRST}], str)
     said = [{"type": "assistant", "message": first.output}, {"type": "user", "message": SECOND}]

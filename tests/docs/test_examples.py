@@ -13,12 +13,12 @@ from pytest_examples import CodeExample, EvalExample, find_examples
 
 ROOT = Path(__file__).parents[2]
 PYTHON = [example for example in find_examples(ROOT / "README.md", ROOT / "docs") if example.prefix == "python"]
-CONSOLE = [
-    command
+BLOCKS = [
+    re.findall(r"^\$ (.+)$", block, re.MULTILINE)
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     for block in re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    for command in re.findall(r"^\$ (.+)$", block, re.MULTILINE)
 ]
+CONSOLE = [command for block in BLOCKS for command in block]
 
 
 @pytest.mark.parametrize("example", PYTHON, ids=str)
@@ -34,12 +34,15 @@ def test_the_two_commands_are_those_that_ci_runs() -> None:
     assert set(made) <= set(steps)
 
 
-@pytest.mark.parametrize("command", [command for command in CONSOLE if command.startswith("actum")])
-def test_a_command_does_what_it_says(command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "block", [block for block in BLOCKS if block[0].startswith("actum")], ids=lambda block: block[0]
+)
+def test_the_commands_of_a_block_do_what_they_say_one_after_the_other(block: list[str], tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    words = [sys.executable, "-m", *shlex.split(command)]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    for command in block:
+        words = [sys.executable, "-m", *shlex.split(command)]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
 
 
 def test_no_command_is_left_out() -> None:

@@ -101,7 +101,7 @@ def test_actum_sends_what_was_captured_of_it(setting: Any) -> None:
     assert capture.file_text({**made, "versions": kept["versions"]}) == capture.file_text(kept)
 
 
-async def test_a_delegate_can_call_a_tool_of_the_registry_but_none_of_its_parents_messages() -> None:
+async def test_a_delegate_can_not_call_a_tool_of_the_registry() -> None:
     record = {"_tool": "find_customer", "name": "Ana Lopes"}
     answers = [
         {"calls": [{"_tool": "translate"}], "output": "†calls.0"},
@@ -109,19 +109,14 @@ async def test_a_delegate_can_call_a_tool_of_the_registry_but_none_of_its_parent
     ]
     translate = {"_delegate": "Translator", "_scopes": ["state.parcel.sentence"]}
     context: list[dict[str, Any]] = [{"type": "tool", "tool": {"translate": translate}}]
-    delegates = {"Translator": {"schema": {"type": "string"}}}
-
-    inferred = Tools()
-    inferred.tool(_outputPath="†state.customer")(job.find_customer)
-    agent = Agent(models.Scripted(answers), tools=inferred, delegates=delegates)
-    assert (await agent.run(context, str)).output == job.CUSTOMER["card"]
-
-    brought = [*context, {"type": "tool", "tool": {tool.name: tool.schema for tool in inferred}}]
-    served = Tools()
-    served.activity("find_customer", job.find_customer)
+    tools = Tools()
+    tools.tool(_outputPath="†state.customer")(job.find_customer)
     model = models.Scripted(answers)
+    agent = Agent(
+        model, tools=tools, delegates={"Translator": {"schema": {"type": "string"}}}, limits=Limits(requests=2)
+    )
     with pytest.raises(errors.LimitExceeded):
-        await Agent(model, tools=served, delegates=delegates, limits=Limits(requests=2)).run(brought, str)
+        await agent.run(context, str)
     assert "find_customer" in str(model.requests[0])
     assert "find_customer" not in str(model.requests[1])
 
