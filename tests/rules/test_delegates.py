@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Call, Config, Idea, Limits, Tools, errors, events, models
+from actum import Agent, Call, Config, Context, Idea, Limits, Tools, errors, events, models
 from actum.models.scripted import ScriptedAnswer
 
 from .scripts import Json, agent, answer, call, call_schemas, sent, text_of
@@ -439,10 +439,41 @@ async def test_delegates_nest_as_deep_as_the_run_allows() -> None:
     assert (await Agent(None, tools=Tools(), delegates=nest(7)).run(context)).output == "bottom"
     with pytest.raises(errors.DelegateDepthExceeded) as caught:
         await Agent(None, tools=Tools(), delegates=nest(8)).run(context)
-    assert "'d0' → 'd1' → 'd2' → 'd3' → 'd4' → 'd5' → 'd6' → 'd7' → 'd8' failed" in caught.value.message
-    assert caught.value.chain == tuple(f"d{level}" for level in range(9))
+    assert "d0 → d1 → d2 → d3 → d4 → d5 → d6 → d7 → d8" in caught.value.message
+    assert caught.value.chain == tuple(f"d{level}" for level in range(8))
     with pytest.raises(errors.DelegateDepthExceeded, match="deeper than 2"):
         await Agent(None, tools=Tools(), delegates=nest(3), limits=Limits(depth=2)).run(context)
+
+
+@pytest.mark.rule("D10")
+async def test_where_models_go_too_deep_the_error_that_the_last_is_told_names_the_whole_chain() -> None:
+    again = answer(call("again"), output="†calls.0")
+    delegates = {"loop": idea(tool_message(again={"_delegate": "loop"}))}
+    of = agent(*[again] * 9, answer(output="enough"), delegates=delegates)
+    async with of.stream([tool_message(again={"_delegate": "loop"})]) as run:
+        failed = [event async for event in run if isinstance(event, events.CallFailed)]
+    assert [(event.depth, event.error.code) for event in failed] == [(8, "delegate_depth_exceeded")]
+    assert " → ".join(["loop"] * 9) in failed[0].error.message
+    assert run.result.output == "enough"
+
+
+@pytest.mark.rule("X2", "D2")
+async def test_an_idea_in_code_is_a_tool_wherever_its_file_lies(tmp_path: Path) -> None:
+    declared = {
+        "type": "input",
+        "schema": {"type": "object", "properties": {"x": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}},
+    }
+    content = idea(
+        declared, planned(output="†input.x"), schema={"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}
+    )
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    tools = Tools()
+    tools.register(Idea.load(tmp_path / "x.json").as_tool("read"))
+    tools.register(Idea(context=Context([planned(output=7)]), schema={"type": "integer"}).as_tool("made"))
+    context = [planned(call("read", x=5), call("made"), output=["†calls.0", "†calls.1"])]
+    assert (await Agent(None, tools=tools).run(context)).output == [5, 7]
+    with pytest.raises(errors.InvalidParameters):
+        await Agent(None, tools=tools).run([planned(call("read", x="five"), output="†calls.0")])
 
 
 @pytest.mark.rule("D10")

@@ -51,7 +51,7 @@ class Delegates:
             DelegateForbidden: it may not be used from where the tool was defined.
             DelegateError: it can't be read.
         """
-        key = (reference, tool.origin)
+        key = (reference, f"{tool.origin} {id(tool.bound)}" if tool.bound is not None else tool.origin)
         async with self._locks[key]:
             if key not in self._found:
                 self._found[key] = await self._tried(reference, tool)
@@ -67,6 +67,8 @@ class Delegates:
             return error
 
     async def _read(self, reference: str, tool: Tool) -> Delegated:
+        if isinstance(tool.bound, Idea):
+            return await self._registered(tool.bound)
         is_foreign = is_url(tool.origin)
         if reference in self.named and (not is_foreign or reference in self.config.grants):
             return await self._registered(self.named[reference])

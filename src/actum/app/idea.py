@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +117,7 @@ class Idea:
         if definitions:
             schema["$defs"] = definitions
         schema["_delegate"] = self.context.origin or name
-        return parse_tool(schema, name, origin=self.context.origin)
+        return replace(parse_tool(schema, name, origin=self.context.origin), bound=self)
 
 
 def is_url(reference: object) -> bool:

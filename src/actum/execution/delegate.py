@@ -107,7 +107,8 @@ class Delegation:
         limit = self.budget.limits.depth
         most = self.runtime.config.max_depth if limit is None else min(limit, self.runtime.config.max_depth)
         if self.emit.depth >= most:
-            raise DelegateDepthExceeded(f"delegates nest deeper than {most}", tool=tool.name, chain=[name])
+            chain = [*(str(one.get("_delegate", one.tool)) for one in self.emit.path), name]
+            raise DelegateDepthExceeded(f"delegates nest deeper than {most}: {' → '.join(chain)}", tool=tool.name)
 
     async def _found(self, name: str, tool: Tool) -> Delegated:
         try:

@@ -42,7 +42,7 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
     if shared:
         schema["$defs"] = shared
     _check(schema, tool)
-    return replace(parse_tool(schema, tool.name, origin=tool.origin), is_contracted=True)
+    return replace(parse_tool(schema, tool.name, origin=tool.origin), is_contracted=True, bound=tool.bound)
 
 
 def _parameters(own: JsonObject, takes: JsonObject, defaults: Collection[str]) -> JsonObject:

@@ -34,6 +34,8 @@ class Tool:
     resolution: Literal["execution", "upfront"] | None = None
     is_contracted: bool = False
     """Whether its delegate's schemas have been merged into its own (D8)."""
+    bound: object = None
+    """What its `_delegate` names, for a tool that was made of an Idea in code (X2)."""
     origin: str | None = None
     """The file that defined it, None for code: what a relative `_delegate` starts from (D2)."""
 
