@@ -37,7 +37,7 @@ class IdeaText:
         """The Idea as JSON, without the parts that are empty."""
         parts: JsonObject = {"meta": self.meta, "config": self.config}
         own: JsonObject = {key: value for key, value in parts.items() if value}
-        own |= {"context": self.context, "schema": self.schema}
+        own |= {"context": self.context} | ({} if self.schema is None else {"schema": self.schema})
         return own if self.solution is None else {**own, "solution": self.solution}
 
 

@@ -1,0 +1,107 @@
+"""What a change of an Idea means to those who use it: worked out from the two schemas of either side (X3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..protocol.message import kind_of
+from ..schema.compose import closed
+from ..schema.containment import admits
+from ..schema.json import JsonObject, encode
+from .file import IdeaText, write_idea
+from .version import ChangeKind
+
+_ORDER: tuple[ChangeKind, ...] = ("none", "solution", "compatible", "breaking")
+_SAME: ChangeKind = "solution"
+"""The kind where both schemas are the same and something else isn't."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """How much a change means, and in words what it is and whom it breaks."""
+
+    kind: ChangeKind
+    reasons: tuple[str, ...] = ()
+
+
+def change_between(old: IdeaText, new: IdeaText) -> Change:
+    """The kind of change between two versions of an Idea.
+
+    Whoever calls it gives an input and reads an output. So every input that was taken must still be taken, and every
+    output that comes now must be one that could come before. Callers give what the schema names and nothing beside it,
+    so a new optional member of the input breaks nobody; readers pass over members of the output that they don't know,
+    unless the schema says that there are none. What can't be proven to break nothing breaks.
+    """
+    if write_idea(old) == write_idea(new):
+        return Change(kind="none")
+    parts = [*_side("input", input_schema(old), input_schema(new)), *_side("output", old.schema, new.schema)]
+    kinds: list[ChangeKind] = [_SAME, *(kind for kind, _ in parts)]
+    kind = max(kinds, key=_ORDER.index)
+    said = tuple(reason for _, reason in parts) or tuple(_other(old, new))
+    return Change(kind=kind, reasons=said)
+
+
+def input_schema(idea: IdeaText) -> Any:
+    """What an Idea takes: the schema of its last input message that has one; None where none has."""
+    schemas = [message["schema"] for message in idea.context if kind_of(message) == "input" and "schema" in message]
+    return schemas[-1] if schemas else None
+
+
+def _side(side: str, old: Any, new: Any) -> Iterator[tuple[ChangeKind, str]]:
+    if encode(old, sort_keys=True) == encode(new, sort_keys=True):
+        return
+    before: Any = {} if old is None else old
+    after: Any = {} if new is None else new
+    is_input = side == "input"
+    found = admits(after, closed(before)) if is_input else admits(before, after)
+    words = list(_differences(side, before, after, ""))
+    if found is True:
+        for text in words or [f"the {side} is described otherwise"]:
+            yield "compatible", text
+        return
+    whom = "callers" if is_input else "readers"
+    broken = [text for text in words if _hurts(text, is_input=is_input)] or words
+    unsure = "" if found is False else " (it could not be proven that they aren't broken)"
+    for text in broken or [f"the {side} changes"]:
+        yield "breaking", f"{text}: breaks {whom}{unsure}"
+
+
+def _differences(side: str, old: Any, new: Any, path: str) -> Iterator[str]:
+    """Where two schemas differ, in words."""
+    place = f"{side}{path}"
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        if old != new:
+            yield f"{place} changes"
+        return
+    one, other = cast("JsonObject", old), cast("JsonObject", new)
+    mine, theirs = (cast("JsonObject", schema.get("properties", {})) for schema in (one, other))
+    must, now = (set(cast("list[str]", schema.get("required", []))) for schema in (one, other))
+    yield from (f"{place}.{name} is removed" for name in mine if name not in theirs)
+    for name in theirs:
+        if name not in mine:
+            yield f"{place}.{name} is added{', required' if name in now else ''}"
+            continue
+        if (name in must) != (name in now):
+            yield f"{place}.{name} is {'required now' if name in now else 'optional now'}"
+        yield from _differences(side, mine[name], theirs[name], f"{path}.{name}")
+    if "items" in one or "items" in other:
+        yield from _differences(side, one.get("items", {}), other.get("items", {}), f"{path}[]")
+    for key in sorted((one.keys() | other.keys()) - {"properties", "required", "items"} - _SAID):
+        if one.get(key) != other.get(key):
+            yield f"{place}: {key} was {encode(one.get(key))}, is {encode(other.get(key))}"
+
+
+_SAID = {"description", "title", "examples", "default", "$comment", "$schema", "$id"}
+
+
+def _hurts(text: str, *, is_input: bool) -> bool:
+    harmless = ("optional now", "is added") if is_input else ("required now", "is added")
+    return not text.endswith(harmless) or (is_input and text.endswith("required"))
+
+
+def _other(old: IdeaText, new: IdeaText) -> Iterator[str]:
+    for name in ("context", "config", "solution", "meta"):
+        if getattr(old, name) != getattr(new, name):
+            yield f"the {name} changes"

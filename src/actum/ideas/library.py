@@ -1,0 +1,150 @@
+"""A library: saving and finding Ideas in a store by address, branch, version and moment (X3, X4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from ..errors import IdeaError
+from .address import MAIN, Address
+from .change import Change, change_between
+from .file import IdeaText, read_idea, write_idea
+from .store import Draft, Entry, Line, Store
+from .version import FIRST, Version
+
+_MOST_TRIES = 1_000
+"""How often another writer may be first before that is an error."""
+_CREATION = Change(kind="none", reasons=("it is new",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What saving came to; `change` is against the version before, and of kind none where nothing was to be saved."""
+
+    entry: Entry
+    change: Change
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """Ideas in a store, seen through a search path of branches, and as of a moment.
+
+    The first branch of the path that has the Idea is the one that is seen; a branch that an address names is the only
+    one. `at` is in microseconds since the epoch: what was saved later isn't there.
+    """
+
+    store: Store
+    branches: Sequence[str] = (MAIN,)
+    at: int | None = None
+
+    async def find(self, address: Address) -> Entry:
+        """The version that an address means.
+
+        Raises:
+            IdeaError: there is none.
+        """
+        for branch in [address.branch] if address.branch is not None else self.branches:
+            line = Line(domain=address.domain, path=address.path, branch=branch)
+            at = None if address.is_exact else self.at
+            if (entry := await self.store.latest(line, address.version, at)) is not None:
+                return entry
+        raise IdeaError(f"there is no {address} on {address.branch or ', '.join(self.branches)}")
+
+    async def load(self, address: Address) -> tuple[Entry, IdeaText]:
+        """The version that an address means, and the Idea.
+
+        Raises:
+            IdeaError: there is none, or it isn't one.
+        """
+        entry = await self.find(address)
+        return entry, read_idea((await self.store.content(entry.digest)).decode("utf-8"), str(entry.address))
+
+    async def save(self, idea: IdeaText, address: Address, *, note: str = "") -> Saved:
+        """Save an Idea as the next version of its line: how far its number is raised, the two schemas say.
+
+        What the Idea's own meta says of its version is not asked. Writers that come at once are put in an order.
+
+        Raises:
+            IdeaError: the address names a version.
+        """
+        if address.version:
+            raise IdeaError(f"{address}: a version is given by the store; save without one")
+        line = Line(domain=address.domain, path=address.path, branch=address.branch or self.branches[0])
+        for _ in range(_MOST_TRIES):
+            last = await self.store.latest(line)
+            saved = await self._append(idea, line, last, note)
+            if saved is not None:
+                return saved
+        raise IdeaError(f"{address}: others save it all the time; it was tried {_MOST_TRIES} times")
+
+    async def branch(self, name: str, address: Address) -> Entry:
+        """Begin a branch of an Idea at the version that an address means.
+
+        Raises:
+            IdeaError: the branch has that Idea already.
+        """
+        origin, idea = await self.load(address)
+        line = replace(origin.line, branch=name)
+        draft = _draft(idea, line, origin.version, origin.sequence, "")
+        entry = await self.store.append(draft, None)
+        if entry is None:
+            raise IdeaError(f"the branch {name!r} has {origin.line.path!r} already")
+        return entry
+
+    async def promote(self, address: Address, branch: str, *, note: str = "") -> Saved:
+        """Save the version that an address means as the next one of another branch."""
+        entry, idea = await self.load(address)
+        target = Address(domain=entry.line.domain, path=entry.line.path, branch=branch)
+        return await self.save(idea, target, note=note or f"from {entry.address}")
+
+    async def _append(self, idea: IdeaText, line: Line, last: Entry | None, note: str) -> Saved | None:
+        if last is None:
+            entry = await self.store.append(_draft(idea, line, FIRST, None, note), None)
+            return None if entry is None else Saved(entry=entry, change=_CREATION, is_new=True)
+        before = read_idea((await self.store.content(last.digest)).decode("utf-8"), str(last.address))
+        change = change_between(_without_identity(before), _without_identity(idea))
+        if change.kind == "none":
+            return Saved(entry=last, change=change, is_new=False)
+        draft = _draft(idea, line, last.version.after(change.kind), last.sequence, note)
+        entry = await self.store.append(draft, last.sequence)
+        return None if entry is None else Saved(entry=entry, change=change, is_new=True)
+
+
+_IDENTITY = ("domain", "path", "version", "branches", "createdAt")
+
+
+def _without_identity(idea: IdeaText) -> IdeaText:
+    """What is compared: what the store itself says of an Idea is no change of it."""
+    meta = {key: value for key, value in idea.meta.items() if key not in _IDENTITY}
+    return replace(idea, meta=meta)
+
+
+def _draft(idea: IdeaText, line: Line, version: Version, parent: int | None, note: str) -> Draft:
+    meta: dict[str, Any] = {**idea.meta, "path": line.path, "version": str(version), "branches": [line.branch]}
+    if line.domain:
+        meta["domain"] = line.domain
+    content = write_idea(replace(idea, meta=meta)).encode()
+    return Draft(line=line, version=version, content=content, parent=parent, note=note)
+
+
+def moment(text: str) -> int:
+    """A moment in microseconds since the epoch, from ISO 8601; without an offset it is UTC.
+
+    Raises:
+        IdeaError: for anything else.
+    """
+    try:
+        parsed = datetime.fromisoformat(text)
+    except ValueError:
+        raise IdeaError(f"{text[:40]!r} is no moment: write it as 2026-11-20T12:00:00Z") from None
+    whole = parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
+    since = whole - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def shown_moment(microseconds: int) -> str:
+    """A moment as it is printed."""
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC).isoformat(timespec="microseconds")

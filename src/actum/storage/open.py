@@ -1,0 +1,34 @@
+"""Which store a URL names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import IdeaError
+from ..ideas.store import Store
+
+
+def open_store(url: str | Path) -> Store:
+    """The store that a URL or a path names: `postgresql://…`, `sqlite:FILE`, `FILE.db`, or a folder.
+
+    It is opened when it is first used.
+
+    Raises:
+        IdeaError: for a URL of another kind.
+    """
+    text = str(url)
+    if text.startswith(("postgresql://", "postgres://")):
+        from .postgres import PostgresStore
+
+        return PostgresStore(text)
+    if text.startswith("sqlite:") or text.endswith((".db", ".sqlite", ".sqlite3")):
+        from .sqlite import SqliteStore
+
+        return SqliteStore(text.removeprefix("sqlite:"))
+    if "://" in text:
+        raise IdeaError(
+            f"{text.partition('://')[0]}:// names no store: there are postgresql://, sqlite:FILE and folders"
+        )
+    from .files import FolderStore
+
+    return FolderStore(text)

@@ -1,0 +1,131 @@
+"""A store in a PostgreSQL database, by URL; the extra `postgres` (X3)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from ..errors import IdeaError
+from ..ideas.store import Draft, Entry, Line
+from . import rows
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+
+_LOCK = 0x41637475
+"""The advisory lock that writers take: `Actu`."""
+
+
+class PostgresStore:
+    """Connects when it is first used, and makes its tables where there are none.
+
+    Raises:
+        IdeaError: the database can't be reached, or the store is of a later version than this one knows.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._open: AsyncConnection[Any] | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    async def append(self, draft: Draft, after: int | None) -> Entry | None:
+        """Append to a line whose end is `after`; None where it has another end."""
+        async with self._connected() as database, database.transaction():
+            await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            end = await _one(database, *rows.latest_of(draft.line, (), None))
+            if (None if end is None else int(end[0])) != after:
+                return None
+            last = await _one(database, rows.LAST_OF_ALL, [])
+            entry = rows.appended(draft, last, time.time_ns() // 1_000)
+            await database.execute(_sql(rows.ADD_CONTENT), [entry.digest, draft.content])
+            await database.execute(_sql(rows.ADD_ENTRY), rows.row_of(entry))
+        return entry
+
+    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> Entry | None:
+        """The last entry of a line."""
+        async with self._connected() as database:
+            found = await _one(database, *rows.latest_of(line, version, at))
+        return None if found is None else rows.entry_of(found)
+
+    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[Entry]:
+        """A page of a line's entries, the last first."""
+        async with self._connected() as database:
+            found = await _all(database, *rows.page_of(line, before, most))
+        return [rows.entry_of(row) for row in found]
+
+    async def lines(self, domain: str = "", prefix: str = "") -> list[Line]:
+        """The lines below a path."""
+        async with self._connected() as database:
+            found = await _all(database, rows.LINES, rows.lines_of(domain, prefix))
+        return [Line(domain=row[0], path=row[1], branch=row[2]) for row in found]
+
+    async def content(self, digest: str) -> bytes:
+        """A content, checked against its digest."""
+        async with self._connected() as database:
+            found = await _one(database, rows.CONTENT, [digest])
+        if found is None or hashlib.sha256(found[0]).hexdigest() != digest:
+            raise IdeaError(f"the content {digest[:12]}… is missing or damaged")
+        return bytes(found[0])
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        if self._open is not None:
+            await self._open.close()
+            self._open = None
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncGenerator[AsyncConnection[Any]]:
+        try:
+            import psycopg
+        except ImportError:
+            raise IdeaError("a store in PostgreSQL needs psycopg: pip install 'actum[postgres]'") from None
+        async with self._one_at_a_time:
+            try:
+                if self._open is None:
+                    self._open = await self._opened()
+                yield self._open
+            except psycopg.Error as error:
+                if self._open is not None and self._open.broken:
+                    self._open = None
+                # The URL may hold a password: it is not told.
+                raise IdeaError(f"the store in PostgreSQL: {' '.join(str(error).split())[:300]}") from error
+
+    async def _opened(self) -> AsyncConnection[Any]:
+        import psycopg
+
+        database = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
+        try:
+            async with database.transaction():
+                await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+                await database.execute("CREATE TABLE IF NOT EXISTS actum_store (format BIGINT NOT NULL)")
+                found = await _one(database, "SELECT max(format) FROM actum_store", [])
+                known = int(found[0]) if found is not None and found[0] is not None else 0
+                if known > rows.FORMAT:
+                    raise IdeaError(
+                        f"the store was made by a newer Actum (format {known}, understood is {rows.FORMAT})"
+                    )
+                if known == 0:
+                    for statement in filter(str.strip, rows.SCHEMA.format(blob="BYTEA").split(";")):
+                        await database.execute(_sql(statement))
+                    await database.execute("INSERT INTO actum_store (format) VALUES (%s)", [rows.FORMAT])
+        except BaseException:
+            await database.close()
+            raise
+        return database
+
+
+def _sql(text: str) -> Any:
+    """The statements are written with SQLite's placeholders."""
+    return text.replace("?", "%s")
+
+
+async def _one(database: AsyncConnection[Any], query: str, values: Sequence[Any]) -> Sequence[Any] | None:
+    return await (await database.execute(_sql(query), values)).fetchone()
+
+
+async def _all(database: AsyncConnection[Any], query: str, values: Sequence[Any]) -> list[Any]:
+    return await (await database.execute(_sql(query), values)).fetchall()

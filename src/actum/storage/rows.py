@@ -1,0 +1,116 @@
+"""What the two databases share: one schema, five statements, and rows as entries. SQL text only, no driver."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..ideas.store import Draft, Entry, Line
+from ..ideas.version import Version
+
+FORMAT = 1
+"""The version of the schema below; a store of a later one is left alone."""
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS contents (digest TEXT PRIMARY KEY, content {blob} NOT NULL);
+CREATE TABLE IF NOT EXISTS entries (
+  sequence BIGINT PRIMARY KEY,
+  domain TEXT NOT NULL, path TEXT NOT NULL, branch TEXT NOT NULL,
+  breaking BIGINT NOT NULL, compatible BIGINT NOT NULL, solution BIGINT NOT NULL,
+  digest TEXT NOT NULL REFERENCES contents (digest),
+  created_at BIGINT NOT NULL UNIQUE,
+  parent BIGINT REFERENCES entries (sequence),
+  note TEXT NOT NULL,
+  UNIQUE (domain, path, branch, breaking, compatible, solution)
+);
+CREATE INDEX IF NOT EXISTS entries_of_line ON entries (domain, path, branch, sequence);
+CREATE INDEX IF NOT EXISTS entries_by_moment ON entries (domain, path, branch, created_at);
+"""
+_COLUMNS = "sequence, domain, path, branch, breaking, compatible, solution, digest, created_at, parent, note"
+_LINE = "domain = ? AND path = ? AND branch = ?"
+_NUMBERS = ("breaking", "compatible", "solution")
+_VERSION = ", ".join(_NUMBERS)
+LAST_OF_ALL = "SELECT sequence, created_at FROM entries ORDER BY sequence DESC LIMIT 1"
+ADD_CONTENT = "INSERT INTO contents (digest, content) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
+ADD_ENTRY = f"INSERT INTO entries ({_COLUMNS}) VALUES ({', '.join('?' * 11)})"
+CONTENT = "SELECT content FROM contents WHERE digest = ?"
+LINES = (
+    "SELECT DISTINCT domain, path, branch FROM entries "
+    "WHERE domain = ? AND (? = '' OR path = ? OR substr(path, 1, ?) = ?) ORDER BY path, branch"
+)
+
+
+def latest_of(line: Line, version: Sequence[int], at: int | None) -> tuple[str, list[Any]]:
+    """The query for the last entry of a line.
+
+    Its versions rise with time, so what was there at a moment are the versions up to the one that was the last then.
+    """
+    here = [line.domain, line.path, line.branch]
+    where, values = [_LINE], [*here, *version]
+    where += [f"{name} = ?" for name, _ in zip(_NUMBERS, version, strict=False)]
+    if at is not None:
+        then = f"SELECT {_VERSION} FROM entries WHERE {_LINE} AND created_at <= ? ORDER BY created_at DESC LIMIT 1"
+        where.append(f"({_VERSION}) <= ({then})")
+        values += [*here, at]
+    order = ", ".join(f"{name} DESC" for name in _NUMBERS)
+    return f"SELECT {_COLUMNS} FROM entries WHERE {' AND '.join(where)} ORDER BY {order} LIMIT 1", values
+
+
+def page_of(line: Line, before: int | None, most: int) -> tuple[str, list[Any]]:
+    """The query for a page of a line's entries, the last first."""
+    own: list[Any] = [line.domain, line.path, line.branch]
+    bound = ""
+    if before is not None:
+        bound = " AND sequence < ?"
+        own.append(before)
+    return f"SELECT {_COLUMNS} FROM entries WHERE {_LINE}{bound} ORDER BY sequence DESC LIMIT ?", [*own, most]
+
+
+def lines_of(domain: str, prefix: str) -> list[Any]:
+    """The values of `LINES`."""
+    below = f"{prefix}/"
+    return [domain, prefix, prefix, len(below), below]
+
+
+def entry_of(row: Sequence[Any]) -> Entry:
+    """The entry in a row."""
+    return Entry(
+        sequence=int(row[0]),
+        line=Line(domain=row[1], path=row[2], branch=row[3]),
+        version=Version(int(row[4]), int(row[5]), int(row[6])),
+        digest=row[7],
+        created_at=int(row[8]),
+        parent=None if row[9] is None else int(row[9]),
+        note=row[10],
+    )
+
+
+def appended(draft: Draft, last: Sequence[Any] | None, now: int) -> Entry:
+    """The entry that a draft becomes behind the last of the whole store: later than it, whatever the clock says."""
+    sequence, latest = (int(last[0]), int(last[1])) if last is not None else (0, 0)
+    return Entry(
+        sequence=sequence + 1,
+        line=draft.line,
+        version=draft.version,
+        digest=draft.digest,
+        created_at=max(now, latest + 1),
+        parent=draft.parent,
+        note=draft.note,
+    )
+
+
+def row_of(entry: Entry) -> list[Any]:
+    """An entry as the values of `ADD_ENTRY`."""
+    line, version = entry.line, entry.version
+    numbers = [version.breaking, version.compatible, version.solution]
+    return [
+        entry.sequence,
+        line.domain,
+        line.path,
+        line.branch,
+        *numbers,
+        entry.digest,
+        entry.created_at,
+        entry.parent,
+        entry.note,
+    ]

@@ -1,0 +1,250 @@
+"""What every store of Ideas does: one suite for SQLite, for a folder, and for a real PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import AsyncGenerator, Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import errors
+from actum.ideas.address import Address, parse_address
+from actum.ideas.file import IdeaText
+from actum.ideas.library import Library, moment
+from actum.ideas.store import Draft, Entry, Line, Store
+from actum.ideas.version import Version
+from actum.storage.open import open_store
+
+from ..storage.servers import is_installed, postgres
+
+pytestmark = pytest.mark.rule("X3", "X4")
+
+
+@pytest.fixture(scope="session")
+def database() -> Generator[str]:
+    if not is_installed() and os.environ.get("ACTUM_TEST_POSTGRES") != "required":
+        pytest.skip("PostgreSQL isn't installed here: apt-get install postgresql")
+    with postgres() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "folder", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    match request.param:
+        case "sqlite":
+            return f"sqlite:{tmp_path / 'ideas.db'}"
+        case "folder":
+            return str(tmp_path / "ideas")
+        case _:
+            return str(request.getfixturevalue("database"))
+
+
+@pytest.fixture
+async def store(url: str) -> AsyncGenerator[Store]:
+    opened = open_store(url)
+    yield opened
+    await opened.aclose()
+
+
+def fresh(branch: str = "main", domain: str = "") -> Line:
+    """A line that no other test writes, also where all share one database."""
+    return Line(domain=domain, path=f"test/{uuid.uuid4().hex}", branch=branch)
+
+
+def draft(line: Line, version: str, content: str = "{}", **more: Any) -> Draft:
+    return Draft(line=line, version=Version(*map(int, version.split("."))), content=content.encode(), **more)
+
+
+async def filled(store: Store, line: Line, *versions: str) -> list[Entry]:
+    entries: list[Entry] = []
+    for version in versions:
+        after = entries[-1].sequence if entries else None
+        entry = await store.append(draft(line, version, f'{{"v":"{version}"}}'), after)
+        assert entry is not None
+        entries.append(entry)
+    return entries
+
+
+async def test_what_was_appended_is_there_with_its_content(store: Store) -> None:
+    line = fresh(domain="example.com")
+    made = await store.append(draft(line, "1.0.0", "†content", note="because"), None)
+    assert made is not None
+    assert (made.line, str(made.version), made.note, made.parent) == (line, "1.0.0", "because", None)
+    assert await store.latest(line) == made
+    assert (await store.content(made.digest)).decode() == "†content"
+    assert str(made.address) == f"idea://example.com/~main/{line.path}?1.0.0"
+
+
+async def test_nothing_is_there_before(store: Store) -> None:
+    line = fresh()
+    assert await store.latest(line) is None
+    assert await store.entries(line) == []
+    with pytest.raises(errors.IdeaError, match="missing or damaged"):
+        await store.content("0" * 64)
+
+
+async def test_an_append_behind_another_end_than_was_expected_changes_nothing(store: Store) -> None:
+    line = fresh()
+    (first,) = await filled(store, line, "1.0.0")
+    for after in (None, first.sequence + 1, first.sequence - 1):
+        assert await store.append(draft(line, "1.0.1"), after) is None
+    assert await store.entries(line) == [first]
+
+
+async def test_the_latest_of_a_version_and_of_a_moment(store: Store) -> None:
+    line = fresh()
+    entries = await filled(store, line, "1.0.0", "1.0.1", "1.1.0", "1.1.1", "1.10.0", "2.0.0", "2.0.1")
+    by = {str(entry.version): entry for entry in entries}
+    for version, expected in {
+        (): "2.0.1", (1,): "1.10.0", (1, 0): "1.0.1", (1, 1): "1.1.1", (1, 1, 0): "1.1.0", (2, 0): "2.0.1",
+    }.items():  # fmt: skip
+        assert await store.latest(line, version) == by[expected]
+    for version in ((3,), (1, 2), (0,), (2, 0, 2), (1, 0, 5)):
+        assert await store.latest(line, version) is None
+    for known, at in itertools.pairwise(entries):
+        assert await store.latest(line, (), known.created_at) == known
+        assert await store.latest(line, (), at.created_at - 1) == known
+    assert await store.latest(line, (1, 1), by["1.1.0"].created_at) == by["1.1.0"]
+    assert await store.latest(line, (), entries[0].created_at - 1) is None
+    assert await store.latest(line, (2,), by["1.10.0"].created_at) is None
+
+
+async def test_moments_and_sequences_rise_strictly(store: Store) -> None:
+    line, other = fresh(), fresh()
+    entries = [*await filled(store, line, *(f"1.0.{n}" for n in range(20))), *await filled(store, other, "1.0.0")]
+    assert all(a.created_at < b.created_at and a.sequence < b.sequence for a, b in itertools.pairwise(entries))
+
+
+async def test_entries_come_in_pages_from_the_last(store: Store) -> None:
+    line = fresh()
+    entries = await filled(store, line, *(f"1.0.{n}" for n in range(25)))
+    pages: list[Entry] = []
+    before = None
+    while page := await store.entries(line, before, 7):
+        pages += page
+        before = page[-1].sequence
+    assert pages == entries[::-1]
+
+
+async def test_lines_are_found_by_the_beginning_of_their_path(store: Store) -> None:
+    top = f"t{uuid.uuid4().hex}"
+    paths = [f"{top}/a", f"{top}/a/b", f"{top}/ab", top, f"{top}x"]
+    for path in paths:
+        for branch in ("main", "dev"):
+            await filled(store, Line(domain="", path=path, branch=branch), "1.0.0")
+    await filled(store, Line(domain="else.where", path=top, branch="main"), "1.0.0")
+    found = await store.lines("", f"{top}/a")
+    assert [(line.path, line.branch) for line in found] == [
+        (f"{top}/a", "dev"), (f"{top}/a", "main"), (f"{top}/a/b", "dev"), (f"{top}/a/b", "main")
+    ]  # fmt: skip
+    assert len(await store.lines("", top)) == 8
+    assert [line.domain for line in await store.lines("else.where", top)] == ["else.where"]
+
+
+async def test_writers_at_once_in_one_process_lose_nothing(store: Store) -> None:
+    line = fresh()
+    address = Address(path=line.path)
+    library = Library(store=store)
+    saves = [library.save(IdeaText(context=[], solution={"output": number}), address) for number in range(20)]
+    saved = await asyncio.gather(*saves)
+    entries = (await store.entries(line))[::-1]
+    assert [str(entry.version) for entry in entries] == [f"1.0.{number}" for number in range(20)]
+    assert {one.entry.sequence for one in saved} == {entry.sequence for entry in entries}
+    assert [entry.parent for entry in entries] == [None, *(entry.sequence for entry in entries[:-1])]
+
+
+WRITER = """
+import asyncio, sys
+from actum.ideas.address import Address
+from actum.ideas.file import IdeaText
+from actum.ideas.library import Library
+from actum.storage.open import open_store
+
+async def main(url, path, who, count):
+    store = open_store(url)
+    library = Library(store=store)
+    for number in range(count):
+        saved = await library.save(IdeaText(context=[], solution={"output": [who, number]}), Address(path=path))
+        print(saved.entry.version, who, number)
+    await store.aclose()
+
+asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])))
+"""
+
+
+def started(command: list[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+async def test_eight_processes_at_once_lose_nothing_and_never_get_the_same_version(url: str, store: Store) -> None:
+    line = fresh()
+    each, writers = 8, 8
+    commands = [[sys.executable, "-c", WRITER, url, line.path, str(who), str(each)] for who in range(writers)]
+    running = [started(command) for command in commands]
+    said: list[str] = []
+    for process in running:
+        out, complaints = await asyncio.to_thread(process.communicate, timeout=110)
+        assert process.returncode == 0, complaints
+        said += out.splitlines()
+    versions = [line.split(" ")[0] for line in said]
+    assert len(versions) == len(set(versions)) == each * writers
+    entries = (await store.entries(line, None, 1_000))[::-1]
+    assert [str(entry.version) for entry in entries] == [f"1.0.{number}" for number in range(each * writers)]
+    assert [entry.parent for entry in entries] == [None, *(entry.sequence for entry in entries[:-1])]
+    outputs = [(await Library(store=store).load(entry.address))[1].solution for entry in entries]
+    assert sorted(str(one) for one in outputs) == sorted(
+        str({"output": [str(who), number]}) for who in range(writers) for number in range(each)
+    )
+
+
+async def test_a_library_versions_branches_and_promotes(store: Store) -> None:
+    library = Library(store=store)
+    address = Address(path=fresh().path)
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    wider = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}, "required": ["a"]}
+    first = await library.save(IdeaText(context=[], schema=schema), address)
+    same = await library.save(IdeaText(context=[], schema=schema), address)
+    answered = await library.save(IdeaText(context=[], schema=schema, solution={"output": {"a": "x"}}), address)
+    broken = await library.save(IdeaText(context=[], schema=wider), address)
+    assert [str(one.entry.version) for one in (first, same, answered, broken)] == ["1.0.0", "1.0.0", "1.0.1", "2.0.0"]
+    assert [one.is_new for one in (first, same, answered, broken)] == [True, False, True, True]
+    assert broken.change.reasons == ('output.a: type was "string", is ["string","null"]: breaks readers',)
+    begun = await library.branch("dev", parse_address(f"{address}?1.0"))
+    assert (str(begun.version), begun.parent) == ("1.0.1", answered.entry.sequence)
+    with pytest.raises(errors.IdeaError, match="'dev' has"):
+        await library.branch("dev", address)
+    on_dev = await library.save(
+        IdeaText(context=[{"type": "text", "text": "new"}], schema=schema), Address(path=address.path, branch="dev")
+    )
+    assert str(on_dev.entry.version) == "1.0.2"
+    assert str((await library.find(address)).version) == "2.0.0"
+    seen = Library(store=store, branches=["dev", "main"])
+    assert str((await seen.find(address)).version) == "1.0.2"
+    promoted = await library.promote(on_dev.entry.address, "main")
+    assert str(promoted.entry.version) == "2.1.0", "readers of 2.0.0 can read what is narrower"
+    assert (await library.load(address))[1].context == [{"type": "text", "text": "new"}]
+    with pytest.raises(errors.IdeaError, match="a version is given by the store"):
+        await library.save(IdeaText(context=[]), parse_address(f"{address}?1.0"))
+
+
+async def test_an_exact_address_gives_the_same_bytes_whatever_is_saved_later_and_whatever_the_cutoff(
+    store: Store,
+) -> None:
+    library = Library(store=store)
+    address = Address(path=fresh().path)
+    first = await library.save(IdeaText(context=[], solution={"output": 1}), address)
+    before = await store.content(first.entry.digest)
+    for number in range(3):
+        await library.save(IdeaText(context=[], solution={"output": number + 2}), address)
+    past = Library(store=store, at=moment("2001-01-01"))
+    for one in (library, past):
+        assert await store.content((await one.find(first.entry.address)).digest) == before
+    with pytest.raises(errors.IdeaError, match="there is no"):
+        await past.find(address)

@@ -1,0 +1,341 @@
+"""Stores of Ideas under hostile hands: damaged, foreign, newer, full, read-only; and what they cost (X3, X4)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actum import errors
+from actum.ideas.address import Address, parse_address
+from actum.ideas.file import IdeaText
+from actum.ideas.library import Library
+from actum.ideas.store import Draft, Entry, Line, Store
+from actum.ideas.version import Version
+from actum.storage import rows
+from actum.storage.files import FolderStore
+from actum.storage.open import open_store
+from actum.storage.sqlite import SqliteStore
+
+pytestmark = pytest.mark.rule("X3", "X4")
+LINE = Line(domain="", path="a/b", branch="main")
+HERE = Address(path="a/b")
+
+
+def url_of(kind: str, folder: Path) -> str:
+    return f"sqlite:{folder / 'ideas.db'}" if kind == "sqlite" else str(folder / "ideas")
+
+
+def idea(number: int) -> IdeaText:
+    return IdeaText(context=[], solution={"output": number})
+
+
+async def saved(store: Store, count: int) -> list[Entry]:
+    return [(await Library(store=store).save(idea(number), HERE)).entry for number in range(count)]
+
+
+both = pytest.mark.parametrize("kind", ["sqlite", "folder"])
+
+
+# Time travel
+
+
+@both
+@settings(max_examples=25)
+@given(data=st.data())
+def test_what_was_latest_then_is_what_is_seen_then_whatever_was_saved_later(kind: str, data: st.DataObject) -> None:
+    asyncio.run(_travel(kind, data))
+
+
+async def _travel(kind: str, data: st.DataObject) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(url_of(kind, Path(folder)))
+        schemas: list[Any] = [{"type": "string"}, {"type": "integer"}, {"type": ["string", "null"]}]
+        known: list[tuple[int, dict[str, Entry]]] = []
+        now: dict[str, Entry] = {}
+        for number in range(data.draw(st.integers(1, 8))):
+            branch = data.draw(st.sampled_from(["main", "dev"]))
+            text = IdeaText(context=[], schema=data.draw(st.sampled_from(schemas)), solution={"output": number})
+            entry = (await Library(store=store).save(text, Address(path="p", branch=branch))).entry
+            now = {**now, branch: entry}
+            known.append((entry.created_at, now))
+        path = data.draw(st.permutations(["main", "dev"]))
+        for at, then in known:
+            library = Library(store=store, branches=path, at=at)
+            expected = next((then[branch] for branch in path if branch in then), None)
+            assert expected is not None
+            assert await library.find(Address(path="p")) == expected
+            for branch, entry in then.items():
+                assert await library.find(Address(path="p", branch=branch)) == entry
+                begins = Address(path="p", branch=branch, version=(entry.version.breaking,))
+                assert await library.find(begins) == entry
+        with pytest.raises(errors.IdeaError):
+            await Library(store=store, branches=path, at=known[0][0] - 1).find(Address(path="p"))
+        await store.aclose()
+
+
+# Damage
+
+
+@both
+async def test_a_damaged_content_is_told_and_the_rest_stays(kind: str, tmp_path: Path) -> None:
+    store = open_store(url_of(kind, tmp_path))
+    first, second = await saved(store, 2)
+    if kind == "sqlite":
+        with sqlite3.connect(tmp_path / "ideas.db") as database:
+            database.execute("UPDATE contents SET content = ? WHERE digest = ?", [b"{}", first.digest])
+        database.close()
+    else:
+        (tmp_path / "ideas/contents" / first.digest[:2] / first.digest).write_bytes(b"{")
+    with pytest.raises(errors.IdeaError, match="missing or damaged"):
+        await store.content(first.digest)
+    assert await store.content(second.digest)
+    await store.aclose()
+
+
+@both
+@pytest.mark.parametrize(
+    "content", [b"this is a text file, and no store of Ideas at all", b"SQLite format 3\0" + b"\0" * 84]
+)
+async def test_what_is_no_store_is_told_and_stays_as_it_was(kind: str, tmp_path: Path, content: bytes) -> None:
+    where = tmp_path / "ideas.db"
+    if kind == "sqlite":
+        where.write_bytes(content)
+    else:
+        (tmp_path / "ideas").mkdir()
+        where = tmp_path / "ideas" / "mine.txt"
+        where.write_bytes(content)
+    store = open_store(url_of(kind, tmp_path))
+    with pytest.raises(errors.IdeaError) as caught:
+        await saved(store, 1)
+    assert "\n" not in caught.value.message
+    assert where.read_bytes() == content
+    await store.aclose()
+
+
+async def test_another_database_is_no_store(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "ideas.db") as database:
+        database.execute("CREATE TABLE mine (x)")
+    database.close()
+    store = SqliteStore(tmp_path / "ideas.db")
+    with pytest.raises(errors.IdeaError, match="no store of Ideas"):
+        await saved(store, 1)
+    await store.aclose()
+
+
+@both
+async def test_a_store_of_a_newer_version_is_left_alone(kind: str, tmp_path: Path) -> None:
+    store = open_store(url_of(kind, tmp_path))
+    await saved(store, 1)
+    await store.aclose()
+    if kind == "sqlite":
+        with sqlite3.connect(tmp_path / "ideas.db") as database:
+            database.execute(f"PRAGMA user_version = {rows.FORMAT + 1}")
+        database.close()
+    else:
+        (tmp_path / "ideas/format.json").write_text(json.dumps({"store": rows.FORMAT + 1}))
+    newer = open_store(url_of(kind, tmp_path))
+    for work in (newer.latest(LINE), saved(newer, 1)):
+        with pytest.raises(errors.IdeaError, match="newer Actum"):
+            await work
+    await newer.aclose()
+
+
+async def test_a_torn_line_is_left_out_and_the_next_writer_goes_on(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "ideas")
+    entries = await saved(store, 3)
+    log = tmp_path / "ideas/lines/_/a/b/~main.jsonl"
+    whole = log.read_bytes()
+    log.write_bytes(whole + b'[99,"","a/b","ma')
+    assert await store.entries(LINE) == entries[::-1]
+    assert await store.latest(LINE) == entries[-1]
+    (again,) = [(await Library(store=store).save(idea(9), HERE)).entry]
+    assert str(again.version) == "1.0.3"
+    assert log.read_bytes().startswith(whole)
+    assert len(log.read_bytes().splitlines()) == 4
+
+
+async def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
+    store = FolderStore(tmp_path / "ideas")
+    await saved(store, 3)
+    log = tmp_path / "ideas/lines/_/a/b/~main.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(lines[0] + b"rubbish\n" + lines[2])
+    with pytest.raises(errors.IdeaError, match=r"the line at byte \d+ is damaged"):
+        await store.entries(LINE)
+
+
+FULL = """
+import asyncio, resource, signal, sys
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+from actum.errors import IdeaError
+from actum.ideas.address import Address
+from actum.ideas.file import IdeaText
+from actum.ideas.library import Library
+from actum.storage.open import open_store
+
+async def main():
+    store = open_store(sys.argv[1])
+    library = Library(store=store)
+    await library.save(IdeaText(context=[], solution={"output": "small"}), Address(path="a/b"))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
+    try:
+        await library.save(IdeaText(context=[], solution={"output": "x" * 400_000}), Address(path="a/b"))
+    except IdeaError as error:
+        print(error.message.count("\\n"), error.message)
+    await store.aclose()
+
+asyncio.run(main())
+"""
+
+
+@both
+async def test_a_full_disk_is_one_line_and_the_store_stays_whole(kind: str, tmp_path: Path) -> None:
+    url = url_of(kind, tmp_path)
+    command = [sys.executable, "-c", FULL, url]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("0 "), done.stdout
+    store = open_store(url)
+    (entry,) = await store.entries(LINE)
+    assert (await Library(store=store).load(entry.address))[1].solution == {"output": "small"}
+    assert str((await Library(store=store).save(idea(1), HERE)).entry.version) == "1.0.1"
+    await store.aclose()
+
+
+@both
+async def test_a_folder_that_can_not_be_written_is_one_line(kind: str, tmp_path: Path) -> None:
+    """A file stands where the folder should be made: that holds for root, too."""
+    (tmp_path / "taken").write_text("")
+    store = open_store(url_of(kind, tmp_path / "taken"))
+    with pytest.raises(errors.IdeaError) as caught:
+        await saved(store, 1)
+    assert "\n" not in caught.value.message
+    await store.aclose()
+
+
+async def test_a_url_of_another_kind_is_refused() -> None:
+    with pytest.raises(errors.IdeaError, match="mysql:// names no store"):
+        open_store("mysql://x/y")
+    unreachable = open_store("postgresql://me:hunter2@127.0.0.1:1/x?connect_timeout=2")
+    with pytest.raises(errors.IdeaError) as caught:
+        await unreachable.latest(LINE)
+    assert "hunter2" not in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize("path", ["../../x", "/x", "a/../../x", "a\\..\\x"])
+def test_no_address_leads_out_of_a_folder(path: str) -> None:
+    with pytest.raises(errors.IdeaError):
+        parse_address(f"idea:{path}")
+
+
+# What it costs
+
+
+async def steps_of(store: SqliteStore, path: Path, work: Any) -> int:
+    """How many steps SQLite's machine takes for some work, in hundreds."""
+    count = 0
+
+    def tick() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    await store.latest(LINE)
+    database: Any = getattr(store, "_open")  # noqa: B009 -- counted from outside
+    database.set_progress_handler(tick, 10)
+    await work()
+    database.set_progress_handler(None, 10)
+    return count
+
+
+def many(path: Path, count: int) -> None:
+    """A store with that many versions on one line, and as many on others."""
+    with sqlite3.connect(path) as database:
+        database.execute(
+            "INSERT INTO contents VALUES (?, ?)",
+            [Draft(line=LINE, version=Version(1, 0, 0), content=b"{}").digest, b"{}"],
+        )
+        digest = database.execute("SELECT digest FROM contents LIMIT 1").fetchone()[0]
+        made: list[list[Any]] = []
+        for number in range(count):
+            line = LINE if number % 2 else Line(domain="", path=f"other/{number}", branch="main")
+            version = Version(1, number // 100, number % 100)
+            made.append(
+                rows.row_of(
+                    Entry(sequence=number + 1, line=line, version=version, digest=digest, created_at=number + 1)
+                )
+            )
+        database.executemany(rows.ADD_ENTRY, made)
+    database.close()
+
+
+async def test_saving_and_finding_cost_as_much_with_a_hundred_thousand_versions_as_with_a_hundred(
+    tmp_path: Path,
+) -> None:
+    costs: list[list[int]] = []
+    for count in (100, 100_000):
+        path = tmp_path / f"{count}.db"
+        store = SqliteStore(path)
+        await store.latest(LINE)
+        await store.aclose()
+        many(path, count)
+        store = SqliteStore(path)
+        library = Library(store=store)
+        last = await store.latest(LINE)
+        assert last is not None
+
+        async def append(store: SqliteStore = store, last: Entry = last) -> None:
+            assert await store.append(Draft(line=LINE, version=Version(2, 0, 0), content=b"[]"), last.sequence)
+
+        work: list[Any] = [
+            append,
+            lambda library=library: library.find(HERE),
+            lambda library=library: library.find(Address(path="a/b", version=(1, 0))),
+            lambda store=store, count=count: store.latest(LINE, (), count // 2),
+            lambda store=store, count=count: store.latest(LINE, (1,), count // 3),
+            lambda store=store, count=count: store.entries(LINE, count // 2, 10),
+        ]
+        costs.append([await steps_of(store, path, one) for one in work])
+        await store.aclose()
+    for small, large in zip(*costs, strict=True):
+        assert large <= 2 * small + 5, costs
+
+
+async def test_a_folder_looks_at_as_many_places_as_halving_takes(tmp_path: Path) -> None:
+    looked: list[int] = []
+
+    class Counting(FolderStore):
+        def _entry_at(self, log: Any, place: int) -> tuple[Entry, int]:
+            looked.append(place)
+            return super()._entry_at(log, place)
+
+    store = Counting(tmp_path / "ideas")
+    await saved(store, 1)
+    log = tmp_path / "ideas/lines/_/a/b/~main.jsonl"
+    row = json.loads(log.read_bytes())
+    lines: list[bytes] = []
+    for number in range(100_000):
+        row[0], row[5], row[6], row[8] = number + 1, number // 100, number % 100, number + 1
+        lines.append(json.dumps(row).encode() + b"\n")
+    log.write_bytes(b"".join(lines))
+    looked.clear()
+    found = await store.latest(LINE, (1, 500), 70_000)
+    assert found is not None
+    assert str(found.version) == "1.500.99"
+    assert (await store.latest(LINE)).sequence == 100_000  # pyright: ignore[reportOptionalMemberAccess] -- it is there
+    assert len(await store.entries(LINE, 50_000, 10)) == 10
+    assert len(looked) < 100
+    shutil.rmtree(tmp_path / "ideas")
