@@ -36,7 +36,7 @@ class PostgresStore:
         """Append to a line whose end is `after`; None where it has another end."""
         async with self._connected() as database, database.transaction():
             await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-            end = await _one(database, *rows.latest_of(draft.line, (), None))
+            end = await _one(database, *rows.last_of(draft.line))
             if (None if end is None else int(end[0])) != after:
                 return None
             last = await _one(database, rows.LAST_OF_ALL, [])
@@ -48,8 +48,12 @@ class PostgresStore:
     async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> Entry | None:
         """The last entry of a line."""
         async with self._connected() as database:
-            found = await _one(database, *rows.latest_of(line, version, at))
-        return None if found is None else rows.entry_of(found)
+
+            async def find(query: str, values: list[Any]) -> Entry | None:
+                found = await _one(database, query, values)
+                return None if found is None else rows.entry_of(found)
+
+            return await rows.latest(find, line, version, at)
 
     async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[Entry]:
         """A page of a line's entries, the last first."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias
 
 from ..ideas.store import Draft, Entry, Line
 from ..ideas.version import Version
 
+Find: TypeAlias = Callable[[str, list[Any]], Awaitable[Entry | None]]
+"""Runs a query and returns the entry in its one row, None where it has none."""
 FORMAT = 1
 """The version of the schema below; a store of a later one is left alone."""
 
@@ -29,7 +31,7 @@ CREATE INDEX IF NOT EXISTS entries_by_moment ON entries (domain, path, branch, c
 _COLUMNS = "sequence, domain, path, branch, breaking, compatible, solution, digest, created_at, parent, note"
 _LINE = "domain = ? AND path = ? AND branch = ?"
 _NUMBERS = ("breaking", "compatible", "solution")
-_VERSION = ", ".join(_NUMBERS)
+_THEN = f"SELECT {_COLUMNS} FROM entries WHERE {_LINE} AND created_at <= ? ORDER BY created_at DESC LIMIT 1"
 LAST_OF_ALL = "SELECT sequence, created_at FROM entries ORDER BY sequence DESC LIMIT 1"
 ADD_CONTENT = "INSERT INTO contents (digest, content) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
 ADD_ENTRY = f"INSERT INTO entries ({_COLUMNS}) VALUES ({', '.join('?' * 11)})"
@@ -40,20 +42,27 @@ LINES = (
 )
 
 
-def latest_of(line: Line, version: Sequence[int], at: int | None) -> tuple[str, list[Any]]:
-    """The query for the last entry of a line.
+async def latest(find: Find, line: Line, version: Sequence[int], at: int | None) -> Entry | None:
+    """The last entry of a line, of a version and of a moment.
 
-    Its versions rise with time, so what was there at a moment are the versions up to the one that was the last then.
+    Versions rise with time. So the last entry of a moment is the answer if it is of that version; if it is of a later
+    one, all of that version were there by then.
     """
-    here = [line.domain, line.path, line.branch]
-    where, values = [_LINE], [*here, *version]
-    where += [f"{name} = ?" for name, _ in zip(_NUMBERS, version, strict=False)]
+    wanted = tuple(version)
     if at is not None:
-        then = f"SELECT {_VERSION} FROM entries WHERE {_LINE} AND created_at <= ? ORDER BY created_at DESC LIMIT 1"
-        where.append(f"({_VERSION}) <= ({then})")
-        values += [*here, at]
+        then = await find(_THEN, [line.domain, line.path, line.branch, at])
+        own = () if then is None else (then.version.breaking, then.version.compatible, then.version.solution)
+        if then is None or own[: len(wanted)] <= wanted:
+            return then if own[: len(wanted)] == wanted else None
+    return await find(*last_of(line, wanted))
+
+
+def last_of(line: Line, version: Sequence[int] = ()) -> tuple[str, list[Any]]:
+    """The query for the last entry of a line, of those whose version begins so."""
+    where = [_LINE, *(f"{name} = ?" for name, _ in zip(_NUMBERS, version, strict=False))]
     order = ", ".join(f"{name} DESC" for name in _NUMBERS)
-    return f"SELECT {_COLUMNS} FROM entries WHERE {' AND '.join(where)} ORDER BY {order} LIMIT 1", values
+    query = f"SELECT {_COLUMNS} FROM entries WHERE {' AND '.join(where)} ORDER BY {order} LIMIT 1"
+    return query, [line.domain, line.path, line.branch, *version]
 
 
 def page_of(line: Line, before: int | None, most: int) -> tuple[str, list[Any]]:

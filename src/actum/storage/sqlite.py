@@ -39,9 +39,12 @@ class SqliteStore:
 
     async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> Entry | None:
         """The last entry of a line."""
-        query, values = rows.latest_of(line, version, at)
-        found = await self._on_thread(lambda database: database.execute(query, values).fetchone())
-        return None if found is None else rows.entry_of(found)
+
+        async def find(query: str, values: list[Any]) -> Entry | None:
+            found = await self._on_thread(lambda database: database.execute(query, values).fetchone())
+            return None if found is None else rows.entry_of(found)
+
+        return await rows.latest(find, line, version, at)
 
     async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[Entry]:
         """A page of a line's entries, the last first."""
@@ -117,7 +120,7 @@ class SqliteStore:
     @staticmethod
     def _append(database: sqlite3.Connection, draft: Draft, after: int | None) -> Entry | None:
         with _transaction(database):
-            query, values = rows.latest_of(draft.line, (), None)
+            query, values = rows.last_of(draft.line)
             end = database.execute(query, values).fetchone()
             if (None if end is None else int(end[0])) != after:
                 return None
