@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from actum import Agent, Call, Config, Context, Idea, Limits, Tools, errors, events, models
+from actum.ideas.address import parse_address
+from actum.ideas.file import read_idea
+from actum.ideas.library import Library
 from actum.models.scripted import ScriptedAnswer
+from actum.storage.sqlite import SqliteStore
 
 from .scripts import Json, agent, answer, call, call_schemas, sent, text_of
 
@@ -96,8 +100,23 @@ async def test_an_idea_reference_is_a_file_below_the_roots(tmp_path: Path, refer
 async def test_another_version_than_the_one_that_was_asked_for_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "ana.json").write_text(json.dumps(echo("ana") | {"meta": {"version": "1.20"}}))
     context = [tool_message(go={"_delegate": "idea:ana?1.2"}), planned(call("go"), output="†calls.0")]
-    with pytest.raises(errors.DelegateNotFound, match=r"'ana\?1\.2': that version isn't there"):
+    with pytest.raises(errors.DelegateNotFound, match=r"'idea:ana\?1\.2': that version isn't there, but 1\.20"):
         await Agent(None, tools=Tools(), roots=[tmp_path]).run(context)
+
+
+@pytest.mark.rule("X4", "D2")
+async def test_an_idea_reference_is_looked_up_in_the_store_before_the_roots(tmp_path: Path) -> None:
+    (tmp_path / "ana.json").write_text(json.dumps(echo("file")))
+    store = SqliteStore(tmp_path / "ideas.db")
+    for one in ("first", "second"):
+        text = read_idea(json.dumps(echo(one)), "idea")
+        await Library(store=store).save(text, parse_address("idea:ana"))
+    said: dict[str, Any] = {}
+    for reference in ("idea:ana", "idea:ana?1.0.0", "idea:~main/ana?1.0.1"):
+        context = [tool_message(go={"_delegate": reference}), planned(call("go"), output="†calls.0")]
+        said[reference] = (await Agent(None, tools=Tools(), roots=[tmp_path], store=store).run(context)).output
+    assert said == {"idea:ana": "second", "idea:ana?1.0.0": "first", "idea:~main/ana?1.0.1": "second"}
+    await store.aclose()
 
 
 @pytest.mark.rule("D2")

@@ -18,6 +18,7 @@ from ..execution.setup import Runtime, Setup
 from ..execution.single import request_once
 from ..generation.compile import Handler
 from ..generation.model import Model, ModelRequest
+from ..ideas.store import Store
 from ..messages import KINDS
 from ..protocol.config import Config
 from ..protocol.context import Context
@@ -28,6 +29,7 @@ from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
+from ..storage.open import open_store
 from .delegates import AnyDelegate, Delegates
 from .given import Given, blocking, context_of, model_of
 from .idea import Idea
@@ -51,7 +53,7 @@ class Agent:
         roots: the folders that delegates' paths may lead into.
         resolver: finds delegates in a way of its own, in place of `delegates`, `roots` and `fetcher` (D2).
         fetcher: fetches delegates from URLs; one of one's own has its own bounds and cache (D12).
-        store: where Ideas are kept; reserved for addresses.
+        store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one (X4).
         message_types: message types of one's own: a handler, or `dict` for a data kind with the short form (M2, M3).
     """
 
@@ -67,7 +69,7 @@ class Agent:
         roots: Iterable[str | Path] = (),
         resolver: Resolver | None = None,
         fetcher: Fetcher | None = None,
-        store: Any = None,
+        store: Store | str | Path | None = None,
         message_types: Mapping[str, MessageType] | None = None,
     ) -> None:
         self.model = model_of(model)
@@ -75,7 +77,7 @@ class Agent:
         self.config = config or Config()
         self.limits = limits or Limits()
         self.approve = approve
-        self.store = store
+        self.store = open_store(store) if isinstance(store, str | Path) else store
         self.delegates = dict(delegates or {})
         self.roots = tuple(Path(root) for root in roots)
         self._resolver = resolver
@@ -177,6 +179,7 @@ class Agent:
             roots=self.roots,
             config=self.config,
             fetcher=self._fetcher,
+            store=self.store,
             kinds=frozenset(self._handlers),
             data_kinds=data_kinds,
         )

@@ -12,7 +12,10 @@ from urllib.parse import urljoin
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError
 from ..execution.delegate import Delegated
+from ..ideas.address import Address, parse_address
 from ..ideas.file import IdeaText, read_idea
+from ..ideas.library import Library
+from ..ideas.store import Store
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS
@@ -38,6 +41,7 @@ class Delegates:
     roots: Sequence[Path]
     config: Config
     fetcher: Fetcher
+    store: Store | None = None
     kinds: frozenset[str] = frozenset()
     data_kinds: frozenset[str] = DATA_KINDS
     _found: dict[_Place, Delegated | DelegateError] = field(default_factory=dict["_Place", Any])
@@ -79,12 +83,44 @@ class Delegates:
         if is_foreign:
             raise DelegateForbidden(f"a delegate from outside can't reach {reference!r}")
         if reference.startswith(_IDEA):
-            place = reference.removeprefix(_IDEA).lstrip("/")
-            return await asyncio.to_thread(self._local, place, list(self.roots), _SUFFIXES)
+            return await self._addressed(reference)
         if "://" in reference:
             raise DelegateForbidden(f"{reference!r}: delegates are read from http, https, idea: and files")
         bases = [Path(tool.origin).parent] if tool.origin else list(self.roots)
         return await asyncio.to_thread(self._local, reference, bases, ("",))
+
+    async def _addressed(self, reference: str) -> Delegated:
+        """What stands at an `idea:` address: in the store, else in a file, else on the domain's own server (X4)."""
+        try:
+            address = parse_address(reference)
+        except IdeaError as error:
+            raise DelegateForbidden(error.message) from error
+        stored = await self._stored(address)
+        if stored is not None:
+            return stored
+        own = _place(address)
+        try:
+            below = f"{address.domain}/{own}" if address.domain else own
+            found = await asyncio.to_thread(self._local, below, list(self.roots), _SUFFIXES)
+        except DelegateNotFound:
+            if "." not in address.domain:
+                raise
+            found = await self._fetched(f"https://{address.domain}/{own}.json")
+        return _of_version(found, address, reference)
+
+    async def _stored(self, address: Address) -> Delegated | None:
+        if self.store is None:
+            return None
+        library = Library(store=self.store)
+        try:
+            await library.find(address)
+        except IdeaError:
+            return None
+        try:
+            _, text = await library.load(address)
+        except IdeaError as error:
+            raise DelegateError(error.message) from error
+        return _delegated(text, None, is_foreign=False)
 
     async def _registered(self, delegate: AnyDelegate) -> Delegated:
         if isinstance(delegate, str) and is_url(delegate):
@@ -117,12 +153,11 @@ class Delegates:
         except (IdeaError, UnicodeDecodeError) as error:
             # What is wrong with it is said in its own words: they are from outside, and would be shown to a model.
             raise DelegateError(f"what stands at {url!r} is no Idea") from error
-        return self._delegated(text, fetched.url, is_foreign=True)
+        return _delegated(text, fetched.url, is_foreign=True)
 
     def _local(self, reference: str, bases: Sequence[Path], suffixes: Sequence[str]) -> Delegated:
-        place, _, version = reference.partition("?") if suffixes != ("",) else (reference, "", "")
         try:
-            path = locate(place, bases, self.roots, suffixes)
+            path = locate(reference, bases, self.roots, suffixes)
         except DelegateNotFound as error:
             known = ", ".join(sorted(self.named)) or "none"
             raise DelegateNotFound(f"{error.reason}; registered by name are: {known}") from None
@@ -131,17 +166,30 @@ class Delegates:
             text = read_idea(content.decode("utf-8"), reference if path.suffix == ".json" else path.name)
         except (IdeaError, UnicodeDecodeError) as error:
             raise DelegateError(f"{reference!r} is no Idea: {error}") from error
-        if version and not _is_version(str(text.meta.get("version", "")), version):
-            raise DelegateNotFound(f"{reference!r}: that version isn't there")
-        return self._delegated(text, str(path), is_foreign=False)
+        return _delegated(text, str(path), is_foreign=False)
 
-    @staticmethod
-    def _delegated(text: IdeaText, origin: str, *, is_foreign: bool) -> Delegated:
-        context = Context(text.context, origin=origin)
-        return Delegated(
-            context=context, schema=text.schema, config=text.config, solution=text.solution, is_foreign=is_foreign
+
+def _delegated(text: IdeaText, origin: str | None, *, is_foreign: bool) -> Delegated:
+    return Delegated(
+        context=Context(text.context, origin=origin),
+        schema=text.schema,
+        config=text.config,
+        solution=text.solution,
+        version=str(text.meta.get("version", "")),
+        is_foreign=is_foreign,
+    )
+
+
+def _place(address: Address) -> str:
+    return f"~{address.branch}/{address.path}" if address.branch is not None else address.path
+
+
+def _of_version(found: Delegated, address: Address, reference: str) -> Delegated:
+    wanted = ".".join(map(str, address.version))
+    if wanted and f"{found.version}.".startswith(f"{wanted}."):
+        return found
+    if wanted:
+        raise DelegateNotFound(
+            f"{reference!r}: that version isn't there, but {found.version or 'one without a number'}"
         )
-
-
-def _is_version(version: str, wanted: str) -> bool:
-    return version == wanted or version.startswith(f"{wanted}.")
+    return found

@@ -27,6 +27,10 @@ app.command("actum.cli.decisions:resume", name="resume")
 app.command("actum.cli.decisions:waiting", name="waiting")
 app.command("actum.cli.decisions:approve", name="approve")
 app.command("actum.cli.decisions:deny", name="deny")
+app.command("actum.cli.fmt:fmt", name="fmt")
+for name in ("save", "log", "resolve", "diff", "branch", "promote", "export"):
+    app.command(f"actum.cli.library:{name}", name=name)
+app.command("actum.cli.library:import_ideas", name="import")
 
 
 def run_command(arguments: Sequence[str]) -> int:

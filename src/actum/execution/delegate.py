@@ -44,6 +44,7 @@ class Delegated:
     schema: Any = None
     config: JsonObject = field(default_factory=dict[str, Any])
     solution: JsonObject | None = None
+    version: str = ""
     is_foreign: bool = False
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -11,6 +10,7 @@ from ..errors import IdeaError, MessageError, SchemaError
 from ..protocol.context import Context
 from ..schema.json import JsonObject, decode, plain
 from ..schema.validator import Validator
+from .layout import laid_out
 
 _KEYS = ("meta", "config", "context", "schema", "solution")
 
@@ -78,7 +78,7 @@ def _check_solution(solution: JsonObject | None, name: str) -> None:
 
 def write_idea(idea: IdeaText) -> str:
     """The text of an Idea, the same for the same Idea."""
-    return json.dumps(idea.to_dict(), ensure_ascii=False, indent=2) + "\n"
+    return laid_out(idea.to_dict())
 
 
 def parse_text(text: str, name: str) -> Any:
