@@ -28,6 +28,7 @@ app.command("actum.cli.decisions:waiting", name="waiting")
 app.command("actum.cli.decisions:approve", name="approve")
 app.command("actum.cli.decisions:deny", name="deny")
 app.command("actum.cli.fmt:fmt", name="fmt")
+app.command("actum.cli.schema:schema", name="schema")
 for name in ("save", "log", "resolve", "diff", "branch", "promote", "export"):
     app.command(f"actum.cli.library:{name}", name=name)
 app.command("actum.cli.library:import_ideas", name="import")
