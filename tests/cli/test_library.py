@@ -70,3 +70,80 @@ def test_a_folder_with_one_bad_idea_saves_none(tmp_path: Path) -> None:
     done = actum("import", "more", cwd=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     assert "there is no idea:a" in actum("resolve", "idea:a", cwd=tmp_path).stderr
+
+
+@pytest.mark.rule("X2")
+def test_a_folder_of_ideas_is_offered_as_tools(tmp_path: Path) -> None:
+    (tmp_path / "ideas").mkdir()
+    twice: dict[str, Any] = {
+        "context": [
+            {
+                "type": "input",
+                "schema": {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]},
+            },
+            {"type": "plan", "plan": [], "output": "†input.x"},
+        ],
+        "schema": {"type": "integer"},
+    }
+    (tmp_path / "ideas" / "same.json").write_text(json.dumps(twice))
+    plan: dict[str, Any] = {"type": "plan", "plan": [{"_tool": "same", "x": 5}], "output": "†calls.0"}
+    (tmp_path / "main.json").write_text(json.dumps({"context": [plan], "schema": {"type": "integer"}}))
+    assert actum("run", "main.json", "-q", "--tools", "ideas", cwd=tmp_path).stdout == "5\n"
+    assert "no tool 'same'" in actum("run", "main.json", "-q", cwd=tmp_path).stderr
+    empty = actum("run", "main.json", "-q", "--tools", "nowhere", cwd=tmp_path)
+    assert (empty.returncode, "no Idea stands there" in empty.stderr) == (2, True)
+
+
+@pytest.mark.rule("X4")
+def test_an_idea_runs_by_its_address(tmp_path: Path) -> None:
+    plan: dict[str, Any] = {"type": "plan", "plan": [], "output": "stored"}
+    (tmp_path / "a.json").write_text(json.dumps({"context": [plan], "schema": {"type": "string"}}))
+    assert actum("save", "a.json", "idea:team/a", cwd=tmp_path).returncode == 0
+    assert actum("run", "idea:team/a?1", "-q", cwd=tmp_path).stdout == '"stored"\n'
+    missing = actum("run", "idea:team/b", "-q", cwd=tmp_path)
+    assert (missing.returncode, "there is no idea:team/b" in missing.stderr) == (2, True)
+
+
+@pytest.mark.rule("D12")
+def test_an_idea_from_a_url_runs_without_anything_local(tmp_path: Path) -> None:
+    import functools
+    import http.server
+    import threading
+
+    plan: dict[str, Any] = {"type": "plan", "plan": [], "output": "fetched"}
+    pages: dict[str, Any] = {
+        "good.json": {"context": [plan], "schema": {"type": "string"}},
+        "greedy.json": {"context": [plan], "schema": {}, "config": {"activities": ["evil.py"]}},
+        "file.json": {
+            "context": [
+                {"type": "tool", "tool": {"go": {"_delegate": "idea:good"}}},
+                {"type": "plan", "plan": [{"_tool": "go"}], "output": "†calls.0"},
+            ],
+            "schema": {},
+            "config": {"grants": ["x"], "model": "openai:nothing", "allow_hosts": ["127.0.0.1"]},
+        },
+    }
+    (tmp_path / "web").mkdir()
+    for name, page in pages.items():
+        (tmp_path / "web" / name).write_text(json.dumps(page))
+    (tmp_path / "good.json").write_text(json.dumps(pages["good.json"]))
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=tmp_path / "web")
+    ) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        top = f"http://127.0.0.1:{server.server_port}"
+        assert actum("run", f"{top}/good.json", "-q", cwd=tmp_path).stdout == '"fetched"\n'
+        greedy = actum("run", f"{top}/greedy.json", "-q", cwd=tmp_path)
+        assert (greedy.returncode, "an Idea from outside can't name Activities" in greedy.stderr) == (2, True)
+        reaching = actum("run", f"{top}/file.json", "-q", cwd=tmp_path)
+        assert (reaching.returncode, "can't reach 'idea:good'" in reaching.stderr) == (1, True), reaching.stderr
+        absent = actum("run", f"{top}/absent.json", "-q", cwd=tmp_path)
+        assert (absent.returncode, "nothing stands at" in absent.stderr) == (2, True)
+        server.shutdown()
+        thread.join()

@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from ..errors import DelegateError, IdeaError
+from ..ideas.address import parse_address
 from ..ideas.file import IdeaText, plan_of, read_idea, write_idea
+from ..ideas.library import Library
 from ..protocol.context import Context
 from ..protocol.message import kind_of
 from ..protocol.solution import Result
@@ -18,6 +22,7 @@ from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from ..sources.fetch import Fetcher
 from ..sources.files import read_text, write_text
+from ..storage.open import default_store, open_store
 from .given import blocking
 
 if TYPE_CHECKING:
@@ -37,21 +42,40 @@ class Idea:
 
     @classmethod
     def load(cls, path: str | Path) -> Idea:
-        """Read an Idea from a JSON file, a YAML one, or an http(s) URL that doesn't lead to a private address.
+        """Read an Idea from a JSON file or a YAML one, an http(s) URL, or an `idea:` address of the default store.
+
+        The host that the URL names may be private, since who calls this names it; where it redirects to may not.
 
         Raises:
             IdeaError: where it can't be read or is none, naming file, line and column.
-            DelegateError: where what stands at the URL can't be had.
         """
         if is_url(path):
-            fetched = blocking(Fetcher().fetch(str(path)))
-            return cls._of(read_idea(fetched.content.decode("utf-8", "replace"), str(path)), fetched.url)
+            return blocking(cls._fetched(str(path)))
+        if str(path).startswith("idea:"):
+            return blocking(cls._stored(str(path)))
         return cls._of(read_idea(read_text(Path(path)), str(path)), os.path.abspath(path))
 
     @classmethod
-    def _of(cls, text: IdeaText, origin: str) -> Idea:
+    async def _fetched(cls, url: str) -> Idea:
+        try:
+            fetched = await Fetcher(allow_hosts=[urlsplit(url).hostname or ""]).fetch(url)
+            return cls._of(read_idea(fetched.content.decode("utf-8"), url), fetched.url)
+        except (DelegateError, UnicodeDecodeError, ValueError) as error:
+            raise IdeaError(error.message if isinstance(error, DelegateError) else f"{url}: {error}") from error
+
+    @classmethod
+    async def _stored(cls, address: str) -> Idea:
+        store = open_store(default_store())
+        try:
+            _, text = await Library(store=store).load(parse_address(address))
+        finally:
+            await store.aclose()
+        return cls._of(text, None)
+
+    @classmethod
+    def _of(cls, text: IdeaText, origin: str | None) -> Idea:
         named = text.config.get("origin")
-        if isinstance(named, str) and not is_url(origin):
+        if isinstance(named, str) and origin is not None and not is_url(origin):
             origin = os.path.abspath(os.path.join(os.path.dirname(origin), named))
         return cls(
             context=Context(text.context, origin=origin),

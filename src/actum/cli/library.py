@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,11 +15,11 @@ from ..ideas.file import IdeaText, read_idea
 from ..ideas.library import Library, Saved, moment, shown_moment
 from ..ideas.store import Entry
 from ..sources.files import read_text, write_bytes
-from ..storage.open import open_store
+from ..storage.open import default_store, open_store
 from .failing import CommandError
 from .lines import printable
+from .loading import IDEA_FILES
 
-_DEFAULT = ".actum/ideas.db"
 _Store = Annotated[str | None, Parameter(name="--store")]
 
 
@@ -186,12 +185,9 @@ async def import_ideas(folder: str, /, *, branch: str | None = None, store: _Sto
     return 0
 
 
-_IDEAS = {".json", ".yaml", ".yml"}
-
-
 def _ideas_below(top: Path) -> list[tuple[str, IdeaText]]:
     """The Ideas of a file or a folder, and the path of each; all are judged before one is saved."""
-    files = [top] if top.is_file() else sorted(one for one in top.rglob("*") if one.suffix in _IDEAS)
+    files = [top] if top.is_file() else sorted(one for one in top.rglob("*") if one.suffix in IDEA_FILES)
     if not files:
         raise CommandError(f"{top}: no Idea stands there")
     base = top.parent if top.is_file() else top
@@ -207,7 +203,7 @@ def _ideas_below(top: Path) -> list[tuple[str, IdeaText]]:
 async def _library(
     store: str | None, branches: list[str] | None = None, at: str | None = None
 ) -> AsyncGenerator[Library]:
-    opened = open_store(store or os.environ.get("ACTUM_STORE") or _DEFAULT)
+    opened = open_store(store or default_store())
     try:
         yield Library(store=opened, branches=branches or [MAIN], at=moment(at) if at is not None else None)
     finally:

@@ -25,6 +25,7 @@ from ..sources.files import read_text
 from ..sources.modules import load_activities
 from .failing import CommandError
 
+IDEA_FILES = {".json", ".yaml", ".yml"}
 _CONFIG = {field.name for field in dataclasses.fields(Config)}
 _OWN = {"activities", "model", "limits", "origin"}
 
@@ -61,14 +62,38 @@ class Loaded:
         return self.idea.source.parent if self.idea.source is not None else None
 
 
-def load(path: str, *, model: str | None = None, activities: Sequence[str] = (), record: str | None = None) -> Loaded:
-    """Load an Idea and everything that it names.
+def load(
+    path: str,
+    *,
+    model: str | None = None,
+    activities: Sequence[str] = (),
+    record: str | None = None,
+    tools: Sequence[str] = (),
+) -> Loaded:
+    """Load an Idea and everything that it names; `tools` are Ideas, or folders of them, that it may call (X2).
 
     Raises:
         IdeaError: the Idea, its config or its Activities are wrong.
         ModelError: the model can't be had; the message says what is missing.
     """
+    for one in tools:
+        register_ideas(Path(one))
     return ready(Idea.load(path), path, model=model, activities=activities, record=record)
+
+
+def register_ideas(place: Path) -> None:
+    """Register an Idea, or each of a folder, as a tool under its file's name (X2).
+
+    Raises:
+        IdeaError: there is none, one can't be read, or two have one name.
+    """
+    files = [place] if place.is_file() else sorted(one for one in place.glob("*") if one.suffix in IDEA_FILES)
+    if not files:
+        raise IdeaError(f"{place}: no Idea stands there")
+    for file in files:
+        if file.stem in registry:
+            raise IdeaError(f"{file}: there is a tool {file.stem!r} already")
+        registry.register(Idea.load(file).as_tool(file.stem))
 
 
 def ready(

@@ -37,6 +37,7 @@ async def run(
     record: str | None = None,
     save: str | None = None,
     activities: Annotated[list[str] | None, Parameter(negative="")] = None,
+    tools: Annotated[list[str] | None, Parameter(negative="")] = None,
 ) -> int:
     """Run an Idea; its output goes to stdout as JSON, what happens on the way to stderr.
 
@@ -62,8 +63,10 @@ async def run(
         A file that the run is kept in while it goes on; `actum resume` goes on from it.
     activities
         A module or file with Activities, beside those that the Idea names.
+    tools
+        An Idea, or a folder of them, that is offered as a tool: each under its file's name.
     """
-    loaded = load(idea, model=model, activities=activities or [], record=record)
+    loaded = load(idea, model=model, activities=activities or [], record=record, tools=tools or [])
     given = input_of(loaded.idea.context, i or [], input)
     renderer = renderer_of(Path(idea).name, json=json, quiet=quiet)
     asking = Asking(renderer)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ..errors import IdeaError
 from ..ideas.store import Store
+
+
+def default_store() -> str:
+    """The store that is meant where none is named: ACTUM_STORE, else a file of SQLite in the current folder."""
+    return os.environ.get("ACTUM_STORE") or ".actum/ideas.db"
 
 
 def open_store(url: str | Path) -> Store:
