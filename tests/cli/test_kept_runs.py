@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,8 +97,16 @@ def recorded(folder: Path) -> list[str]:
             entries.append(json.loads(line))
         except ValueError:
             continue
-    written = [entry["message"] for entry in entries if "message" in entry]
-    return [message["_call"]["name"] for message in written if message.get("_call", {}).get("_tool") == "step"]
+    context: list[Json] = json.loads((folder / "run.json").read_text(encoding="utf-8"))["context"]
+    return [*_names(entry["message"] for entry in entries if "message" in entry), *_names(context)]
+
+
+def _names(messages: Iterable[Json]) -> Iterator[str]:
+    for message in messages:
+        if message.get("_call", {}).get("_tool") == "step":
+            yield message["_call"]["name"]
+        if message["type"] == "suspended":
+            yield from _names(message["context"])
 
 
 def check_resumed(folder: Path, before: list[str], known: list[str]) -> None:
