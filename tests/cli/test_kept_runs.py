@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from actum import Idea, models
+from actum.cli.commands import run_command
 from actum.execution.record import recovered
 
 from .test_commands import actum
@@ -52,7 +54,7 @@ def step(name: str, path: str, after: str | None = None) -> Json:
 
 def job(folder: Path) -> Path:
     """A plan of chains, a fan, and delegates two deep, whose calls all have output paths."""
-    (folder / "own.py").write_text(TOOLS.replace("\\\\n", "\\n"), encoding="utf-8")
+    (folder / "own.py").write_text(TOOLS.replace("\\n", "\n"), encoding="utf-8")
     tool: Json = {"type": "tool", "tool": {"step": STEP}}
     leaf = [step(f"leaf {number}", f"†state.l{number}") for number in range(3)]
     deep: Json = {"context": [tool, {"type": "plan", "plan": leaf, "output": "†state.l2"}], "schema": {}}
@@ -293,3 +295,55 @@ def test_what_is_recovered_is_the_context_of_the_run(tmp_path: Path) -> None:
     assert recovered(entries) == messages
     for count in range(1, len(entries) + 1):
         assert recovered(entries[:count])[0]["type"] == "tool"
+
+
+@pytest.mark.rule("X5")
+def test_a_run_is_forked_before_a_request_with_something_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.py").write_text(TOOLS.replace("\\n", "\n"), encoding="utf-8")
+    context: list[Json] = [
+        {"type": "tool", "tool": {"step": STEP}},
+        {"type": "input", "mood": "sad", "schema": {"type": "object"}},
+    ]
+    whole: Json = {"config": {"activities": ["own.py"]}, "context": context, "schema": {"type": "string"}}
+    (tmp_path / "idea.json").write_text(json.dumps(whole), encoding="utf-8")
+    steps: list[Json] = [{"calls": [{"_tool": "step", "name": name}], "output": None} for name in ("first", "second")]
+    end: Json = {"calls": [], "output": "end"}
+    monkeypatch.chdir(tmp_path)
+
+    def run(answers: list[Json], *arguments: str) -> list[Any]:
+        scripted = models.Scripted(list(answers))
+
+        def model_of(*_: object) -> models.Scripted:
+            return scripted
+
+        monkeypatch.setattr("actum.cli.loading.model_of", model_of)
+        assert run_command(arguments) == 0
+        return scripted.requests
+
+    run([*steps, end], "run", "idea.json", "-q", "-i", "key=A", "--save", "runs/one.json")
+    assert Idea.load(tmp_path / "runs/one.json").meta["run"]["ticks"] == [3, 4, 5]
+    assert run([], "fork", "runs/one.json", "runs/two.json", "--at", "2", "-i", "mood=glad") == []
+    (request, _) = run([steps[1], end], "resume", "runs/two.json", "-q")
+    shown = str(request.messages)
+    assert "glad" in shown
+    assert "first" in shown
+    assert "second" not in shown
+    listed = actum("runs", cwd=tmp_path).stdout.splitlines()
+    assert listed == ['runs/one.json  came to "end"', 'runs/two.json  came to "end"']
+    wrong = actum("fork", "runs/one.json", "runs/three.json", "--at", "9", cwd=tmp_path)
+    assert (wrong.returncode, "it made 3 requests" in wrong.stderr) == (2, True)
+    assert not (tmp_path / "runs/three.json").exists()
+
+
+def test_the_runs_of_a_folder_are_listed_with_what_they_wait_for(tmp_path: Path) -> None:
+    path = job(tmp_path)
+    actum("run", str(path), "-q", "--approve", "hold", "--save", "runs/held.json", cwd=tmp_path)
+    listed = actum("runs", cwd=tmp_path).stdout
+    assert listed.startswith('runs/held.json  waits for 1.0 {"_tool":"step",')
+    assert ', 1.5 {"_tool":"inner",' in listed
+    (tmp_path / "runs/held.json.log").write_text('{"at": []}\\n')
+    assert "was cut" in actum("runs", cwd=tmp_path).stdout
+    empty = actum("runs", "nowhere", cwd=tmp_path)
+    assert (empty.returncode, "no run is kept there" in empty.stderr) == (2, True)

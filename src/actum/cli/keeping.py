@@ -12,6 +12,7 @@ from ..app.idea import Idea, is_url
 from ..errors import IdeaError, MessageError
 from ..execution.record import recovered
 from ..protocol.context import Context
+from ..schema.json import JsonObject
 from ..sources.runs import RunLog
 
 
@@ -36,7 +37,8 @@ class KeptRun:
         origin = context.origin
         if origin is not None and not is_url(origin):
             config["origin"] = Path(os.path.relpath(origin, path.resolve().parent)).as_posix()
-        kept = cls(path, dataclasses.replace(idea, config=config, context=context, solution=None), RunLog(path))
+        own = dataclasses.replace(idea, config=config, context=context, solution=None, meta={**idea.meta, "run": {}})
+        kept = cls(path, own, RunLog(path))
         kept.idea.save(path)
         return kept
 
@@ -68,8 +70,14 @@ class KeptRun:
     ) -> None:
         self.log.__exit__(kind, error, trace)
 
-    def keep(self, context: Context) -> None:
+    @property
+    def about(self) -> JsonObject:
+        """What is known of the run beside its context: `ticks`, `output`, `waiting`."""
+        return dict(self.idea.meta.get("run", {}))
+
+    def keep(self, context: Context, about: JsonObject | None = None) -> None:
         """Put what the run has come to into its file, whole or not at all; then the log has nothing to add."""
-        self.idea = dataclasses.replace(self.idea, context=context)
+        meta = self.idea.meta if about is None else {**self.idea.meta, "run": about}
+        self.idea = dataclasses.replace(self.idea, context=context, meta=meta)
         self.idea.save(self.path)
         self.log.clear()

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from ..app.agent import Agent
 from ..errors import ActumError
+from ..events import RequestStarted
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
@@ -84,14 +85,19 @@ async def run(
 
 async def run_kept(kept: KeptRun, agent: Agent, renderer: Renderer) -> Result[Any]:
     """Run, or go on with, a run that is kept in a file; whatever ends it, the file holds what it had come to."""
+    ticks: list[int] = list(kept.about.get("ticks", []))
+    about: JsonObject = {"ticks": ticks, "output": None, "waiting": []}
     with renderer:
         stream = agent.stream(kept.idea.context, kept.idea.schema, record=kept.log)
         try:
             async with stream:
                 async for event in stream:
                     renderer.show(event)
+                    if isinstance(event, RequestStarted) and event.depth == 0 and len(event.context) not in ticks:
+                        ticks.append(len(event.context))
+            about |= {"output": jsonable(stream.result.output), "waiting": list(stream.result.waiting)}
         finally:
-            kept.keep(stream.context)
+            kept.keep(stream.context, about)
         return stream.result
 
 
