@@ -51,9 +51,11 @@ class CallReady(CallEvent):
 class CallStarted(CallEvent):
     """The call is being carried out.
 
-    `delegate` is what carries it out in isolation, None inline; `crossed` all of the context that it is given (S4).
+    `made` is the call with its values in place of references. `delegate` is what carries it out in isolation, None
+    inline; `crossed` all of the context that it is given (S4).
     """
 
+    made: Call | None = None
     delegate: str | None = None
     crossed: tuple[JsonObject, ...] = ()
 

@@ -85,6 +85,27 @@ def test_a_terminal_shows_the_tree_of_calls(tmp_path: Path) -> None:
         assert screen.seen.rstrip().endswith("8")
 
 
+@pytest.mark.rule("D10")
+def test_what_a_delegate_does_stands_below_its_call(tmp_path: Path) -> None:
+    twice: dict[str, Any] = {
+        "context": [
+            {"type": "tool", "tool": {"double": {"properties": {"n": {"type": "integer"}, "_output": {}}}}},
+            {"type": "plan", "plan": [{"_tool": "double", "n": "†input.n"}], "output": "†calls.0"},
+        ],
+        "schema": {},
+    }
+    (tmp_path / "twice.json").write_text(json.dumps(twice), encoding="utf-8")
+    tool = {"type": "tool", "tool": {"inner": {"_delegate": "twice.json"}}}
+    path = idea(tmp_path, *CHAIN, {"_tool": "inner", "n": "†calls.1"}, output="†calls.2", context=[tool])
+    with terminal("run", str(path), cwd=tmp_path) as screen:
+        assert screen.wait() == 0
+        lines = screen.seen.splitlines()
+    place = max(number for number, line in enumerate(lines) if "● inner(n=8) in twice.json" in line)
+    assert "sees nothing" in lines[place]
+    assert "└── ● double(n=8)" in lines[place + 1]
+    assert lines[place + 1].index("●") > lines[place].index("●")
+
+
 @pytest.mark.rule("L6")
 def test_each_call_is_asked_about_with_what_it_would_be_given(tmp_path: Path) -> None:
     state = {"type": "state", "secret": 42}

@@ -183,7 +183,7 @@ async def delegate_requests(scopes: list[str], parent: list[Json], first: Json) 
 
 
 @pytest.mark.rule("S7", "S1", "S5", "S6", "D4")
-@settings(max_examples=1000)
+@settings(max_examples=800)
 @given(cases())
 def test_a_delegates_requests_are_the_same_bytes_whatever_stands_outside_its_scopes(case: Case) -> None:
     one, other = (
@@ -201,7 +201,7 @@ async def activity_contexts(scopes: list[str], parent: list[Json], first: Json) 
 
 
 @pytest.mark.rule("S7", "A3")
-@settings(max_examples=1000)
+@settings(max_examples=800)
 @given(cases())
 def test_an_activitys_context_is_the_same_bytes_whatever_stands_outside_its_scopes(case: Case) -> None:
     one, other = (
@@ -213,7 +213,7 @@ def test_an_activitys_context_is_the_same_bytes_whatever_stands_outside_its_scop
 
 
 @pytest.mark.rule("S7")
-@settings(max_examples=3000)
+@settings(max_examples=2000)
 @given(cases())
 def test_the_scoped_context_is_a_function_of_what_is_scoped(case: Case) -> None:
     one, other = (

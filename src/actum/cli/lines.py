@@ -89,7 +89,7 @@ def described(event: events.AnyEvent) -> str | None:
         case events.CallWaiting():
             return f"waiting  {short_call(event.call)} for {', '.join(event.on)}"
         case events.CallStarted():
-            return f"started  {short_call(event.call)}{crossing(event)}"
+            return f"started  {short_call(event.made or event.call)}{crossing(event)}"
         case events.CallFinished():
             return f"done     {short_call(event.call)} → {short(event.value)}"
         case events.CallFailed():

@@ -104,7 +104,7 @@ def _update(row: _Row, event: events.CallEvent) -> None:
             row.note = ""
         case events.CallStarted():
             row.state, row.began, row.crossing = "running", now, crossing(event)
-            row.note = ""
+            row.label, row.note = short_call(event.made or event.call), ""
         case events.CallFinished():
             row.state, row.note = "done", f"→ {short(event.value, 60)}"
         case events.CallFailed():
@@ -117,7 +117,7 @@ def _update(row: _Row, event: events.CallEvent) -> None:
         row.seconds = now - row.began
 
 
-def _grow(tree: Tree, level: _Level) -> None:
+def _grow(tree: Tree, level: _Level, depth: int = 1) -> None:
     below = dict(level.below)
     for row in level.rows.values():
         mark, colour = _MARKS[row.state]
@@ -126,12 +126,12 @@ def _grow(tree: Tree, level: _Level) -> None:
         text = Text.assemble(
             (f"{mark} ", colour), row.label, (row.crossing, "blue"), (spent, "cyan"), (f"  {row.note}", "bright_black")
         )
-        text.truncate(max(40, tree_width() - 6), overflow="ellipsis")
+        text.truncate(max(30, tree_width() - 4 * depth - 2), overflow="ellipsis")
         branch = tree.add(text)
         if row.label in below:
-            _grow(branch, below.pop(row.label))
+            _grow(branch, below.pop(row.label), depth + 1)
     for label, inner in below.items():
-        _grow(tree.add(Text(label)), inner)
+        _grow(tree.add(Text(label)), inner, depth + 1)
     if level.unlisted:
         tree.add(Text(f"and {level.unlisted} calls more", "bright_black"))
 

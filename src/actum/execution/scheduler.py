@@ -332,7 +332,8 @@ class Scheduler:
         job.is_started = job.has_begun = True
         job.started = self._writer.finished
         delegate = call.get("_delegate") if job.tool.is_delegated else None
-        self.emit(CallStarted, call=job.call, number=job.node.number, delegate=delegate, crossed=tuple(context))
+        number, crossed = job.node.number, tuple(context)
+        self.emit(CallStarted, call=job.call, number=number, made=call, delegate=delegate, crossed=crossed)
 
     async def _carry(self, job: Job, call: Call) -> None:
         try:
