@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from .. import tools as registry
 from ..generation.offer import composer, offered
+from ..ideas.positions import Positions
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..schema.compose import References
@@ -21,7 +22,6 @@ from ..schema.lowering import choose, lower
 from ..sources.files import read_text
 from ..sources.modules import load_activities
 from .loading import Loaded, config_of
-from .positions import Positions
 from .problems import Inspection, inspect, parsed
 
 PROVIDERS: dict[str, Dialect] = {"openai": OPENAI, "anthropic": ANTHROPIC, "google": GOOGLE, "grammar": GRAMMAR}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ from ..protocol.context import Context
 from ..schema.json import JsonObject, decode, plain
 from ..schema.validator import Validator
 from .layout import laid_out
+from .positions import Positions
 
 _KEYS = ("meta", "config", "context", "schema", "solution")
 
@@ -48,32 +49,52 @@ def read_idea(text: str, name: str) -> IdeaText:
         IdeaError: naming the place: line and column for what is no JSON, the key for what is no Idea.
     """
     parsed = parse_text(text, name)
+    wrong = _Complaints(text, name)
     if not isinstance(parsed, dict):
-        raise IdeaError(f"{name}: an Idea is a JSON object")
+        raise wrong((), "an Idea is a JSON object")
     value = cast("JsonObject", parsed)
     if unknown := [key for key in value if key not in _KEYS and not key.startswith("$")]:
-        raise IdeaError(f"{name}: an Idea has no {unknown[0]!r}; it has {', '.join(_KEYS)}", path=unknown[0])
+        raise wrong((unknown[0],), f"an Idea has no {unknown[0]!r}; it has {', '.join(_KEYS)}")
     if not isinstance(value.get("context"), list):
-        raise IdeaError(f"{name}: 'context' is a list of messages", path="context")
+        raise wrong(("context",), "'context' is a list of messages")
     for key in ("meta", "config"):
         if not isinstance(value.get(key, {}), dict):
-            raise IdeaError(f"{name}: {key!r} is an object", path=key)
+            raise wrong((key,), f"{key!r} is an object")
     if not isinstance(value.get("solution"), dict | None):
-        raise IdeaError(f"{name}: 'solution' is an object", path="solution")
+        raise wrong(("solution",), "'solution' is an object")
     try:
         Context(value["context"])
         Validator(value.get("schema", True))
-        _check_solution(value.get("solution"), name)
-    except (MessageError, SchemaError) as error:
-        raise IdeaError(f"{name}: {error.message}", path=error.path, index=error.index) from error
+    except MessageError as error:
+        place = ("context",) if error.index is None else ("context", error.index)
+        raise wrong(place, error.message, index=error.index) from error
+    except SchemaError as error:
+        raise wrong(("schema", *(error.path.split(".") if error.path else ())), error.message) from error
+    try:
+        Context(plan_of(value.get("solution")))
+    except MessageError as error:
+        raise wrong(("solution", "calls"), f"'solution' holds no answer: {error.message}") from error
     return IdeaText(**{key: value[key] for key in _KEYS if key in value})
 
 
-def _check_solution(solution: JsonObject | None, name: str) -> None:
-    try:
-        Context(plan_of(solution))
-    except MessageError as error:
-        raise IdeaError(f"{name}: 'solution' holds no answer: {error.message}", path="solution.calls") from error
+_LONGEST_SEARCHED = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Complaints:
+    """What is wrong with a text, and where: by line and column for JSON."""
+
+    text: str
+    name: str
+
+    def __call__(self, place: Sequence[str | int], message: str, *, index: int | None = None) -> IdeaError:
+        where = self.name
+        if not self.name.endswith((".yaml", ".yml")) and len(self.text) <= _LONGEST_SEARCHED:
+            line, column = Positions(self.text.removeprefix("\ufeff")).of(place)
+            where = f"{self.name}:{line}:{column}"
+        error = IdeaError(f"{where}: {message}")
+        error.path, error.index = ".".join(map(str, place)) or None, index  # its message names the place already
+        return error
 
 
 def write_idea(idea: IdeaText) -> str:
