@@ -30,7 +30,7 @@ from actum import tools
 
 def note(text):
     file = os.open("ran.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.write(file, (text + "\\\\n").encode())
+    os.write(file, text.encode() + bytes([10]))
     os.close(file)
 
 @tools.activity("step")
@@ -54,7 +54,7 @@ def step(name: str, path: str, after: str | None = None) -> Json:
 
 def job(folder: Path) -> Path:
     """A plan of chains, a fan, and delegates two deep, whose calls all have output paths."""
-    (folder / "own.py").write_text(TOOLS.replace("\\n", "\n"), encoding="utf-8")
+    (folder / "own.py").write_text(TOOLS, encoding="utf-8")
     tool: Json = {"type": "tool", "tool": {"step": STEP}}
     leaf = [step(f"leaf {number}", f"†state.l{number}") for number in range(3)]
     deep: Json = {"context": [tool, {"type": "plan", "plan": leaf, "output": "†state.l2"}], "schema": {}}
@@ -301,7 +301,7 @@ def test_what_is_recovered_is_the_context_of_the_run(tmp_path: Path) -> None:
 def test_a_run_is_forked_before_a_request_with_something_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "own.py").write_text(TOOLS.replace("\\n", "\n"), encoding="utf-8")
+    (tmp_path / "own.py").write_text(TOOLS, encoding="utf-8")
     context: list[Json] = [
         {"type": "tool", "tool": {"step": STEP}},
         {"type": "input", "mood": "sad", "schema": {"type": "object"}},
@@ -343,7 +343,7 @@ def test_the_runs_of_a_folder_are_listed_with_what_they_wait_for(tmp_path: Path)
     listed = actum("runs", cwd=tmp_path).stdout
     assert listed.startswith('runs/held.json  waits for 1.0 {"_tool":"step",')
     assert ', 1.5 {"_tool":"inner",' in listed
-    (tmp_path / "runs/held.json.log").write_text('{"at": []}\\n')
+    (tmp_path / "runs/held.json.log").write_text('{"at": []}\n')
     assert "was cut" in actum("runs", cwd=tmp_path).stdout
     empty = actum("runs", "nowhere", cwd=tmp_path)
     assert (empty.returncode, "no run is kept there" in empty.stderr) == (2, True)
