@@ -1,0 +1,53 @@
+"""What a constrained decoder adds to an answer: members in the schema's order, null for those it insists on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def conformed(value: Any, schema: Json) -> Any:
+    """Return a value as a decoder that is held to the schema would have written it."""
+    return _conformed(value, schema, schema)
+
+
+def _conformed(value: Any, schema: Json, root: Json) -> Any:
+    schema = _branch(value, _followed(schema, root), root)
+    if isinstance(value, list):
+        items = schema.get("items")
+        return [_conformed(item, items, root) for item in value] if isinstance(items, dict) else value
+    properties: Json = schema.get("properties", {})
+    if not isinstance(value, dict) or not properties:
+        return value
+    needed = set(schema.get("required", ()))
+    written = {key: value.get(key) for key in properties if key in value or key in needed}
+    written = {key: _conformed(part, properties[key], root) for key, part in written.items()}
+    return written | {key: part for key, part in value.items() if key not in properties}
+
+
+def _followed(schema: Json, root: Json) -> Json:
+    while "$ref" in schema:
+        found: Any = root
+        for step in schema["$ref"].removeprefix("#/").split("/"):
+            found = found[step.replace("~1", "/").replace("~0", "~")]
+        schema = found
+    return schema
+
+
+def _branch(value: Any, schema: Json, root: Json) -> Json:
+    branches = [_followed(branch, root) for branch in schema.get("anyOf", ())]
+    for branch in branches:
+        if _fits(value, branch):
+            return _branch(value, branch, root)
+    return schema
+
+
+def _fits(value: Any, schema: Json) -> bool:
+    if isinstance(value, list):
+        return schema.get("type") == "array" or "items" in schema
+    if not isinstance(value, dict):
+        return False
+    properties: Json = schema.get("properties", {})
+    fixed = {key: part["const"] for key, part in properties.items() if "const" in part}
+    return value.keys() <= properties.keys() and all(value.get(key) == const for key, const in fixed.items())
