@@ -53,7 +53,7 @@ def said(body: Json, name: str) -> Said:
         return Said(text=_composed(plan(scenario), body))
     asked = sum(1 for message in messages if message.get("tool_calls"))
     if CODE_TOOL in tools:
-        if not asked:
+        if scenario.calls and not asked:
             return Said(calls=((CODE_TOOL, compact({"code": program(scenario)})),))
     elif asked < len(rounds := _rounds(name)):
         return Said(calls=rounds[asked])

@@ -53,6 +53,8 @@ def plan(scenario: Scenario) -> dict[str, Any]:
 
 def program(scenario: Scenario) -> str:
     """The same as a program: a level's calls are gathered, and the last expression is the output."""
+    if scenario.program:
+        return scenario.program
     lines = ["import asyncio"]
     levels = derived(scenario).levels
     for level in range(max(levels, default=-1) + 1):

@@ -90,7 +90,11 @@ class Helper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One job. `repeats` is how often it is run where time is measured: long ones less often."""
+    """One job.
+
+    `seconds` is what each tool takes; `repeats` how often the job is run where time is measured, long ones less often;
+    `program` what a model would write that has loops to write it with, where that is shorter.
+    """
 
     name: str
     job: str
@@ -101,6 +105,7 @@ class Scenario:
     helper: Helper | None = None
     seconds: float = 0.1
     repeats: int = 5
+    program: str = ""
 
     def result(self, call: Call) -> Any:
         """What a call comes to, its references resolved."""
@@ -148,6 +153,7 @@ FAN_OUT = Scenario(
     answer={"means": [f"†calls.{index}" for index in range(8)]},
     calls=tuple(("forecast", {"city": city}) for city in _CITIES),
     tools=(work.forecast,),
+    program=(f'import asyncio\nr = await asyncio.gather(*[forecast(city=c) for c in {list(_CITIES)}])\n{{"means": r}}'),
 )
 DIAMOND = Scenario(
     name="diamond",
@@ -198,6 +204,9 @@ BATCH = Scenario(
     calls=tuple(("score", {"item": item}) for item in _ITEMS),
     tools=(work.score,),
     repeats=3,
+    program=(
+        "import asyncio\nr = await asyncio.gather(*[score(item=f'item {n:03}') for n in range(100)])\n{\"scores\": r}"
+    ),
 )
 _TIDES = "Tides follow the moon: two bulges of water, one towards it and one away, and the earth turns beneath them."
 _WINDS = "Winds follow the sun: warm air rises at the equator, and what takes its place is bent by the earth's turning."

@@ -83,13 +83,13 @@ OFFICE: tuple[Pure, ...] = tuple(_office(verb, noun) for verb in _VERBS for noun
 """Forty-eight tools that nobody calls."""
 
 
-def timed(pure: Pure, seconds: float, mark: Mark) -> Tool:
-    """Make a tool that takes so many seconds, and none of the event loop's time."""
+def timed(pure: Pure, pace: Callable[[], float], mark: Mark) -> Tool:
+    """Make a tool that takes as many seconds as `pace` says, and none of the event loop's time."""
 
     @functools.wraps(pure)
     async def tool(*args: Any, **parameters: Any) -> Any:
         begun = time.monotonic()
-        if seconds:
+        if seconds := pace():
             await asyncio.sleep(seconds)
         result = pure(*args, **parameters)
         mark(pure.__name__, begun, time.monotonic())

@@ -1,0 +1,81 @@
+"""Each system's own virtual environment: `python -m bench.environments` makes them from `requirements/NAME.txt` with uv.
+
+What an environment costs its user is measured here, too: how many distributions, how large, how long its import takes.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from .systems import ALL, System
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+_PROBE = "import time;t=time.process_time();{};print(time.process_time()-t)"
+_INVENTORY = """
+import json, importlib.metadata as m, pathlib
+files = {str(d._path): sum(p.stat().st_size for f in d.files or () if (p := pathlib.Path(f.locate())).is_file())
+         for d in m.distributions()}
+versions = {d.metadata["Name"]: d.version for d in m.distributions()}
+print(json.dumps({"count": len(files), "bytes": sum(files.values()), "versions": versions}))
+"""
+
+
+def python_of(environment: str) -> Path | None:
+    """Return an environment's interpreter, None where it was not made; Actum runs in this one then."""
+    found = HERE / ".venvs" / environment / "bin" / "python"
+    if found.exists():
+        return found
+    return Path(sys.executable) if environment == "actum" else None
+
+
+def make(environment: str) -> None:
+    """Make an environment, with the pinned versions and nothing else."""
+    uv = str(Path(sys.executable).with_name("uv"))
+    uv = uv if Path(uv).exists() else shutil.which("uv") or "uv"
+    folder = str(HERE / ".venvs" / environment)
+    python = str(HERE / ".venvs" / environment / "bin" / "python")
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
+    pins = HERE / "requirements" / f"{environment}.txt"
+    subprocess.run([uv, "pip", "install", "--quiet", "--python", python, "-r", str(pins)], check=True)
+    if environment.startswith("actum"):
+        command = [uv, "pip", "install", "--quiet", "--python", python, "--no-deps", str(ROOT)]
+        subprocess.run(command, check=True)
+
+
+def import_seconds(system: System, repeats: int) -> float:
+    """The processor time of a system's import in a fresh process, over that of the bare interpreter (median)."""
+    python = python_of(system.environment)
+    statement = system.imports
+    return statistics.median(_probe(python, statement) for _ in range(repeats))
+
+
+def import_core_seconds(repeats: int) -> float:
+    """The same of `import actum` alone."""
+    return statistics.median(_probe(python_of("actum"), "import actum") for _ in range(repeats))
+
+
+def inventory(environment: str) -> dict[str, Any]:
+    """How many distributions an environment has, of how many bytes, in which versions."""
+    return json.loads(_output(python_of(environment), _INVENTORY))
+
+
+def _probe(python: Path | None, statement: str) -> float:
+    return float(_output(python, _PROBE.format(statement)))
+
+
+def _output(python: Path | None, program: str) -> str:
+    done = subprocess.run([str(python), "-c", program], capture_output=True, text=True, check=True, cwd=HERE)
+    return done.stdout
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or sorted({system.environment for system in ALL} | {"actum-core"}):
+        if not (HERE / ".venvs" / name / "bin" / "python").exists():
+            make(name)

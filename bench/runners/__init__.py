@@ -1,0 +1,1 @@
+"""One file for each system, run as a process in the system's own environment: `python -m bench.runners.NAME`."""
