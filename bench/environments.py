@@ -1,4 +1,4 @@
-"""Each system's own virtual environment: `python -m bench.environments` makes them from `requirements/NAME.txt` with uv.
+"""Each system's own virtual environment: `python -m bench.environments` makes them of `requirements/NAME.txt`, by uv.
 
 What an environment costs its user is measured here, too: how many distributions, how large, how long its import takes.
 """

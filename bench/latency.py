@@ -27,6 +27,7 @@ class Latency:
         return self.at(max(tokens, 1) - 1)
 
 
+REALISTIC = Latency()
 NONE = Latency(first=0.0, token=0.0)
 
 

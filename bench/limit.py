@@ -1,7 +1,7 @@
 """The physical limit of a scenario: what it takes when nothing but the model and the tools take time.
 
-Two ways are worked out, and the shorter one is the limit: one answer whose calls start as they are closed, and rounds
-of native calls. No system is asked for; only what has to be said, how fast it is said, and how long tools take.
+Three ways are worked out, and the shortest one is the limit: one answer whose calls start as they are closed, rounds of
+native calls, and a program. No system is asked; only what has to be said, how fast it is said and how long tools take.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import json
 from bisect import bisect_left
 
 from .answering import compact
-from .derived import derived, plan, reads
+from .derived import derived, plan, program, reads
 from .latency import Latency, pieces, tokens
 from .scenarios import Scenario
 
 
 def limit(scenario: Scenario, latency: Latency) -> float:
     """The least time in seconds that the scenario can take."""
-    return min(one_answer(scenario, latency), in_rounds(scenario, latency))
+    return min(way(scenario, latency) for way in (one_answer, in_rounds, in_code))
 
 
 def one_answer(scenario: Scenario, latency: Latency) -> float:
@@ -46,6 +46,19 @@ def in_rounds(scenario: Scenario, latency: Latency) -> float:
             ended = max(ended, latency.answer(said) + _seconds(scenario, number, latency))
         total += max(ended, latency.answer(said))
     return total + latency.answer(tokens(compact(work.output)))
+
+
+def in_code(scenario: Scenario, latency: Latency) -> float:
+    """A program over the tools, its calls as parallel as they can be, and an answer for the output."""
+    work = derived(scenario)
+    output = latency.answer(tokens(compact(work.output)))
+    if not work.calls:
+        return output
+    done: list[float] = []
+    for number, (_, parameters) in enumerate(scenario.calls):
+        began = max((done[index] for index in reads(parameters)), default=0.0)
+        done.append(began + _seconds(scenario, number, latency))
+    return latency.answer(tokens(program(scenario))) + max(done) + output
 
 
 def _seconds(scenario: Scenario, number: int, latency: Latency) -> float:

@@ -1,8 +1,8 @@
 """What every runner does alike: read what to run, run it so often, check the output, print a JSON line of each run.
 
-A system's own part is one function, `prepare`: it makes what the system's documentation says to make once, and returns a
-coroutine function that runs the job once. A runner takes orders from its command line, or, without any, from its input, one JSON
-object a line, so that systems can be measured in turns while each keeps its process.
+A system's own part is one function, `prepare`: it makes what the system's documentation says to make once, and returns
+a coroutine function that runs the job once. A runner takes orders from its command line, or, without any, from its
+input, one JSON object a line, so that systems can be measured in turns while each keeps its process.
 """
 
 from __future__ import annotations
