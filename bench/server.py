@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from . import wire
-from .answering import Said, prompt_tokens, said
+from .answering import Said, prompt_tokens, said, text_of
 from .latency import NONE, Latency
 
 _COMPLETIONS = "/v1/chat/completions"
@@ -26,7 +26,10 @@ _COMPLETIONS = "/v1/chat/completions"
 
 @dataclass(slots=True, kw_only=True)
 class Entry:
-    """One request in the log: when it arrived, when each token was handed to the socket, what it cost."""
+    """One request in the log: when it arrived, when each token was handed to the socket, what it cost.
+
+    `asked` is the end of what was asked, by which runs that are in flight together are told apart.
+    """
 
     system: str
     scenario: str
@@ -34,6 +37,7 @@ class Entry:
     streamed: bool
     prompt: int
     completion: int
+    asked: str = ""
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()
     tokens: list[float] = field(default_factory=list[float])
@@ -41,10 +45,10 @@ class Entry:
 
 
 @functools.lru_cache(maxsize=256)
-def _answer(scenario: str, raw: bytes) -> tuple[Said, int, bool]:
-    """What is said to the bytes of a request, the prompt's tokens, and whether it is to be streamed."""
+def _answer(scenario: str, raw: bytes) -> tuple[Said, int, bool, str]:
+    """What is said to the bytes of a request, the prompt's tokens, whether to stream it, and what was asked last."""
     body = json.loads(raw)
-    return said(body, scenario), prompt_tokens(body), bool(body.get("stream"))
+    return said(body, scenario), prompt_tokens(body), bool(body.get("stream")), text_of(body["messages"][-1])[-40:]
 
 
 @functools.lru_cache(maxsize=256)
@@ -114,7 +118,7 @@ class Server:
     async def _complete(
         self, writer: asyncio.StreamWriter, system: str, scenario: str, raw: bytes, arrived: float
     ) -> None:
-        answer, prompt, streamed = _answer(scenario, raw)
+        answer, prompt, streamed, asked = _answer(scenario, raw)
         entry = Entry(
             system=system,
             scenario=scenario,
@@ -122,6 +126,7 @@ class Server:
             streamed=streamed,
             prompt=prompt,
             completion=answer.tokens,
+            asked=asked,
             text=answer.text,
             calls=answer.calls,
         )

@@ -17,7 +17,7 @@ _LANE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strip:
-    """One run, in seconds from its start: requests as (sent, first token, last token), calls as (name, began, ended)."""
+    """One run, in seconds from its start. Requests: sent, first token, last token; calls: name, begun, ended."""
 
     name: str
     total: float
@@ -76,7 +76,9 @@ def _draw(canvas: Canvas, one: Strip, y: float, scale: float) -> float:
     placed = lanes(one.calls)
     for (name, start, end), lane in zip(one.calls, placed, strict=True):
         top = y + 13 + lane * _LANE
-        canvas.bar(_NAMES + start * scale, top, (end - start) * scale, _LANE - 2, "call", f"{name}: {end - start:.3f} s")
+        canvas.bar(
+            _NAMES + start * scale, top, (end - start) * scale, _LANE - 2, "call", f"{name}: {end - start:.3f} s"
+        )
     canvas.text(_NAMES + one.total * scale + 5, y + 9, f"{one.total:.2f} s", "quiet")
     return y + 13 + (max(placed, default=-1) + 1) * _LANE
 

@@ -1,0 +1,139 @@
+"""What Actum itself costs, without a model or a network: a trivial call beside a bare task, and how each load grows.
+
+`python -m bench.scheduling [--quick]` prints one JSON object. Processor time, medians; a load that grows tenfold should
+take ten times as long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import statistics
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+from actum import Agent, Config, Limits, Tools
+from actum.generation.model import ModelRequest, Usage
+
+Json = dict[str, Any]
+Load = Callable[[int], Callable[[], None]]
+"""Prepares so much work; the function that it returns does it, and nothing else is timed."""
+
+TOOLS = Tools()
+
+
+@TOOLS.tool
+async def touch(n: int) -> int:
+    """Return a number."""
+    return n
+
+
+class Saying:
+    """A model that always says the same, at once."""
+
+    name = "saying"
+
+    def __init__(self, answer: Json) -> None:
+        self._text = json.dumps(answer)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
+        """Yield the answer."""
+        yield self._text
+
+
+def _agent(answer: Json, tools: Tools = TOOLS, **config: Any) -> Agent:
+    return Agent(Saying(answer), tools=tools, config=Config(meta=False, **config), limits=Limits(calls=10**6))
+
+
+def bare_tasks(count: int) -> Callable[[], None]:
+    """So many tasks in a task group, each of which returns a number."""
+
+    async def trivial(n: int) -> int:
+        return n
+
+    async def all_of_them() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for n in range(count):
+                tasks.create_task(trivial(n))
+
+    return lambda: asyncio.run(all_of_them())
+
+
+def calls(count: int) -> Callable[[], None]:
+    """One answer with so many calls."""
+    answer = {"calls": [{"_tool": "touch", "n": n} for n in range(count)], "output": 1}
+    agent = _agent(answer, parallel=count)
+    return lambda: _run(agent)
+
+
+def tools(count: int) -> Callable[[], None]:
+    """One run with so many tools offered, all schemas of them."""
+    own = Tools()
+    for n in range(count):
+        own.register(f"t{n}", {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}})
+    agent = _agent({"calls": [], "output": 1}, own, tool_budget=10**9)
+    return lambda: _run(agent)
+
+
+def messages(count: int) -> Callable[[], None]:
+    """One run over a context of so many messages, half of them data that is folded."""
+    pairs = ([{"type": "text", "text": "noted"}, {"type": "state", f"k{n}": n}] for n in range(count // 2))
+    context = [message for pair in pairs for message in pair]
+    agent = _agent({"calls": [], "output": 1})
+    return lambda: _run(agent, context)
+
+
+def runs(count: int) -> Callable[[], None]:
+    """So many runs at once, of one call each."""
+    answer = {"calls": [{"_tool": "touch", "n": 1}], "output": "†calls.0"}
+
+    async def all_at_once() -> None:
+        agents = [_agent(answer) for _ in range(count)]
+        await asyncio.gather(*(agent.run("go", int) for agent in agents))
+
+    return lambda: asyncio.run(all_at_once())
+
+
+GROWING: dict[str, tuple[Load, int]] = {
+    "calls in one answer": (calls, 1_000),
+    "tools offered": (tools, 100),
+    "messages in the context": (messages, 1_000),
+    "runs at once": (runs, 100),
+}
+"""Each load, and the smaller of the two sizes that it is taken at."""
+
+
+def measure(repeats: int) -> Json:
+    """Take all loads."""
+    count = 1_000
+    task, call = seconds(bare_tasks, count, repeats), seconds(calls, count, repeats)
+    growth: Json = {}
+    for name, (load, small) in GROWING.items():
+        little, much = seconds(load, small, repeats), seconds(load, 10 * small, repeats)
+        growth[name] = {"small": small, "little": little, "large": 10 * small, "much": much, "ratio": much / little}
+    return {"task": task / count, "call": call / count, "ratio": call / task, "growth": growth}
+
+
+def seconds(load: Load, size: int, repeats: int) -> float:
+    """The processor time of a load (median), once warm."""
+    work = load(size)
+    work()
+    return statistics.median(_timed(work) for _ in range(repeats))
+
+
+def _timed(work: Callable[[], None]) -> float:
+    gc.collect()
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def _run(agent: Agent, context: Any = "go") -> None:
+    asyncio.run(agent.run(context, int))
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(measure(1 if "--quick" in sys.argv else 5)) + "\n")
