@@ -35,11 +35,17 @@ class CallEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestStarted(Event):
-    """A request goes to the model: the context as plain messages, and both parts of what the model is sent."""
+    """A request goes to the model: the context as plain messages, and both parts of what the model is sent.
+
+    What the messages hold beyond the context, follows from the calls that are `waiting` or `owed` and the `notices`.
+    """
 
     context: list[JsonObject]
     messages: list[JsonObject]
     schema: JsonObject
+    waiting: tuple[JsonObject, ...] = ()
+    owed: tuple[JsonObject, ...] = ()
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from ..errors import MessageError, SchemaError
 from ..events import AnyEvent
@@ -16,7 +16,7 @@ from ..execution.loop import Loop
 from ..execution.record import Recorder, Tell
 from ..execution.setup import Runtime, Setup
 from ..execution.single import request_once
-from ..generation.compile import Handler
+from ..generation.compile import Frame, Handler
 from ..generation.model import Model, ModelRequest
 from ..ideas.store import Store
 from ..messages import KINDS
@@ -35,6 +35,9 @@ from .given import Given, blocking, context_of, model_of
 from .idea import Idea
 from .stream import Stream
 from .tools import DEFAULT
+
+if TYPE_CHECKING:
+    from ..schema.dialects import Dialect
 
 T = TypeVar("T")
 MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
@@ -164,6 +167,16 @@ class Agent:
         """The exact messages that the model would be given (M7); raises as `compose`."""
         messages = self._first_request(context, schema).messages
         return [{"role": message["role"], "content": message["content"]} for message in messages]
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """What its model takes of JSON Schema; None where that isn't known."""
+        return getattr(self.model, "dialect", None)
+
+    async def frame(self, context: Given, schema: Any = None) -> Frame:
+        """What the requests of a run that begins with this context share; raises as `compose`."""
+        setup = await self._setup(context, schema, None, Budget(self.limits), Emitter()).contracted()
+        return setup.frame(setup.context)
 
     def _first_request(self, context: Given, schema: Any) -> ModelRequest:
         budget = Budget(self.limits)

@@ -101,14 +101,18 @@ class Idea:
         Raises:
             IdeaError: where it can't be written.
         """
-        own = IdeaText(
+        write_text(Path(path), write_idea(self.text))
+
+    @property
+    def text(self) -> IdeaText:
+        """Its parts as they are written."""
+        return IdeaText(
             context=self.context.messages,
             schema=self.schema,
             meta=self.meta,
             config=self.config,
             solution=self.solution,
         )
-        write_text(Path(path), write_idea(own))
 
     async def run(
         self, agent: Agent | Model | str | None = None, *, input: Mapping[str, Any] | None = None

@@ -63,6 +63,11 @@ class Stream:
         return self._task.result()
 
     @property
+    def partial(self) -> Result[Any]:
+        """What the run has come to so far, at any time."""
+        return self._loop.result if self._loop is not None else Result(output=None, context=Context())
+
+    @property
     def context(self) -> Context:
         """The run's context so far."""
-        return self._loop.result.context if self._loop is not None else Context()
+        return self.partial.context

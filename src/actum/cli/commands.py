@@ -29,6 +29,8 @@ app.command("actum.cli.decisions:approve", name="approve")
 app.command("actum.cli.decisions:deny", name="deny")
 app.command("actum.cli.runs:runs", name="runs")
 app.command("actum.cli.runs:fork", name="fork")
+app.command("actum.cli.replay:replay", name="replay")
+app.command("actum.cli.replay:why", name="why")
 app.command("actum.cli.fmt:fmt", name="fmt")
 app.command("actum.cli.schema:schema", name="schema")
 for name in ("save", "log", "resolve", "diff", "branch", "promote", "export"):

@@ -15,9 +15,10 @@ from ..schema.json import Json, JsonObject, NotJson, decode, encode
 from .approving import Asking, approver
 from .failing import CommandError
 from .keeping import KeptRun
+from .library import StoreName
 from .lines import printable
 from .loading import ready
-from .run import Approval, finish, renderer_of, run_kept
+from .run import Approval, finish, renderer_of, run_kept, versions_at
 
 _GATE = "state.approvals."
 
@@ -31,6 +32,8 @@ async def resume(
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
     approve: Approval = "all",
     record: str | None = None,
+    versions: str | None = None,
+    store: StoreName = None,
     activities: Annotated[list[str] | None, Parameter(negative="")] = None,
 ) -> int:
     """Go on with a run that was kept by `actum run --save`: cut, killed, or waiting for a decision.
@@ -52,16 +55,21 @@ async def resume(
         Who decides on calls that were not held before.
     record
         Where to record what the model is asked and answers.
+    versions
+        An address that each request with its answer is saved at as a version, as for `actum run`.
+    store
+        The store of the versions, as for `actum save`.
     activities
         A module or file with Activities, beside those that the Idea names.
     """
     if approve == "plan":
         raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
     renderer = renderer_of(Path(run).name, json=json, quiet=quiet)
-    with KeptRun.found(Path(run)) as kept:
-        loaded = ready(kept.idea, run, model=model, activities=activities or [], record=record)
-        agent = loaded.agent(approver(approve, Asking(renderer)))
-        return finish(await run_kept(kept, agent, renderer), is_json=json)
+    async with versions_at(versions, store) as saved:
+        with KeptRun.found(Path(run)) as kept:
+            loaded = ready(kept.idea, run, model=model, activities=activities or [], record=record)
+            agent = loaded.agent(approver(approve, Asking(renderer)))
+            return finish(await run_kept(kept, agent, renderer, saved), is_json=json)
 
 
 def approve(run: str, call: str | None = None, /, *, edit: str | None = None, value: str = "true") -> int:

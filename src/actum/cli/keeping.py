@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -11,9 +12,28 @@ from types import TracebackType
 from ..app.idea import Idea, is_url
 from ..errors import IdeaError, MessageError
 from ..execution.record import recovered
+from ..ideas.address import Address
+from ..ideas.library import Library
+from ..ideas.ticks import RUN, Tick, about_of, ticks_of, version_of
 from ..protocol.context import Context
 from ..schema.json import JsonObject
 from ..sources.runs import RunLog
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Where each tick of a run is saved as a version: one address of a store."""
+
+    library: Library
+    address: Address
+
+    async def answered(self, run: Idea, number: int, tick: Tick) -> None:
+        """Save a tick whose answer is known; the run's context begins with that of the tick."""
+        await self.library.save(version_of(run.text, number, tick), self.address, note=f"request {number}")
+
+    async def ended(self, run: Idea) -> None:
+        """Save what the run has come to."""
+        await self.library.save(run.text, self.address, note="as it ended")
 
 
 @dataclass(slots=True)
@@ -37,7 +57,7 @@ class KeptRun:
         origin = context.origin
         if origin is not None and not is_url(origin):
             config["origin"] = Path(os.path.relpath(origin, path.resolve().parent)).as_posix()
-        own = dataclasses.replace(idea, config=config, context=context, solution=None, meta={**idea.meta, "run": {}})
+        own = dataclasses.replace(idea, config=config, context=context, solution=None, meta={**idea.meta, RUN: {}})
         kept = cls(path, own, RunLog(path))
         kept.idea.save(path)
         return kept
@@ -56,7 +76,9 @@ class KeptRun:
         try:
             entries = list(self.log.entries())
             if entries:
-                self.keep(Context(recovered(entries), origin=self.idea.context.origin))
+                told = [entry for entry in entries if "tick" not in entry]
+                ticks = [entry["tick"] for entry in entries if "tick" in entry]
+                self.keep(Context(recovered(told), origin=self.idea.context.origin), self._told_about(ticks))
         except (MessageError, KeyError, TypeError) as error:
             self.log.__exit__(None, None, None)
             raise IdeaError(f"{self.log.path}: it is no log of a run: {error}") from error
@@ -72,12 +94,34 @@ class KeptRun:
 
     @property
     def about(self) -> JsonObject:
-        """What is known of the run beside its context: `ticks`, `output`, `waiting`."""
-        return dict(self.idea.meta.get("run", {}))
+        """What is known of the run beside its context: `ticks`, `makers`, `output`, `waiting`."""
+        return about_of(self.idea.meta, str(self.path))
+
+    @property
+    def ticks(self) -> list[Tick]:
+        """The requests that it has made.
+
+        Raises:
+            IdeaError: where its file doesn't note them as it should.
+        """
+        return ticks_of(self.about, str(self.path))
+
+    def note(self, ticks: Sequence[Tick]) -> None:
+        """Write the last tick down at once, in place of what was known of it before."""
+        self.log({"at": [], "tick": {"number": len(ticks), **ticks[-1].to_dict()}})
+
+    def _told_about(self, told: Sequence[JsonObject]) -> JsonObject:
+        """What is known of the run, with the ticks that only its log knows."""
+        ticks = [tick.to_dict() for tick in self.ticks]
+        for tick in told:
+            own = dict(tick)
+            number: int = own.pop("number")
+            ticks[number - 1 :] = [own]
+        return {**self.about, "ticks": ticks}
 
     def keep(self, context: Context, about: JsonObject | None = None) -> None:
         """Put what the run has come to into its file, whole or not at all; then the log has nothing to add."""
-        meta = self.idea.meta if about is None else {**self.idea.meta, "run": about}
+        meta = self.idea.meta if about is None else {**self.idea.meta, RUN: about}
         self.idea = dataclasses.replace(self.idea, context=context, meta=meta)
         self.idea.save(self.path)
         self.log.clear()

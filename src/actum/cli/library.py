@@ -14,17 +14,19 @@ from ..ideas.change import change_between
 from ..ideas.file import IdeaText, read_idea
 from ..ideas.library import Library, Saved, moment, shown_moment
 from ..ideas.store import Entry
+from ..ideas.ticks import RUN
 from ..sources.files import read_text, write_bytes
 from ..storage.open import default_store, open_store
+from .comparing import side_by_side
 from .failing import CommandError
 from .lines import printable
 from .loading import IDEA_FILES
 
-_Store = Annotated[str | None, Parameter(name="--store")]
+StoreName = Annotated[str | None, Parameter(name="--store")]
 
 
 async def save(
-    idea: str, address: str | None = None, /, *, branch: str | None = None, note: str = "", store: _Store = None
+    idea: str, address: str | None = None, /, *, branch: str | None = None, note: str = "", store: StoreName = None
 ) -> int:
     """Save an Idea as the next version; how far its number is raised, the change of its schemas says.
 
@@ -45,12 +47,12 @@ async def save(
     target = parse_address(address) if address is not None else _own_address(text, idea)
     if branch is not None:
         target = Address(domain=target.domain, path=target.path, branch=_branch(branch))
-    async with _library(store) as library:
+    async with library_of(store) as library:
         _say(await library.save(text, target, note=note))
     return 0
 
 
-async def log(address: str, /, *, most: int = 20, store: _Store = None) -> int:
+async def log(address: str, /, *, most: int = 20, store: StoreName = None) -> int:
     """List the versions of an Idea on one branch, the last first.
 
     Parameters
@@ -62,7 +64,7 @@ async def log(address: str, /, *, most: int = 20, store: _Store = None) -> int:
     store
         The store, as for `actum save`.
     """
-    async with _library(store) as library:
+    async with library_of(store) as library:
         found = await library.find(parse_address(address))
         for entry in await library.store.entries(found.line, found.sequence + 1, most):
             print(_described(entry))
@@ -70,7 +72,7 @@ async def log(address: str, /, *, most: int = 20, store: _Store = None) -> int:
 
 
 async def resolve(
-    address: str, /, *, at: str | None = None, search: list[str] | None = None, store: _Store = None
+    address: str, /, *, at: str | None = None, search: list[str] | None = None, store: StoreName = None
 ) -> int:
     """Print the exact address that an address means, which will always give the same bytes.
 
@@ -85,13 +87,13 @@ async def resolve(
     store
         The store, as for `actum save`.
     """
-    async with _library(store, search or [MAIN], at) as library:
+    async with library_of(store, search or [MAIN], at) as library:
         print((await library.find(parse_address(address))).address)
     return 0
 
 
-async def diff(old: str, new: str, /, *, store: _Store = None) -> int:
-    """Say what changes between two Ideas, and whom it breaks.
+async def diff(old: str, new: str, /, *, store: StoreName = None) -> int:
+    """Say what changes between two Ideas, and whom it breaks; two kept runs are shown side by side.
 
     Parameters
     ----------
@@ -102,8 +104,12 @@ async def diff(old: str, new: str, /, *, store: _Store = None) -> int:
     store
         The store, as for `actum save`.
     """
-    async with _library(store) as library:
+    async with library_of(store) as library:
         one, other = await _text(library, old), await _text(library, new)
+    if RUN in one.meta and RUN in other.meta:
+        for line in side_by_side(one, old, other, new):
+            print(line)
+        return 0
     change = change_between(one, other)
     print(change.kind)
     for reason in change.reasons:
@@ -111,7 +117,7 @@ async def diff(old: str, new: str, /, *, store: _Store = None) -> int:
     return 0
 
 
-async def branch(name: str, address: str, /, *, store: _Store = None) -> int:
+async def branch(name: str, address: str, /, *, store: StoreName = None) -> int:
     """Begin a branch of an Idea at a version.
 
     Parameters
@@ -123,12 +129,12 @@ async def branch(name: str, address: str, /, *, store: _Store = None) -> int:
     store
         The store, as for `actum save`.
     """
-    async with _library(store) as library:
+    async with library_of(store) as library:
         print((await library.branch(_branch(name), parse_address(address))).address)
     return 0
 
 
-async def promote(address: str, /, *, to: str = MAIN, note: str = "", store: _Store = None) -> int:
+async def promote(address: str, /, *, to: str = MAIN, note: str = "", store: StoreName = None) -> int:
     """Save a version as the next one of another branch.
 
     Parameters
@@ -142,12 +148,12 @@ async def promote(address: str, /, *, to: str = MAIN, note: str = "", store: _St
     store
         The store, as for `actum save`.
     """
-    async with _library(store) as library:
+    async with library_of(store) as library:
         _say(await library.promote(parse_address(address), _branch(to), note=note))
     return 0
 
 
-async def export(address: str, file: str, /, *, store: _Store = None) -> int:
+async def export(address: str, file: str, /, *, store: StoreName = None) -> int:
     """Write a version into a file, byte for byte as the store holds it.
 
     Parameters
@@ -159,14 +165,14 @@ async def export(address: str, file: str, /, *, store: _Store = None) -> int:
     store
         The store, as for `actum save`.
     """
-    async with _library(store) as library:
+    async with library_of(store) as library:
         entry = await library.find(parse_address(address))
         write_bytes(Path(file), await library.store.content(entry.digest))
         print(entry.address)
     return 0
 
 
-async def import_ideas(folder: str, /, *, branch: str | None = None, store: _Store = None) -> int:
+async def import_ideas(folder: str, /, *, branch: str | None = None, store: StoreName = None) -> int:
     """Save every Idea of a file or a folder, each under the path that its meta says, else under its file's name.
 
     Parameters
@@ -179,7 +185,7 @@ async def import_ideas(folder: str, /, *, branch: str | None = None, store: _Sto
         The store, as for `actum save`.
     """
     found = _ideas_below(Path(folder))
-    async with _library(store) as library:
+    async with library_of(store) as library:
         for path, text in found:
             _say(await library.save(text, Address(path=path, branch=branch and _branch(branch))))
     return 0
@@ -200,9 +206,10 @@ def _ideas_below(top: Path) -> list[tuple[str, IdeaText]]:
 
 
 @asynccontextmanager
-async def _library(
+async def library_of(
     store: str | None, branches: list[str] | None = None, at: str | None = None
 ) -> AsyncGenerator[Library]:
+    """The library that a command works with; what was opened is closed again."""
     opened = open_store(store or default_store())
     try:
         yield Library(store=opened, branches=branches or [MAIN], at=moment(at) if at is not None else None)

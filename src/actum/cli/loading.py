@@ -97,7 +97,12 @@ def register_ideas(place: Path) -> None:
 
 
 def ready(
-    idea: Idea, name: str, *, model: str | None = None, activities: Sequence[str] = (), record: str | None = None
+    idea: Idea,
+    name: str,
+    *,
+    model: str | Model | None = None,
+    activities: Sequence[str] = (),
+    record: str | None = None,
 ) -> Loaded:
     """Load everything that an Idea names; raises as `load`.
 
@@ -144,8 +149,10 @@ def config_of(config: JsonObject, name: str) -> tuple[Config, Limits]:
         raise IdeaError(f"{name}: {error}") from None
 
 
-def model_of(idea: Idea, named: str | None, record: str | None) -> Model | None:
+def model_of(idea: Idea, named: str | Model | None, record: str | None) -> Model | None:
     """The model that the command line, the Idea or ACTUM_MODEL names, in this order."""
+    if named is not None and not isinstance(named, str):
+        return named
     name: Any = named or idea.config.get("model") or os.environ.get("ACTUM_MODEL")
     if not name:
         return None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,14 +14,17 @@ from cyclopts import Parameter
 
 from ..app.agent import Agent
 from ..errors import ActumError
-from ..events import RequestStarted
+from ..events import AnyEvent, RequestFinished, RequestStarted
+from ..ideas.address import parse_address
+from ..ideas.ticks import Tick, request_digest
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject
 from .approving import Asking, approver, show_plan
 from .failing import CommandError
-from .keeping import KeptRun
+from .keeping import KeptRun, Versions
+from .library import StoreName, library_of
 from .lines import JsonLines, Lines, Renderer, Silent
 from .loading import Loaded, input_of, load
 
@@ -37,6 +43,8 @@ async def run(
     approve: Approval = "all",
     record: str | None = None,
     save: str | None = None,
+    versions: str | None = None,
+    store: StoreName = None,
     activities: Annotated[list[str] | None, Parameter(negative="")] = None,
     tools: Annotated[list[str] | None, Parameter(negative="")] = None,
 ) -> int:
@@ -62,6 +70,10 @@ async def run(
         Where to record what the model is asked and answers.
     save
         A file that the run is kept in while it goes on; `actum resume` goes on from it.
+    versions
+        An address, such as idea:runs/monday: each request with its answer is saved there as a version, too.
+    store
+        The store of the versions, as for `actum save`.
     activities
         A module or file with Activities, beside those that the Idea names.
     tools
@@ -77,28 +89,65 @@ async def run(
         raise CommandError("--approve hold needs --save FILE, where the calls wait")
     if approve == "plan":
         context, given = await _planned(loaded, given, asking)
+    if save is None and versions is not None:
+        raise CommandError("--versions needs --save FILE, from which the run goes on")
     if save is None:
         return finish(await _run(agent, context, loaded, given, renderer), is_json=json)
-    with KeptRun.begun(Path(save), loaded.idea, agent.prepared(context, given)) as kept:
-        return finish(await run_kept(kept, agent, renderer), is_json=json)
+    async with versions_at(versions, store) as saved:
+        with KeptRun.begun(Path(save), loaded.idea, agent.prepared(context, given)) as kept:
+            return finish(await run_kept(kept, agent, renderer, saved), is_json=json)
 
 
-async def run_kept(kept: KeptRun, agent: Agent, renderer: Renderer) -> Result[Any]:
+@asynccontextmanager
+async def versions_at(address: str | None, store: str | None) -> AsyncGenerator[Versions | None]:
+    """Where each tick is saved as a version, None where no address is named."""
+    if address is None:
+        yield None
+        return
+    target = parse_address(address)
+    async with library_of(store) as library:
+        yield Versions(library, target)
+
+
+async def run_kept(kept: KeptRun, agent: Agent, renderer: Renderer, versions: Versions | None = None) -> Result[Any]:
     """Run, or go on with, a run that is kept in a file; whatever ends it, the file holds what it had come to."""
-    ticks: list[int] = list(kept.about.get("ticks", []))
-    about: JsonObject = {"ticks": ticks, "output": None, "waiting": []}
+    ticks = kept.ticks
+    makers: dict[str, str] = dict(kept.about.get("makers", {}))
+    about: JsonObject = {"output": None, "waiting": []}
     with renderer:
         stream = agent.stream(kept.idea.context, kept.idea.schema, record=kept.log)
         try:
             async with stream:
                 async for event in stream:
                     renderer.show(event)
-                    if isinstance(event, RequestStarted) and event.depth == 0 and len(event.context) not in ticks:
-                        ticks.append(len(event.context))
-            about |= {"output": jsonable(stream.result.output), "waiting": list(stream.result.waiting)}
+                    if event.depth == 0 and _ticks(event, ticks):
+                        kept.note(ticks)
+                        if versions is not None and ticks[-1].answer is not None:
+                            so_far = replace(kept.idea, context=stream.context)
+                            await versions.answered(so_far, len(ticks), ticks[-1])
+            about = {"output": jsonable(stream.result.output), "waiting": list(stream.result.waiting)}
         finally:
-            kept.keep(stream.context, about)
+            told: JsonObject = {"ticks": [tick.to_dict() for tick in ticks], "makers": makers | stream.partial.makers}
+            told |= {"dialect": dialect.name} if (dialect := agent.dialect) is not None else {}
+            kept.keep(stream.context, kept.about | told | about)
+        if versions is not None:
+            await versions.ended(kept.idea)
         return stream.result
+
+
+def _ticks(event: AnyEvent, ticks: list[Tick]) -> bool:
+    """Note a request that is made, or its answer; whether there was something to note."""
+    if isinstance(event, RequestStarted) and (not ticks or len(event.context) != ticks[-1].at or ticks[-1].answer):
+        digest = request_digest(event.messages, event.schema)
+        at, notices = len(event.context), event.notices
+        ticks.append(Tick(at=at, request=digest, waiting=event.waiting, owed=event.owed, notices=notices))
+        return True
+    if isinstance(event, RequestFinished) and ticks:
+        solution = event.solution
+        answer = {"meta": solution.meta, "calls": [dict(call) for call in solution.calls], "output": solution.authored}
+        ticks[-1] = replace(ticks[-1], answer=answer)
+        return True
+    return False
 
 
 def renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:

@@ -11,8 +11,9 @@ from cyclopts import Parameter
 from .. import approvals
 from ..app.idea import Idea
 from ..errors import IdeaError
+from ..ideas.ticks import RUN
 from ..protocol.context import Context
-from ..schema.json import encode
+from ..schema.json import JsonObject, encode
 from .failing import CommandError
 from .keeping import KeptRun
 from .lines import printable, short
@@ -59,17 +60,18 @@ def fork(
         A value of the input that is other, as key=value; more than once.
     """
     with KeptRun.found(Path(run)) as kept:
-        ticks = kept.about.get("ticks", [])
+        ticks = kept.ticks
         if not 1 <= at <= len(ticks):
             raise CommandError(f"{run}: it made {len(ticks)} requests; --at takes one of them, not {at}")
-        messages = kept.idea.context.messages[: ticks[at - 1]]
+        messages = kept.idea.context.messages[: ticks[at - 1].at]
         context = Context.checked(messages, kept.idea.context.data_kinds, kept.idea.context.origin)
         given = input_of(context, i or [], None)
         changed = context.extended([{"type": "input", "input": given}]) if given else context
-        meta = {**kept.idea.meta, "run": {"ticks": ticks[: at - 1], "from": run, "at": at}}
+        before: JsonObject = {"ticks": [tick.to_dict() for tick in ticks[: at - 1]], "from": run, "at": at}
+        meta: JsonObject = {**kept.idea.meta, RUN: before}
         idea = dataclasses.replace(kept.idea, meta=meta)
     with KeptRun.begun(Path(new), idea, changed) as begun:
-        begun.keep(changed, meta["run"])
+        begun.keep(changed, before)
     return 0
 
 

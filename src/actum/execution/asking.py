@@ -98,6 +98,9 @@ class Asking:
             context=context.messages,
             messages=[dict(message) for message in request.messages],
             schema=request.schema,
+            waiting=tuple(map(dict, waiting)),
+            owed=tuple(map(dict, owed)),
+            notices=tuple(notices),
         )
         return request
 

@@ -65,6 +65,7 @@ class Loop:
             usage=self._budget.usage if self._emit.depth == 0 else self._usage,
             errors=[*self._errors, *(failure.error for failure in self._scheduler.failures)],
             waiting=list(self._scheduler.gates),
+            makers=dict(self._scheduler.makers),
         )
 
     async def run(self) -> Result[Any]:
@@ -210,7 +211,7 @@ class Loop:
         shown = output if script.output is None else script.output
         if answered.output is not None:
             self._journal.answering(script.start, output=answered.authored)
-        solution = solution_of(answered, shown, self._journal.instances)
+        solution = solution_of(answered, shown, self._journal.instances, script.start)
         self._solutions.append(solution)
         self._emit(RequestFinished, solution=solution, usage=answered.usage)
         return output

@@ -19,6 +19,7 @@ from ..generation.offer import Toolset
 from ..protocol.approvals import approval
 from ..protocol.call import Call
 from ..protocol.context import Context
+from ..protocol.provenance import CODE, MODEL
 from ..schema.json import JsonObject, encode
 from .approval import Approve, decide
 from .complaints import complaint
@@ -60,6 +61,8 @@ class Scheduler:
     """Those that the model has not been told of."""
     gates: dict[str, None] = field(default_factory=dict[str, None])
     """What proposals wait for, in order (C7)."""
+    makers: dict[str, str] = field(default_factory=dict[str, str])
+    """Who carried out the calls of each tool (X0)."""
 
     def __post_init__(self) -> None:
         self.graph = Graph(self.journal.read)
@@ -333,6 +336,7 @@ class Scheduler:
         job.started = self._writer.finished
         delegate = call.get("_delegate") if job.tool.is_delegated else None
         number, crossed = job.node.number, tuple(context)
+        self.makers[job.tool.name] = _maker(job, delegate)
         self.emit(CallStarted, call=job.call, number=number, made=call, delegate=delegate, crossed=crossed)
 
     async def _carry(self, job: Job, call: Call) -> None:
@@ -475,6 +479,12 @@ class Scheduler:
         owed = self._owed.pop(self._owing(job), None) if self._owed else None
         if owed is not None:
             self.graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)
+
+
+def _maker(job: Job, delegate: Any) -> str:
+    if delegate is not None:
+        return f"delegate {delegate}"
+    return MODEL if job.is_latent else CODE
 
 
 def _shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:

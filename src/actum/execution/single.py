@@ -40,4 +40,4 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     if answered.output is not None:
         has_references = bool(answered.output.expressions)
         output = answered.authored if has_references else judge.finished(answered.output.value)
-    return solution_of(answered, output, journal.instances)
+    return solution_of(answered, output, journal.instances, script.start)

@@ -236,7 +236,7 @@ def _tell_partial(parser: AnswerParser, told: int, receiver: Receiver) -> int:
     return length
 
 
-def solution_of(answered: Answered, output: Any, instances: list[str]) -> Solution[Any]:
+def solution_of(answered: Answered, output: Any, instances: list[str], start: int) -> Solution[Any]:
     """The answer as what it is given out as."""
     return Solution(
         meta=answered.meta,
@@ -245,4 +245,6 @@ def solution_of(answered: Answered, output: Any, instances: list[str]) -> Soluti
         errors=answered.errors,
         instances=instances,
         usage=answered.usage,
+        authored=answered.authored,
+        start=start,
     )

@@ -9,6 +9,7 @@ from ..errors import ActumError
 from ..schema.json import JsonObject
 from .call import Call
 from .context import Context
+from .provenance import Answer, Origin, Provenance
 from .usage import Usage
 
 T_co = TypeVar("T_co", covariant=True)
@@ -24,6 +25,10 @@ class Solution(Generic[T_co]):
     errors: list[ActumError] = field(default_factory=list[ActumError])
     instances: list[str] = field(default_factory=list[str])
     usage: Usage = field(default_factory=Usage)
+    authored: Any = None
+    """The output as it was written, its references unresolved (O7)."""
+    start: int = 0
+    """How many messages of the run's context it was asked with."""
 
     @property
     def by_instance(self) -> dict[str, list[Call]]:
@@ -40,7 +45,8 @@ class Result(Generic[T_co]):
     """What a run came to.
 
     `context` is everything it started with and wrote, fit for `resume`; `errors` the errors of calls and answers in the
-    order they came up; `waiting` the gates that proposals wait for, as references (C7).
+    order they came up; `waiting` the gates that proposals wait for, as references (C7). `makers` says of each tool that
+    was called who carried it out.
     """
 
     output: T_co
@@ -49,3 +55,17 @@ class Result(Generic[T_co]):
     usage: Usage = field(default_factory=Usage)
     errors: list[ActumError] = field(default_factory=list[ActumError])
     waiting: list[str] = field(default_factory=list[str])
+    makers: dict[str, str] = field(default_factory=dict[str, str])
+
+    def provenance(self, reference: str | None = None, instance: str | None = None) -> tuple[Origin, ...]:
+        """Where what a reference names came from, the output without one: code or model, back to the inputs (X0).
+
+        Raises:
+            MessageError: where the text is no reference, or nothing stands there.
+        """
+        answers = [
+            Answer(start=one.start, calls=one.calls, output=one.authored, number=number)
+            for number, one in enumerate(self.solutions)
+        ]
+        found = Provenance(self.context, answers, self.makers)
+        return (found.output(self.output),) if reference is None else found.of(reference, instance)

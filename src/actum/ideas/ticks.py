@@ -1,0 +1,95 @@
+"""The ticks of a kept run: what each request was, and what was answered, so that it can be made again (X5)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, cast
+
+from ..errors import IdeaError
+from ..protocol.provenance import Answer
+from ..schema.json import JsonObject, encode
+from .file import IdeaText
+
+RUN = "run"
+"""The member of an Idea's `meta` in which a run keeps what it knows of itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """One request of a run: made of the first `at` messages of its context, and of what is not in those.
+
+    `request` is the digest of all that the model was sent; `answer` what it said, None where it was cut.
+    """
+
+    at: int
+    request: str = ""
+    waiting: Sequence[JsonObject] = ()
+    owed: Sequence[JsonObject] = ()
+    notices: Sequence[str] = ()
+    answer: JsonObject | None = None
+
+    @property
+    def calls(self) -> list[JsonObject]:
+        """The calls of its answer, as they were authored."""
+        return list((self.answer or {}).get("calls") or [])
+
+    @property
+    def output(self) -> Any:
+        """The output of its answer, as it was authored; None where it has none."""
+        return (self.answer or {}).get("output")
+
+    def to_dict(self) -> JsonObject:
+        """The tick as JSON, without what is empty."""
+        own: JsonObject = {key: value for key, value in asdict(self).items() if value not in ((), [], "", None)}
+        return {**own, "at": self.at}
+
+
+def about_of(meta: JsonObject, name: str) -> JsonObject:
+    """What a kept run's meta says of the run: `ticks`, `makers`, `dialect`, `output`, `waiting`; {} for another Idea.
+
+    Raises:
+        IdeaError: where that is no object.
+    """
+    found: Any = meta.get(RUN, {})
+    if not isinstance(found, dict):
+        raise IdeaError(f"{name}: its meta.{RUN} is no object")
+    return dict(cast("JsonObject", found))
+
+
+def ticks_of(about: Mapping[str, Any], name: str) -> list[Tick]:
+    """The ticks that a run has noted.
+
+    Raises:
+        IdeaError: where that is not how ticks are noted.
+    """
+    told: Any = about.get("ticks", [])
+    try:
+        ticks = [Tick(**tick) for tick in told]
+        if any(type(tick["at"]) is not int or not isinstance(tick.get("answer"), dict | None) for tick in told):
+            raise TypeError
+    except (TypeError, KeyError):
+        raise IdeaError(f"{name}: its meta.run.ticks are no ticks of a run") from None
+    return ticks
+
+
+def request_digest(messages: Sequence[Mapping[str, Any]], schema: JsonObject) -> str:
+    """What a request is known by: the SHA-256 of its messages and its schema, in hex."""
+    sent = [{"role": message["role"], "content": message["content"]} for message in messages]
+    return hashlib.sha256(encode([sent, schema]).encode()).hexdigest()
+
+
+def answers_of(ticks: Sequence[Tick]) -> list[Answer]:
+    """The answers of a run."""
+    answered = [tick for tick in ticks if tick.answer is not None]
+    return [
+        Answer(start=tick.at, calls=tick.calls, output=tick.output, number=number)
+        for number, tick in enumerate(answered)
+    ]
+
+
+def version_of(run: IdeaText, number: int, tick: Tick) -> IdeaText:
+    """A tick as an Idea of its own: what its request was made of, with its answer as the solution."""
+    about = {"tick": number, "request": tick.request}
+    return replace(run, meta={**run.meta, RUN: about}, context=run.context[: tick.at], solution=tick.answer)

@@ -1,0 +1,171 @@
+"""X0: every value of a result says whether code or a model made it, back to the inputs that it came from."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actum import Agent, Limits, Result, Tools, errors, models
+from actum.protocol.provenance import Origin
+
+pytestmark = pytest.mark.rule("X0")
+Json = dict[str, Any]
+TEXT: Json = {"type": "string"}
+
+
+def tools() -> Tools:
+    own = Tools()
+
+    @own.tool
+    async def join(a: Any, b: Any = None) -> str:
+        """Join two values."""
+        return f"{a}+{b}"
+
+    assert join.name == "join"
+    own.register("guess", {"properties": {"of": {}, "_output": TEXT}, "required": ["of"]})
+    own.register(
+        "ask", {"properties": {"of": {}, "_output": TEXT}, "_delegate": "asker", "_scopes": {"const": ["user"]}}
+    )
+    return own
+
+
+def ran(context: list[Json], *answers: Json, **more: Any) -> Result[Any]:
+    asker: Json = {"context": [], "schema": TEXT}
+    empty: Json = {"calls": [], "output": None}
+    model = models.Scripted([empty | answer for answer in answers])
+    agent = Agent(model, tools=tools(), delegates={"asker": asker}, limits=Limits(calls=100_000), **more)
+    return asyncio.run(agent.run(context, {}))
+
+
+def shape(origin: Origin) -> Any:
+    return [origin.reference, origin.by, *[shape(one) for one in origin.of]]
+
+
+def join(path: str | None = None, **parameters: Any) -> Json:
+    return {"_tool": "join", **parameters} | ({"_outputPath": path} if path else {})
+
+
+def test_code_model_and_delegate_are_told_apart_back_to_what_was_given() -> None:
+    calls = [
+        join("†state.a", a="†input.x"),
+        {"_tool": "guess", "of": "†calls.0", "_output": "g"},
+        {"_tool": "ask", "of": "†calls.1"},
+        join("†state.d", a="†calls.2", b="†state.a"),
+    ]
+    context: list[Json] = [{"type": "input", "input": {"x": 1}}]
+    whole = {"calls": calls, "output": {"all": "†state.d", "own": "said"}}
+    result = ran(context, whole, {"output": "asked", "calls": []})
+    (origin,) = result.provenance()
+    given_ = ["†input", "given"]
+    a = ["†state.a", "code", given_]
+    guess = ["†result", "model", a]
+    ask = ["†result", "delegate asker", guess]
+    assert shape(origin) == ["output", "model", ["†state.d", "code", ask, a]]
+    assert next(iter(result.provenance("†calls.2"))).scopes == ()
+    assert [one.answer for _, one, _ in origin.walk()][:2] == [0, 0]
+    assert json.loads(json.dumps(origin.to_list()))[0]["value"] == {"all": "asked+1+None", "own": "said"}
+
+
+def test_a_value_that_several_have_written_has_several_origins_and_one_that_was_overwritten_has_not() -> None:
+    context: list[Json] = [{"type": "state", "s": {"x": 1, "y": {"z": 1}}}, {"type": "state", "s": {"y": {"w": 2}}}]
+    first = {"calls": [join("†state.s.x", a=1), join("†state.s.q", a="†state.s.y")]}
+    result = ran(context, first, {"output": "†state.s"})
+    assert [one.reference for one in result.provenance("†state.s")] == ["†state.s.q", "†state.s.x", "†state", "†state"]
+    assert [shape(one) for one in result.provenance("†state.s.x")] == [["†state.s.x", "code"]]
+    assert [one.message for one in result.provenance("†state.s.y.z")] == [0]
+    assert [one.message for one in result.provenance("†state.s.y")] == [1, 0]
+
+
+def test_an_earlier_answers_calls_are_told_from_those_of_the_last() -> None:
+    answers = [{"calls": [join(a=n)], "output": None} for n in ("one", "two")]
+    result = ran([], *answers, {"calls": [join("†state.e", a="†calls.1"), join(a="three")], "output": "†state.e"})
+    (origin,) = result.provenance()
+    assert origin.answer == 2
+    assert origin.of[0].of[0].value == "three+None"
+
+
+def test_each_instance_has_its_own_origins() -> None:
+    context: list[Json] = [
+        {"type": "state", "s": 0},
+        {"type": "input", "input": {"v": 1}, "_instance": "①"},
+        {"type": "input", "input": {"v": 2}, "_instance": "②"},
+    ]
+    calls = [join("†state.s", a="†input.v") | {"_instance": one} for one in "①②"]
+    result = ran(context, {"calls": calls, "output": 1})
+    for index, one in enumerate("①②", 1):
+        (origin,) = result.provenance("†state.s", one)
+        assert shape(origin) == ["†state.s", "code", ["†input", "given"]]
+        assert origin.of[0].message == index
+    assert [origin.by for origin in result.provenance("†state.s")] == ["given"]
+
+
+def test_a_plan_without_a_model_is_given_and_its_values_are_codes() -> None:
+    plan = {"type": "plan", "plan": [join("†state.a", a=1)], "output": "†state.a"}
+    result = asyncio.run(Agent(None, tools=tools()).run([plan], {}))
+    (origin,) = result.provenance()
+    assert (shape(origin), origin.of[0].answer) == (["output", "given", ["†state.a", "code"]], None)
+
+
+@pytest.mark.parametrize(("reference", "said"), [("†state.no", "nothing stands at"), ("state", "a reference")])
+def test_what_is_no_reference_or_nothing_is_said(reference: str, said: str) -> None:
+    with pytest.raises(errors.MessageError, match=said):
+        ran([], {"output": 1}).provenance(reference)
+
+
+def test_a_long_chain_and_a_ladder_of_shared_values_cost_what_they_are_long() -> None:
+    calls = [join(a=1), *(join(a=f"†calls.{n}", b=f"†calls.{n}") for n in range(12))]
+    calls += [
+        join("†state.s0", a="x"),
+        *(join(f"†state.s{n + 1}", a=f"†state.s{n}.missing <|> †state.s{n}") for n in range(2_000)),
+    ]
+    context = [{"type": "plan", "plan": calls[13:], "output": "†state.s2000"}]
+    own = tools()
+
+    @own.activity("join")
+    async def short(a: Any, b: Any = None) -> str:
+        return "j"
+
+    assert callable(short)
+    result = asyncio.run(Agent(None, tools=own, limits=Limits(calls=10_000)).run(context, {}))
+    (origin,) = result.provenance()
+    assert sum(1 for _ in origin.walk()) == 2_002
+    ladder = ran([], {"calls": calls[:13], "output": "†calls.12"})
+    assert len(ladder.provenance()[0].to_list()) == 14
+    assert len(list(ladder.provenance()[0].walk())) == 14
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data(), count=st.integers(1, 8))
+def test_whatever_the_wiring_each_origin_is_made_of_exactly_what_its_call_refers_to(
+    data: st.DataObject, count: int
+) -> None:
+    calls: list[Json] = []
+    reads: list[list[int]] = []
+    for number in range(count):
+        read = data.draw(st.lists(st.integers(0, number - 1), max_size=2, unique=True)) if number else []
+        by_call = data.draw(st.booleans())
+        values = [f"†calls.{one}" if by_call else f"†state.p{one}" for one in read]
+        calls.append(
+            join(f"†state.p{number}", a=values[0] if values else number, b=values[1] if len(values) > 1 else 0)
+        )
+        reads.append(read)
+    result = ran([], {"calls": calls, "output": f"†state.p{count - 1}"})
+    (origin,) = result.provenance()
+    for _, one, _ in origin.of[0].walk():
+        number = int(one.reference.removeprefix("†state.p"))
+        assert one.call == calls[number]
+        assert sorted(inner.reference for inner in one.of) == sorted(f"†state.p{read}" for read in reads[number])
+        assert all(inner.message is not None and one.message is not None for inner in one.of)
+
+
+def test_errors_carry_a_result_that_can_be_asked_too() -> None:
+    model = models.Scripted([{"calls": [join("†state.a", a=1)], "output": None}] * 2)
+    with pytest.raises(errors.LimitExceeded) as raised:
+        asyncio.run(Agent(model, tools=tools(), limits=Limits(requests=1)).run([], {}))
+    assert raised.value.result is not None
+    assert shape(raised.value.result.provenance("†state.a")[0]) == ["†state.a", "code"]
