@@ -10,6 +10,8 @@ import pytest
 
 from .test_commands import actum
 
+Json = dict[str, Any]
+
 pytestmark = pytest.mark.rule("X3", "X4")
 
 
@@ -147,3 +149,24 @@ def test_an_idea_from_a_url_runs_without_anything_local(tmp_path: Path) -> None:
         assert (absent.returncode, "nothing stands at" in absent.stderr) == (2, True)
         server.shutdown()
         thread.join()
+
+
+@pytest.mark.rule("X4")
+def test_what_schemas_refer_to_is_checked_shown_and_kept_with_the_run(tmp_path: Path) -> None:
+    person: Json = {"type": "object", "properties": {"name": {"type": "string"}}}
+    plan: Json = {"type": "plan", "plan": [], "output": {"one": {"name": "Ana"}}}
+    schema: Json = {"type": "object", "properties": {"one": {"$ref": "idea:person"}}}
+    ideas: Json = {"main": {"context": [plan], "schema": schema}, "p": {"context": [], "schema": person}}
+    for name, whole in ideas.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(whole), encoding="utf-8")
+    lost = actum("check", "main.json", cwd=tmp_path)
+    assert (lost.returncode, '{"$ref": "idea:person"}' in lost.stdout) == (2, True)
+    assert lost.stdout.startswith("main.json:1:")
+    own = {"ACTUM_STORE": "ideas.db"}
+    assert actum("save", "p.json", "idea:person", cwd=tmp_path, **own).returncode == 0
+    assert actum("check", "main.json", cwd=tmp_path, **own).returncode == 0
+    assert '"name"' in actum("show", "main.json", "--schema", cwd=tmp_path, **own).stdout
+    run = actum("run", "main.json", "-q", "--save", "run.json", cwd=tmp_path, **own)
+    assert (run.returncode, json.loads(run.stdout)) == (0, {"one": {"name": "Ana"}})
+    kept = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert "idea:" not in json.dumps(kept["schema"]), "a kept run needs no store to go on"

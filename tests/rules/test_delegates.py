@@ -135,7 +135,7 @@ async def test_a_name_is_an_idea_a_dict_or_a_path(tmp_path: Path) -> None:
 
 @pytest.mark.rule("D2")
 async def test_the_resolver_can_be_replaced() -> None:
-    from actum.execution.delegate import Delegated
+    from actum.execution.delegated import Delegated
 
     asked: list[tuple[str, str]] = []
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 from ..errors import MessageError, SchemaError
 from ..events import AnyEvent
 from ..execution.approval import Approve
-from ..execution.delegate import Delegation, Resolver
+from ..execution.delegate import Delegation
+from ..execution.delegated import Delegated, Resolver
 from ..execution.emitter import Emitter
 from ..execution.limits import Budget, Limits
+from ..execution.linking import Linking, has_links
 from ..execution.loop import Loop
 from ..execution.record import Recorder, Tell
 from ..execution.setup import Runtime, Setup
@@ -104,7 +106,8 @@ class Agent:
             MessageError, SchemaError: what was given is malformed; nothing was asked.
             ActumError: what ended the run; its `result` is what had been done.
         """
-        return await self._loop(context, schema, input, Emitter()).run()
+        loop = await self._loop(context, schema, input, Emitter())
+        return await loop.run()
 
     def stream(
         self,
@@ -119,8 +122,8 @@ class Agent:
         `record` takes what the run comes to while it goes on, entry by entry, so that it can go on after a crash (L8).
         """
 
-        def begin(sink: Callable[[AnyEvent], None]) -> Loop:
-            return self._loop(context, schema, input, Emitter(sink), Recorder(record))
+        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+            return await self._loop(context, schema, input, Emitter(sink), Recorder(record))
 
         return Stream(begin)
 
@@ -145,7 +148,8 @@ class Agent:
         if self.model is None:
             raise SchemaError("a request needs a model, and the agent has none")
         budget = Budget(self.limits)
-        return await request_once(self._setup(context, schema, input, budget, Emitter()), budget, Emitter())
+        own, schema = await self._linked(context, schema)
+        return await request_once(self._setup(own, schema, input, budget, Emitter()), budget, Emitter())
 
     async def resume(
         self, context: Given | Idea, schema: Any = None, *, input: Mapping[str, Any] | None = None
@@ -175,15 +179,23 @@ class Agent:
 
     async def frame(self, context: Given, schema: Any = None) -> Frame:
         """What the requests of a run that begins with this context share; raises as `compose`."""
-        setup = await self._setup(context, schema, None, Budget(self.limits), Emitter()).contracted()
+        own, schema = await self._linked(context, schema)
+        setup = await self._setup(own, schema, None, Budget(self.limits), Emitter()).contracted()
         return setup.frame(setup.context)
 
     def _first_request(self, context: Given, schema: Any) -> ModelRequest:
         budget = Budget(self.limits)
-        setup = self._setup(context, schema, None, budget, Emitter())
+        own = self._own(context)
+        if has_links(own, schema):
+            own, schema = blocking(self._linked(own, schema))
+        setup = self._setup(own, schema, None, budget, Emitter())
         if setup.has_upfront():
             setup = blocking(setup.contracted())
         return setup.frame(setup.context).request(setup.context, notices=list(budget.notices()))
+
+    def linking(self, data_kinds: frozenset[str] = DATA_KINDS) -> Linking:
+        """What closes the schemas of one run over the Ideas that they refer to (X4)."""
+        return Linking(self.resolver(data_kinds), self.config.max_depth)
 
     def resolver(self, data_kinds: frozenset[str] = DATA_KINDS) -> Resolver:
         """What finds the delegates of one run (D2)."""
@@ -197,15 +209,18 @@ class Agent:
             data_kinds=data_kinds,
         )
 
-    def prepared(self, context: Given, input: Mapping[str, Any] | None = None) -> Context:
-        """The context that a run with this input would begin with.
+    async def prepared(
+        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
+    ) -> tuple[Context, Any]:
+        """What a run with this input would begin with: its context and its schema, referring to no other Idea.
 
         Raises:
-            MessageError: what was given is malformed.
+            MessageError, IdeaError: what was given is malformed.
         """
-        return self._context(context, input)
+        own, schema = await self._linked(context, schema)
+        return _with_input(own, input), schema
 
-    def _loop(
+    async def _loop(
         self,
         context: Given,
         schema: Any,
@@ -214,18 +229,27 @@ class Agent:
         record: Recorder | None = None,
     ) -> Loop:
         budget = Budget(self.limits)
-        return Loop(self._setup(context, schema, input, budget, emit, record), budget, emit)
+        own, schema = await self._linked(context, schema)
+        return Loop(self._setup(own, schema, input, budget, emit, record), budget, emit)
+
+    async def _linked(self, given: Given, schema: Any) -> tuple[Context, Any]:
+        """What was given, its schemas closed over the Ideas that they refer to (X4)."""
+        own = self._own(given)
+        if not has_links(own, schema):
+            return own, schema
+        request = await self.linking(own.data_kinds)(Delegated(context=own, schema=schema))
+        return request.context, request.schema
 
     def _setup(
         self,
-        context: Given,
+        context: Context,
         schema: Any,
         input: Mapping[str, Any] | None,
         budget: Budget,
         emit: Emitter,
         record: Recorder | None = None,
     ) -> Setup:
-        own = self._context(context, input)
+        own = _with_input(context, input)
         shape = shape_of(schema)
         Validator(shape.schema, at="schema")
         runtime = Runtime(
@@ -240,13 +264,16 @@ class Agent:
         delegation = Delegation(runtime, self.resolver(own.data_kinds), budget, emit, telling)
         return Setup(runtime=runtime, context=own, shape=shape, delegate=delegation, record=telling)
 
-    def _context(self, given: Given, input: Mapping[str, Any] | None) -> Context:
-        own = context_of(given, self._handlers, DATA_KINDS | self._data_kinds)
-        if input is None:
-            return own
-        extended = own.extended([{"type": "input", "input": dict(input)}])
-        _check_input(extended)
-        return extended
+    def _own(self, given: Given) -> Context:
+        return context_of(given, self._handlers, DATA_KINDS | self._data_kinds)
+
+
+def _with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
+    if input is None:
+        return context
+    extended = context.extended([{"type": "input", "input": dict(input)}])
+    _check_input(extended)
+    return extended
 
 
 def _check_input(context: Context) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from urllib.parse import urljoin
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError
-from ..execution.delegate import Delegated
+from ..execution.delegated import Delegated
 from ..ideas.address import Address, parse_address
 from ..ideas.file import IdeaText, read_idea
 from ..ideas.library import Library

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any
 
@@ -21,14 +21,14 @@ class Stream:
     `context` is what it had come to, fit to be resumed (L8).
     """
 
-    def __init__(self, begin: Callable[[Callable[[AnyEvent], None]], Loop]) -> None:
+    def __init__(self, begin: Callable[[Callable[[AnyEvent], None]], Awaitable[Loop]]) -> None:
         self._begin = begin
         self._events: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
         self._loop: Loop | None = None
         self._task: asyncio.Task[Result[Any]] | None = None
 
     async def __aenter__(self) -> Stream:
-        self._loop = self._begin(self._events.put_nowait)
+        self._loop = await self._begin(self._events.put_nowait)
         self._task = asyncio.create_task(self._loop.run())
         self._task.add_done_callback(lambda _: self._events.put_nowait(None))
         return self

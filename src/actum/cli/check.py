@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from .. import tools as registry
+from ..app.given import blocking
 from ..generation.offer import composer, offered
 from ..ideas.positions import Positions
 from ..protocol.config import Config
@@ -21,7 +22,7 @@ from ..schema.json import JsonObject
 from ..schema.lowering import choose, lower
 from ..sources.files import read_text
 from ..sources.modules import load_activities
-from .loading import Loaded, config_of
+from .loading import Loaded, agent_at, config_of
 from .problems import Inspection, inspect, parsed
 
 PROVIDERS: dict[str, Dialect] = {"openai": OPENAI, "anthropic": ANTHROPIC, "google": GOOGLE, "grammar": GRAMMAR}
@@ -51,7 +52,7 @@ def check(
     value = parsed(text, idea)
     for name in activities or []:
         load_activities(name, Path.cwd())
-    found = inspect(value, path.parent)
+    found = inspect(value, path, agent_at(path.parent).linking())
     problems = _placed(found, text, idea)
     providers = {} if problems else _providers(value, found)
     if json:
@@ -73,7 +74,7 @@ def _placed(found: Inspection, text: str, name: str) -> list[JsonObject]:
 def _providers(value: JsonObject, found: Inspection) -> dict[str, JsonObject]:
     assert found.context is not None
     config, _ = config_of(value.get("config", {}), "the Idea")
-    compose = _composer(found.context, value.get("schema"), config)
+    compose = _composer(found.context, found.schema, config)
     return {name: _rung(compose, dialect) for name, dialect in PROVIDERS.items()}
 
 
@@ -97,7 +98,8 @@ def _composer(context: Context, schema: Any, config: Config) -> Callable[[Refere
 
 def composer_of(loaded: Loaded) -> Callable[[References], JsonObject]:
     """What composes an Idea's schema in either form of references."""
-    return _composer(loaded.idea.context, loaded.idea.schema, loaded.config)
+    context, schema = blocking(loaded.agent().prepared(loaded.idea.context, loaded.idea.schema))
+    return _composer(context, schema, loaded.config)
 
 
 _MOST_CHANGES = 4

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from ..app.agent import Agent
 from ..errors import UnknownTool
-from ..execution.delegate import Delegated, context_of
+from ..execution.delegate import context_of
+from ..execution.delegated import Delegated
 from ..execution.journal import Journal
 from ..generation.offer import offered
 from ..protocol.call import Call

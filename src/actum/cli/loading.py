@@ -23,6 +23,7 @@ from ..protocol.message import kind_of
 from ..schema.json import Json, JsonObject, NotJson, decode
 from ..sources.files import read_text
 from ..sources.modules import load_activities
+from ..storage.open import default_store
 from .failing import CommandError
 
 IDEA_FILES = {".json", ".yaml", ".yml"}
@@ -42,14 +43,7 @@ class Loaded:
     def agent(self, approve: Approve | None = None, **changes: Any) -> Agent:
         """The agent that runs it."""
         config = dataclasses.replace(self.config, **changes)
-        return Agent(
-            self.model,
-            tools=registry,
-            config=config,
-            limits=self.limits,
-            approve=approve,
-            roots=[] if self.folder is None else [self.folder],
-        )
+        return agent_at(self.folder, model=self.model, config=config, limits=self.limits, approve=approve)
 
     @property
     def context(self) -> Context:
@@ -60,6 +54,14 @@ class Loaded:
     def folder(self) -> Path | None:
         """Where the Idea's relative paths start, None for one from outside."""
         return self.idea.source.parent if self.idea.source is not None else None
+
+
+def agent_at(folder: Path | None, **more: Any) -> Agent:
+    """An agent that finds Ideas in a folder, and in the default store where there is one."""
+    store = default_store()
+    has_store = "://" in store or Path(store.removeprefix("sqlite:")).exists()
+    roots = [] if folder is None else [folder]
+    return Agent(more.pop("model", None), tools=registry, roots=roots, store=store if has_store else None, **more)
 
 
 def load(

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from .. import tools as registry
+from ..app.given import blocking
 from ..errors import ActumError, InvalidParameters, MessageError
+from ..execution.linking import Linking
 from ..generation.offer import Toolset, offered
 from ..ideas.file import read_idea
 from ..messages.tool import tools_of
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS, check_message
 from ..schema.json import JsonObject, NotJson, decode
+from ..schema.links import links_of, opened
 from ..schema.validator import Validator
 from ..sources.modules import load_activities
 from .loading import config_of
@@ -34,11 +37,19 @@ class Problem:
 
 @dataclass(slots=True)
 class Inspection:
-    """What was found; `context` and `toolset` are there as far as the Idea is sound."""
+    """What was found; `context`, `schema` and `toolset` are there as far as the Idea is sound."""
 
+    linking: Linking
+    origin: str
     problems: list[Problem] = field(default_factory=list[Problem])
     context: Context | None = None
+    schema: Any = None
     toolset: Toolset | None = None
+
+    def closed(self, schema: Any) -> Any:
+        """A schema that was judged, referring to no other Idea."""
+        Validator(opened(schema))
+        return blocking(self.linking.schema(schema, self.origin)) if links_of(schema) else schema
 
     def attempt(self, act: Callable[[], Any], *place: str | int) -> Any:
         """Do something and keep its error; None where it failed."""
@@ -49,16 +60,16 @@ class Inspection:
             return None
 
 
-def inspect(value: JsonObject, folder: Path) -> Inspection:
-    """Look at all parts of an Idea's JSON."""
-    found = Inspection()
+def inspect(value: JsonObject, file: Path, linking: Linking) -> Inspection:
+    """Look at all parts of an Idea's JSON; `linking` finds the Ideas that its schemas refer to."""
+    found = Inspection(linking=linking, origin=str(file.absolute()))
     for key in value:
         if key not in _KEYS and not key.startswith("$"):
             error = InvalidParameters(f"an Idea has no {key!r}; it has {', '.join(_KEYS)}")
             found.problems.append(Problem(error, (key,)))
-    _inspect_config(value.get("config", {}), folder, found)
+    _inspect_config(value.get("config", {}), file.parent, found)
     if "schema" in value:
-        found.attempt(lambda: Validator(value["schema"]), "schema")
+        found.schema = found.attempt(lambda: found.closed(value["schema"]), "schema")
     messages = value.get("context")
     if not isinstance(messages, list):
         found.problems.append(Problem(InvalidParameters("'context' is a list of messages"), ("context",)))
@@ -94,9 +105,14 @@ def _inspect_config(config: Any, folder: Path, found: Inspection) -> None:
 def _inspect_message(message: Any, index: int, found: Inspection) -> JsonObject | None:
     checked = found.attempt(lambda: check_message(message, index, (), DATA_KINDS), "context", index)
     if checked is not None and checked.get("type") == "tool":
+        tools: JsonObject = checked["tool"]
+        for name in tools:
+            tools[name] = (
+                found.attempt(lambda name=name: found.closed(tools[name]), "context", index, "tool", name) or {}
+            )
         found.attempt(lambda: list(tools_of(checked, index)), "context", index, "tool")
     if checked is not None and isinstance(checked.get("schema"), dict):
-        found.attempt(lambda: Validator(checked["schema"]), "context", index, "schema")
+        checked["schema"] = found.attempt(lambda: found.closed(checked["schema"]), "context", index, "schema") or {}
     return checked
 
 

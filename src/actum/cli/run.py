@@ -94,7 +94,8 @@ async def run(
     if save is None:
         return finish(await _run(agent, context, loaded, given, renderer), is_json=json)
     async with versions_at(versions, store) as saved:
-        with KeptRun.begun(Path(save), loaded.idea, agent.prepared(context, given)) as kept:
+        prepared, schema = await agent.prepared(context, loaded.idea.schema, input=given)
+        with KeptRun.begun(Path(save), replace(loaded.idea, schema=schema), prepared) as kept:
             return finish(await run_kept(kept, agent, renderer, saved), is_json=json)
 
 

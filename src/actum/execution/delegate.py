@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
-from ..errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, LimitExceeded
+from ..errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, IdeaError, LimitExceeded
 from ..ideas.file import plan_of
 from ..messages.tool import tools_of
 from ..protocol.call import Call
@@ -20,8 +20,10 @@ from ..protocol.solution import Result
 from ..protocol.tool import ANONYMOUS, Tool
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject
+from .delegated import Delegated, Resolver
 from .emitter import Emitter
 from .limits import Budget
+from .linking import Linking
 from .loop import Loop
 from .record import Recorder
 from .run_call import Suspended, Suspension, carry_out
@@ -34,30 +36,6 @@ _OWN_CONFIG = frozenset(
 """What a delegate may say of how it is run; what bounds it is its caller's."""
 FOREIGN_CONFIG = frozenset({"meta", "reasoning", "instanced_output", "tools"})
 """What of that counts where the delegate is from outside (D12)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delegated:
-    """What a `_delegate` points to: a saved request. `is_foreign`: from outside, so that nothing local is its (D12)."""
-
-    context: Context = field(default_factory=Context)
-    schema: Any = None
-    config: JsonObject = field(default_factory=dict[str, Any])
-    solution: JsonObject | None = None
-    version: str = ""
-    is_foreign: bool = False
-
-
-class Resolver(Protocol):
-    """Finds what a `_delegate` points to (D2)."""
-
-    def __call__(self, reference: str, tool: Tool) -> Awaitable[Delegated]:
-        """The saved request.
-
-        Raises:
-            DelegateError: where there is none, or it may not be used.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +98,12 @@ class Delegation:
             raise DelegateError(f"{name!r} could not be resolved: {type(error).__name__}", tool=tool.name) from error
         if found.is_foreign:
             self._check_foreign(name, tool, found)
-        return found
+        try:
+            return await Linking(self.resolve, self.runtime.config.max_depth)(found)
+        except IdeaError as error:
+            # The words of one from outside are not for its caller's model.
+            reason = f"what {name!r} refers to can't be had" if found.is_foreign else error.message
+            raise DelegateError(reason, tool=tool.name) from error
 
     def _check_foreign(self, name: str, tool: Tool, found: Delegated) -> None:
         """Refuse a delegate from outside that asks for what was not granted to it (D12)."""

@@ -9,6 +9,7 @@ from typing import Any, cast
 from ..errors import IdeaError, MessageError, SchemaError
 from ..protocol.context import Context
 from ..schema.json import JsonObject, decode, plain
+from ..schema.links import opened
 from ..schema.validator import Validator
 from .layout import laid_out
 from .positions import Positions
@@ -64,7 +65,7 @@ def read_idea(text: str, name: str) -> IdeaText:
         raise wrong(("solution",), "'solution' is an object")
     try:
         Context(value["context"])
-        Validator(value.get("schema", True))
+        Validator(opened(value.get("schema", True)))
     except MessageError as error:
         place = ("context",) if error.index is None else ("context", error.index)
         raise wrong(place, error.message, index=error.index) from error
