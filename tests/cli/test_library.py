@@ -170,3 +170,56 @@ def test_what_schemas_refer_to_is_checked_shown_and_kept_with_the_run(tmp_path: 
     assert (run.returncode, json.loads(run.stdout)) == (0, {"one": {"name": "Ana"}})
     kept = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
     assert "idea:" not in json.dumps(kept["schema"]), "a kept run needs no store to go on"
+
+
+_LAUGHS = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\ncontext: [*c]\n"
+BAD_FILES: dict[str, tuple[str, bytes]] = {
+    "truncated": ("bad.json", b'{"context": [{"type": "text", "te'),
+    "of wrong types": ("bad.json", b'{"context": [], "meta": 3}'),
+    "billion laughs": ("bad.yaml", _LAUGHS.encode()),
+    "a key twice": ("bad.json", b'{"context": [], "meta": {"a": 1, "a": 2}}'),
+    "a key twice in YAML": ("bad.yaml", b"context: []\nmeta: {a: 1, a: 2}\n"),
+    "a way out of the store": ("bad.json", b'{"context": [], "meta": {"path": "../../x"}}'),
+    "an absolute path": ("bad.json", b'{"context": [], "meta": {"path": "/etc/x"}}'),
+    "binary": ("bad.json", bytes(range(256))),
+}
+
+
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize("store", ["sqlite:s.db", "folder"])
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_a_bad_file_is_one_line_and_the_store_stays_as_it_was(tmp_path: Path, store: str, case: str) -> None:
+    good = tmp_path / "good.json"
+    good.write_text('{"context": [], "schema": {"type": "string"}}', encoding="utf-8")
+    assert actum("save", "good.json", "idea:good", "--store", store, cwd=tmp_path).returncode == 0
+    before = actum("log", "idea:good", "--store", store, cwd=tmp_path).stdout
+    name, content = BAD_FILES[case]
+    (tmp_path / name).write_bytes(content)
+    is_path = b"path" in content
+    for command in (["save", name, *([] if is_path else ["idea:good"])], ["import", name]):
+        refused = actum(*command, "--store", store, cwd=tmp_path)
+        assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1), refused
+        assert name in refused.stderr or "is no name" in refused.stderr
+    assert actum("log", "idea:good", "--store", store, cwd=tmp_path).stdout == before
+    assert not (tmp_path.parent / "x").exists()
+
+
+@pytest.mark.rule("X1")
+def test_a_file_of_a_hundred_megabytes_is_refused_before_it_is_read_whole(tmp_path: Path) -> None:
+    with (tmp_path / "bad.json").open("wb") as file:
+        file.truncate(100_000_001)
+    refused = actum("save", "bad.json", "idea:bad", "--store", "s.db", cwd=tmp_path)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "larger than" in refused.stderr
+    assert not (tmp_path / "s.db").exists()
+
+
+@pytest.mark.rule("X4")
+@pytest.mark.parametrize("address", ["idea:../../x", "idea:a/../b", "idea:/etc/passwd", "idea:~../x", "idea://../x"])
+@pytest.mark.parametrize("command", ["resolve", "log", "export", "save", "branch"])
+def test_no_address_leads_out(tmp_path: Path, address: str, command: str) -> None:
+    (tmp_path / "a.json").write_text('{"context": []}', encoding="utf-8")
+    more = {"export": [address, "out.json"], "save": ["a.json", address], "branch": ["b", address]}
+    refused = actum(command, *more.get(command, [address]), "--store", "folder", cwd=tmp_path)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "is no name" in refused.stderr or "is no domain" in refused.stderr

@@ -62,9 +62,9 @@ class Terminal:
 
 
 @contextmanager
-def terminal(*arguments: str, cwd: Path) -> Generator[Terminal]:
+def terminal(*arguments: str, cwd: Path, **own: str) -> Generator[Terminal]:
     master, slave = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40", **own}
     process = subprocess.Popen(
         [sys.executable, "-m", "actum", *arguments], cwd=cwd, stdin=slave, stdout=slave, stderr=slave, env=environment,
         start_new_session=True,
@@ -169,6 +169,43 @@ def test_a_plan_is_shown_and_asked_about_once(tmp_path: Path, reply: str, code: 
         screen.type(reply)
         assert screen.wait() == code
         assert shown in screen.seen
+
+
+@pytest.mark.rule("P4")
+def test_a_plan_is_priced_and_edited_as_one_thing_before_anything_runs(tmp_path: Path) -> None:
+    helper: dict[str, Any] = {"context": [{"type": "plan", "plan": [], "output": 5}], "schema": {}}
+    (tmp_path / "helper.json").write_text(json.dumps(helper), encoding="utf-8")
+    tool: dict[str, Any] = {
+        "ask": {"_delegate": "helper.json", "properties": {"_output": {}}},
+        "judge": {"properties": {"_output": {}}},
+    }
+    calls = [*CHAIN, {"_tool": "ask"}, {"_tool": "judge", "_output": None}, {"_tool": "nobody"}]
+    path = idea(tmp_path, *calls, output="†calls.1", context=[{"type": "tool", "tool": tool}])
+    # An editor that writes nonsense first, then takes away the calls that are not wanted, with another number.
+    (tmp_path / "editor.py").write_text(
+        "import json, os, sys, pathlib\n"
+        "path, again = pathlib.Path(sys.argv[1]), pathlib.Path('again')\n"
+        "plans = json.loads(path.read_text())\n"
+        "plans[0]['plan'] = [dict(plans[0]['plan'][0], n=50), plans[0]['plan'][1]]\n"
+        "path.write_text(json.dumps(plans) if again.exists() else '[{}]')\n"
+        "again.touch()\n",
+        encoding="utf-8",
+    )
+    (tmp_path / "edit").write_text(f'#!/bin/sh\nexec {sys.executable} editor.py "$1"\n', encoding="utf-8")
+    (tmp_path / "edit").chmod(0o755)
+    own = {"EDITOR": str(tmp_path / "edit"), "VISUAL": ""}
+    with terminal("run", str(path), "--approve", "plan", cwd=tmp_path, **own) as screen:
+        priced = screen.until("or why not:")
+        assert "5 calls in 2 steps: 2 by code, 1 by the delegate helper.json, 1 by model, 1 by nobody" in priced
+        assert "requests to a model: at least 2 of the 50" in priced
+        screen.type("e")
+        screen.until("the type None is unknown")
+        screen.type("e")
+        screen.until("2 calls in 2 steps: 2 by code")
+        screen.until("requests to a model: none")
+        screen.type("y")
+        assert screen.wait() == 0
+        assert "200" in screen.seen.split("or why not:")[-1]
 
 
 @pytest.mark.rule("L7")

@@ -98,15 +98,17 @@ class Delegates:
         stored = await self._stored(address)
         if stored is not None:
             return stored
-        own = _place(address)
         try:
-            below = f"{address.domain}/{own}" if address.domain else own
+            below = f"{address.domain}/{address.file}" if address.domain else address.file
             found = await asyncio.to_thread(self._local, below, list(self.roots), _SUFFIXES)
         except DelegateNotFound:
-            if "." not in address.domain:
+            if address.url is None:
                 raise
-            found = await self._fetched(f"https://{address.domain}/{own}.json")
-        return _of_version(found, address, reference)
+            found = await self._fetched(address.url)
+        if not address.admits(found.version):
+            there = found.version or "one without a number"
+            raise DelegateNotFound(f"{reference!r}: that version isn't there, but {there}")
+        return found
 
     async def _stored(self, address: Address) -> Delegated | None:
         if self.store is None:
@@ -178,18 +180,3 @@ def _delegated(text: IdeaText, origin: str | None, *, is_foreign: bool) -> Deleg
         version=str(text.meta.get("version", "")),
         is_foreign=is_foreign,
     )
-
-
-def _place(address: Address) -> str:
-    return f"~{address.branch}/{address.path}" if address.branch is not None else address.path
-
-
-def _of_version(found: Delegated, address: Address, reference: str) -> Delegated:
-    wanted = ".".join(map(str, address.version))
-    if wanted and f"{found.version}.".startswith(f"{wanted}."):
-        return found
-    if wanted:
-        raise DelegateNotFound(
-            f"{reference!r}: that version isn't there, but {found.version or 'one without a number'}"
-        )
-    return found

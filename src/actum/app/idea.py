@@ -42,9 +42,9 @@ class Idea:
 
     @classmethod
     def load(cls, path: str | Path) -> Idea:
-        """Read an Idea from a JSON file or a YAML one, an http(s) URL, or an `idea:` address of the default store.
+        """Read an Idea from a JSON file or a YAML one, an http(s) URL, or an `idea:` address.
 
-        The host that the URL names may be private, since who calls this names it; where it redirects to may not.
+        The host that is named may be private, since who calls this names it; where it redirects to may not.
 
         Raises:
             IdeaError: where it can't be read or is none, naming file, line and column.
@@ -52,7 +52,7 @@ class Idea:
         if is_url(path):
             return blocking(cls._fetched(str(path)))
         if str(path).startswith("idea:"):
-            return blocking(cls._stored(str(path)))
+            return blocking(cls._addressed(str(path)))
         return cls._of(read_idea(read_text(Path(path)), str(path)), os.path.abspath(path))
 
     @classmethod
@@ -64,13 +64,22 @@ class Idea:
             raise IdeaError(error.message if isinstance(error, DelegateError) else f"{url}: {error}") from error
 
     @classmethod
-    async def _stored(cls, address: str) -> Idea:
+    async def _addressed(cls, text: str) -> Idea:
+        """What stands at an `idea:` address: in the default store, else on the domain's own server (X4)."""
+        address = parse_address(text)
         store = open_store(default_store())
         try:
-            _, text = await Library(store=store).load(parse_address(address))
+            _, found = await Library(store=store).load(address)
+            return cls._of(found, None)
+        except IdeaError:
+            if address.url is None:
+                raise
         finally:
             await store.aclose()
-        return cls._of(text, None)
+        idea = await cls._fetched(address.url)
+        if not address.admits(version := str(idea.meta.get("version", ""))):
+            raise IdeaError(f"{address}: that version isn't there, but {version or 'one without a number'}")
+        return idea
 
     @classmethod
     def _of(cls, text: IdeaText, origin: str | None) -> Idea:

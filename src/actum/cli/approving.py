@@ -6,16 +6,15 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
-from ..errors import ApprovalDenied
+from ..errors import ApprovalDenied, MessageError
 from ..execution.approval import HOLD, Answer, Approve
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.tool import Tool
 from ..schema.json import NotJson, decode, encode
 from .failing import CommandError
-from .graph import graph_of, text_of
 from .lines import Renderer, printable
 
 
@@ -31,17 +30,24 @@ class Asking:
         async with self._lock:
             return await asyncio.to_thread(self._paused, lambda: _ask_call(call, tool, context))
 
-    async def plan(self, shown: str) -> None:
-        """Ask about a plan as one thing.
+    async def plan(self, context: Context, shown: Callable[[Context], str]) -> Context:
+        """Ask about the plans of a context as one thing: they may run, run otherwise, or not (P4).
 
         Raises:
-            ApprovalDenied: it may not run.
+            ApprovalDenied: they may not run.
         """
         _check_terminal()
-        print(shown, file=sys.stderr)
-        reply = (await asyncio.to_thread(_read, "Run this plan? [y/N] ")).strip()
-        if reply.lower() not in {"y", "yes"}:
-            raise ApprovalDenied(f"the plan was not approved{f': {reply}' if reply else ''}")
+        while True:
+            for line in shown(context).split("\n"):
+                print(printable(line), file=sys.stderr)
+            reply = (await asyncio.to_thread(_read, "Run this plan? [y]es, [e]dit, or why not: ")).strip()
+            if reply.lower() in {"e", "edit"}:
+                context = await asyncio.to_thread(_edited_plans, context)
+            elif reply.lower() in {"y", "yes"}:
+                return context
+            else:
+                reason = reply if reply.lower() not in {"n", "no"} else ""
+                raise ApprovalDenied(f"the plan was not approved{f': {reason}' if reason else ''}")
 
     def _paused(self, ask: Callable[[], Answer]) -> Answer:
         self._renderer.pause()
@@ -71,9 +77,23 @@ async def _deny(_call: Call, _tool: Tool, _context: Context) -> Answer:
     return "no call may run (--approve none)"
 
 
-def show_plan(context: Context) -> str:
-    """The plans of a context as text."""
-    return text_of(graph_of(context))
+def _edited_plans(context: Context) -> Context:
+    """The context with its plans as they were edited; as it was where they were left alone or are none any more."""
+    from cyclopts import EditorError, edit
+
+    plans = [message for message in context if message.get("type") == "plan"]
+    text = json.dumps(plans, ensure_ascii=False, indent=2)
+    try:
+        changed: Any = decode(edit(text, required=False))
+        others = [message for message in context if message.get("type") != "plan"]
+        if not isinstance(changed, list):
+            raise MessageError("what was written is no list of plan messages")
+        return Context.checked(others, context.data_kinds, context.origin).extended(cast("list[Any]", changed))
+    except EditorError as error:
+        print(f"  no editor could be used ({type(error).__name__}): set EDITOR", file=sys.stderr)
+    except (NotJson, MessageError) as error:
+        print(f"  {error}", file=sys.stderr)
+    return context
 
 
 def _check_terminal() -> None:

@@ -12,21 +12,26 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from .. import tools as registry
 from ..app.agent import Agent
 from ..errors import ActumError
 from ..events import AnyEvent, RequestFinished, RequestStarted
+from ..generation.offer import offered
 from ..ideas.address import parse_address
 from ..ideas.ticks import Tick, request_digest
 from ..protocol.context import Context
 from ..protocol.solution import Result
+from ..protocol.usage import Usage
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject
-from .approving import Asking, approver, show_plan
+from .approving import Asking, approver
 from .failing import CommandError
+from .graph import graph_of, text_of
 from .keeping import KeptRun, Versions
 from .library import StoreName, library_of
 from .lines import JsonLines, Lines, Renderer, Silent
 from .loading import Loaded, input_of, load
+from .price import price_of
 
 Approval = Literal["ask", "plan", "all", "none", "hold"]
 
@@ -166,16 +171,20 @@ def renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
     return LiveTree(title)
 
 
-async def _planned(loaded: Loaded, given: JsonObject, asking: Asking) -> tuple[Context, JsonObject | None]:
+async def _planned(loaded: Loaded, given: JsonObject | None, asking: Asking) -> tuple[Context, JsonObject | None]:
     """The context with a plan that has been shown and approved as a whole, and the input that it still needs (P4)."""
-    if any(message.get("type") == "plan" for message in loaded.context):
-        await asking.plan(show_plan(loaded.context))
-        return loaded.context, given
-    if loaded.model is None:
-        raise CommandError("--approve plan needs a plan in the Idea, or a model that makes one")
-    planned = await loaded.agent(mode="lazy").run(loaded.context, loaded.idea.schema, input=given)
-    await asking.plan(show_plan(planned.context))
-    return planned.context, None
+    context, usage = loaded.context, Usage()
+    if not any(message.get("type") == "plan" for message in context):
+        if loaded.model is None:
+            raise CommandError("--approve plan needs a plan in the Idea, or a model that makes one")
+        planned = await loaded.agent(mode="lazy").run(context, loaded.idea.schema, input=given)
+        context, usage, given = planned.context, planned.usage, None
+
+    def shown(plans: Context) -> str:
+        toolset = offered(plans, registry, loaded.config.tools)
+        return f"{text_of(graph_of(plans))}\n{price_of(plans, toolset, loaded.limits, usage)}"
+
+    return await asking.plan(context, shown), given
 
 
 async def _run(agent: Agent, context: Any, loaded: Loaded, given: JsonObject | None, renderer: Renderer) -> Result[Any]:

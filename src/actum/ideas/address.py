@@ -35,6 +35,20 @@ class Address:
         """Whether it names one version, which never changes."""
         return self.branch is not None and len(self.version) == 3
 
+    @property
+    def file(self) -> str:
+        """Where it stands in a folder or on a server of Ideas, without the ending."""
+        return f"~{self.branch}/{self.path}" if self.branch is not None else self.path
+
+    @property
+    def url(self) -> str | None:
+        """Where the server of its domain has it; None for a domain that is none of the web's (X4)."""
+        return f"https://{self.domain}/{self.file}.json" if "." in self.domain else None
+
+    def admits(self, version: str) -> bool:
+        """Whether an Idea that says this version of itself is what is meant."""
+        return not self.version or f"{version}.".startswith(f"{'.'.join(map(str, self.version))}.")
+
     def at(self, branch: str, version: Version) -> Address:
         """The exact address of a version."""
         return replace(self, branch=branch, version=(version.breaking, version.compatible, version.solution))
