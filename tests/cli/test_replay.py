@@ -236,3 +236,13 @@ def test_what_is_no_record_of_a_run_is_one_line(tmp_path: Path, run: Runner, com
     assert refused.returncode == 2
     assert "meta.run" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_a_run_without_a_model_is_replayed_too(tmp_path: Path, run: Runner) -> None:
+    plan: Json = {"type": "plan", "plan": [looking("x", "†state.a")], "output": "†state.a"}
+    whole = IDEA | {"context": [*IDEA["context"], plan], "schema": {"type": "string"}}
+    (tmp_path / "plan.json").write_text(json.dumps(whole), encoding="utf-8")
+    assert actum("run", "plan.json", "-q", "--save", "one.json", cwd=tmp_path).returncode == 0
+    assert lines("replay", "one.json", cwd=tmp_path) == ['output      same bytes  "seen x"']
+    assert lines("diff", "one.json", "one.json", cwd=tmp_path)[-1].strip().startswith('came to "seen x"')
+    assert lines("why", "one.json", cwd=tmp_path)[1].startswith('  †state.a = "seen x"  by code, message 4')

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..generation.compile import Frame
-from ..ideas.ticks import Tick, request_digest
+from ..ideas.ticks import Tick, request_digest, spans
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.tool import Tool
@@ -33,9 +33,8 @@ async def replayed(agent: Agent, context: Context, schema: Any, ticks: Sequence[
         ActumError: where the agent isn't what it was so much that a request can't be made at all.
     """
     messages = context.messages
-    ends = [tick.at for tick in ticks[1:]] + [len(messages)]
     frame: Frame | None = None
-    for number, (tick, end) in enumerate(zip(ticks, ends, strict=True), 1):
+    for number, tick, end in spans(ticks, len(messages)):
         then = Context.checked(messages[: tick.at], context.data_kinds, context.origin)
         found = _made_again(frame, then, tick) or _made_again(await agent.frame(then, schema), then, tick)
         frame = found or frame

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 
 from ..ideas.file import IdeaText
-from ..ideas.ticks import Tick, about_of, ticks_of
+from ..ideas.ticks import Tick, about_of, spans, ticks_of
 from ..schema.json import JsonObject, encode
 from .lines import printable, short
 
@@ -48,8 +48,7 @@ def _parts(run: IdeaText, name: str) -> Iterator[list[Part]]:
     messages = run.context
     given = messages[: ticks[0].at] if ticks else messages
     yield [(short(message), encode(message, sort_keys=True)) for message in given if message["type"] == "input"]
-    ends = [tick.at for tick in ticks[1:]] + [len(messages)]
-    for number, (tick, end) in enumerate(zip(ticks, ends, strict=True), 1):
+    for number, tick, end in spans(ticks, len(messages)):
         yield [(f"request {number}, {tick.at} messages", tick.request), *_said(tick), *_left(messages[tick.at : end])]
     yield [(f"came to {short(known.get('output'))}", encode(known.get("output"), sort_keys=True))]
 

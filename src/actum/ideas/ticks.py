@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from typing import Any, cast
 
 from ..errors import IdeaError
@@ -72,6 +73,12 @@ def ticks_of(about: Mapping[str, Any], name: str) -> list[Tick]:
     except (TypeError, KeyError):
         raise IdeaError(f"{name}: its meta.run.ticks are no ticks of a run") from None
     return ticks
+
+
+def spans(ticks: Sequence[Tick], length: int) -> Iterator[tuple[int, Tick, int]]:
+    """Each tick with its number, from 1, and where in a context of that length the next one began."""
+    ends = [*(tick.at for tick in ticks[1:]), length]
+    return zip(count(1), ticks, ends, strict=False)
 
 
 def request_digest(messages: Sequence[Mapping[str, Any]], schema: JsonObject) -> str:
