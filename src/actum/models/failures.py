@@ -20,7 +20,9 @@ Beside them `load` raises `model_unknown` and `model_not_installed`, `Replay` `m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import ModelError
@@ -47,8 +49,7 @@ def translated(error: Exception, name: str, *, answered: bool) -> ModelError:
     """Turn what the library raised for the model `name` into a ModelError; `answered`: the host had begun to reply."""
     from pydantic_ai import exceptions as library
 
-    own = next((cause for cause in _causes(error) if isinstance(cause, ModelError)), None)
-    if own is not None:
+    if (own := _own(error)) is not None:
         return own
     match error:
         case library.ModelAPIError():
@@ -56,12 +57,72 @@ def translated(error: Exception, name: str, *, answered: bool) -> ModelError:
         case library.ContentFilterError():
             return ModelError(f"{name} declined to answer: {_short(str(error))}", code="model_refused")
         case library.UnexpectedModelBehavior():
-            return _garbled(name, str(error))
+            return garbled(name, str(error))
         case library.UserError():
             refused = _names_schema(str(error))
             return ModelError(f"{name}: {_short(str(error))}", code="model_rejected", schema_refused=refused)
         case _:
             return _foreign(error, name, answered)
+
+
+def plain(error: Exception, name: str, *, answered: bool) -> ModelError:
+    """The same of what was raised where no library lies between."""
+    return _own(error) or _foreign(error, name, answered)
+
+
+def _own(error: Exception) -> ModelError | None:
+    return next((cause for cause in _causes(error) if isinstance(cause, ModelError)), None)
+
+
+def of_status(name: str, status: int, headers: Mapping[str, str], body: str) -> ModelError:
+    """Build the error for an answer that is none, by its status and what it says."""
+    try:
+        told: Any = json.loads(body)
+    except ValueError:
+        told = None
+    reason = _short(_message_in(told) or body or "no reason")
+    code, retryable = _of_status(status, body)
+    return ModelError(
+        f"{name} answered {status}: {reason}",
+        code=code,
+        status=status,
+        retry_after=_wait(headers),
+        retryable=retryable,
+        schema_refused=status in (400, 422) and not _is_too_long(body) and _names_schema(body),
+    )
+
+
+def within(name: str, error: object) -> ModelError:
+    """Build the error for one that the host reports inside its stream."""
+    said = _message_in({"error": error}) or json.dumps(error)
+    return ModelError(f"{name}: {_short(said)}", code="model_server", retryable=True)
+
+
+def _of_status(status: int, body: str) -> tuple[str, bool]:
+    if status == 429 and "insufficient_quota" not in body:
+        return "model_rate_limit", True
+    if status >= 500:
+        return "model_server", True
+    known = {401: "model_auth", 403: "model_auth", 402: "model_quota", 429: "model_quota", 408: "model_timeout"}
+    return known.get(status, "model_rejected"), status == 408
+
+
+def _is_too_long(body: str) -> bool:
+    return "context_length_exceeded" in body or "maximum context length" in body
+
+
+def _wait(headers: Mapping[str, str]) -> float | None:
+    """How many seconds a host wants to be left alone."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(headers[name]) / unit)
+        except (KeyError, ValueError):
+            continue
+    try:
+        until = parsedate_to_datetime(headers.get("retry-after", ""))
+    except (TypeError, ValueError):
+        return None
+    return max(0.0, until.timestamp() - time.time())
 
 
 def _api_error(error: ModelAPIError, name: str) -> ModelError:
@@ -125,7 +186,7 @@ def _uncategorised(error: ModelAPIError, name: str, status: int | None, said: st
     if "finish_reason" in str(error):
         return _cut(name)
     if any(isinstance(cause, json.JSONDecodeError | UnicodeDecodeError) for cause in _causes(error)):
-        return _garbled(name, str(error))
+        return garbled(name, str(error))
     code = "model_server" if error.in_stream else "model_content"
     return ModelError(said, code=code, retryable=error.in_stream)
 
@@ -142,7 +203,7 @@ def _foreign(error: Exception, name: str, answered: bool) -> ModelError:
         return ModelError(f"{name}: the request can't be sent: {reason}", code="model_rejected")
     # The last three are what the SDKs run into where an event is JSON of another shape than they take for granted.
     if kinds & {"ValueError", "DecodingError", "UnknownApiResponseError", "AttributeError", "TypeError", "LookupError"}:
-        return _garbled(name, reason)
+        return garbled(name, reason)
     return ModelError(f"{name}: {reason}")
 
 
@@ -185,7 +246,8 @@ def _cut(name: str) -> ModelError:
     return ModelError(f"{name}: the stream ended in mid-answer", code="model_connection", retryable=True)
 
 
-def _garbled(name: str, reason: str) -> ModelError:
+def garbled(name: str, reason: str) -> ModelError:
+    """Build the error for a stream that is not as such streams are."""
     return ModelError(f"{name} sent a stream that can't be read: {_short(reason)}", code="model_content")
 
 

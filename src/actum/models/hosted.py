@@ -1,7 +1,7 @@
-"""A model that a provider serves, reached through pydantic-ai's low-level API: its wires and its typed errors.
+"""A model that a provider serves: chat completions by ourselves (`chat`), other wires by pydantic-ai's low-level API.
 
-What is ours: the schema's bytes, one retry policy before the first delta, `ModelError`s, and the pool. The library and
-the SDK are imported by the first request, on a thread.
+What is ours in both: the schema's bytes, one retry policy before the first delta, `ModelError`s, and the pool. What
+they need is imported by the first request, on a thread.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ModelError
 from ..generation.model import ModelRequest, Usage
 from . import failures, wire
+from .ended import Ended
 from .endpoint import Endpoint, Kind
 from .retrying import Retrying
 
 if TYPE_CHECKING:
     import httpx2
-    from pydantic_ai import messages as library
     from pydantic_ai.models import Model
 
 _CLIENTS = "actum.models.clients"
+_POOL = "actum.models.pool"
+_CHAT_MODULE = "actum.models.chat"
+_CHAT = ("openai", "openai-compatible")
+"""The wires that need no library."""
 _LIBRARY: dict[Kind, str] = {
-    "openai": "pydantic_ai.models.openai",
     "openai-responses": "pydantic_ai.models.openai",
-    "openai-compatible": "pydantic_ai.models.openai",
     "anthropic": "pydantic_ai.models.anthropic",
     "google": "pydantic_ai.models.google",
 }
@@ -94,31 +96,39 @@ class Hosted:
 
     async def aclose(self) -> None:
         """Close this event loop's connections unless another model shares them; a later request opens new ones."""
-        if _CLIENTS in sys.modules:
-            from . import clients
+        if _POOL in sys.modules:
+            from . import pool
 
-            await clients.release(self._endpoint, self)
+            await pool.release(self._endpoint, self)
 
     async def _attempt(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
-        model = await self._connected()
         answered = False
-        async with aclosing(self._events(model, request)) as events:
+        async with aclosing(await self._answer(request)) as events:
             async for item in events:
                 if isinstance(item, str):
                     answered = True
                     yield item
                     continue
-                ending = wire.ending(item)
-                if answered or ending is not None:
+                if answered or item.reason is not None:
                     # Before any failure: the tokens are spent however the answer ended.
-                    yield wire.usage(item, priced=self._endpoint.kind != "openai-compatible")
-                if failure := failures.unfinished(self.name, ending, wire.refusal(item)):
+                    yield item.usage
+                if failure := failures.unfinished(self.name, item.reason, item.refusal):
                     raise failure
                 if not answered:
                     raise failures.empty(self.name)
 
-    async def _events(self, model: Model[Any], request: ModelRequest) -> AsyncGenerator[str | library.ModelResponse]:
-        """Yield the text, then the whole response; everything the library raises is translated here and only here."""
+    async def _answer(self, request: ModelRequest) -> AsyncGenerator[str | Ended]:
+        """What answers a request, everything that it needs being imported."""
+        if self._endpoint.kind in _CHAT:
+            if _CHAT_MODULE not in sys.modules:
+                await asyncio.to_thread(self._import, _CHAT_MODULE, "genai_prices")
+            from . import chat
+
+            return chat.answer(self._endpoint, self._model, request, user=self, silence=self._timeout)
+        return self._events(await self._connected(), request)
+
+    async def _events(self, model: Model[Any], request: ModelRequest) -> AsyncGenerator[str | Ended]:
+        """Yield the text, then how it ended; everything the library raises is translated here and only here."""
         from pydantic_ai.direct import model_request_stream
 
         from . import clients
@@ -136,7 +146,9 @@ class Hosted:
                 async for event in response:
                     if text := wire.text(event):
                         yield text
-                yield response.get()
+                whole = response.get()
+                usage = wire.usage(whole, priced=True)
+                yield Ended(usage=usage, reason=wire.ending(whole), refusal=wire.refusal(whole))
         except Exception as error:
             raise failures.translated(error, self.name, answered=bool(responses)) from error
 
@@ -144,16 +156,21 @@ class Hosted:
         try:
             # A second of imports, once: on a thread, so that what else runs on the loop goes on.
             if _CLIENTS not in sys.modules or _LIBRARY[self._endpoint.kind] not in sys.modules:
-                await asyncio.to_thread(_import, self._endpoint.kind)
+                await asyncio.to_thread(self._import, _LIBRARY[self._endpoint.kind], "pydantic_ai.direct", _CLIENTS)
             from . import clients
 
             return await clients.model(self._endpoint, self._model, self)
         except ModelError:
             raise
-        except ImportError as error:
-            raise ModelError(f"{self.name}: {error}", code="model_not_installed") from error
         except Exception as error:
             raise failures.translated(error, self.name, answered=False) from error
+
+    def _import(self, *names: str) -> None:
+        try:
+            for name in names:
+                importlib.import_module(name)
+        except ImportError as error:
+            raise ModelError(f"{self.name}: {error}", code="model_not_installed") from error
 
     def _inlines_system(self, model: Model[Any]) -> bool:
         if self._endpoint.kind in {"anthropic", "google"}:
@@ -164,8 +181,3 @@ class Hosted:
     def _unenforced(self) -> wire.Unenforced:
         # Anthropic's output schemas are always enforced; a tool's need not be.
         return "tool" if self._endpoint.kind == "anthropic" else "schema"
-
-
-def _import(kind: Kind) -> None:
-    for module in (_LIBRARY[kind], "pydantic_ai.direct", _CLIENTS):
-        importlib.import_module(module)

@@ -1,0 +1,229 @@
+"""OpenAI's chat completions, as OpenAI and most other hosts speak them, over httpx2 and nothing else.
+
+A library between costs more than all the rest of a run: every token would become a validated object (see
+docs/performance.md). Needs httpx2, so it is imported by the first request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+import httpx2
+
+from ..generation.model import ModelRequest, Usage
+from ..schema.json import JsonObject, encode
+from . import failures
+from .ended import Ended
+from .endpoint import Endpoint
+from .pool import check_content, client_of
+
+_URL = "https://api.openai.com/v1"
+_LONGEST_LINE = 64 * 2**20
+_PATIENCE = 0.5
+"""Seconds to wait for a stream to close that has said it is done."""
+_SETTINGS = {
+    "stop_sequences": "stop",
+    "openai_text_verbosity": "verbosity",
+}
+"""Settings that have another name on the wire; `openai_x` is `x` there, all others are what they are."""
+_NOT_SENT = {"timeout", "extra_headers", "extra_body", "parallel_tool_calls", "tool_choice", "thinking", "max_tokens"}
+_THINKING = {True: "medium", False: "none"}
+
+
+async def answer(
+    endpoint: Endpoint, model: str, request: ModelRequest, *, user: object, silence: float
+) -> AsyncGenerator[str | Ended]:
+    """Yield the text as it arrives, and then how it ended; `silence` is the longest, in seconds.
+
+    Raises:
+        ModelError: as `failures` lists.
+    """
+    name = f"{endpoint.provider}:{model}"
+    answered = False
+    try:
+        client = await client_of(endpoint, user)
+        body = encode(_body(endpoint, model, request)).encode()
+        async with client.http.stream(
+            "POST",
+            f"{(endpoint.base_url or _URL).rstrip('/')}/chat/completions",
+            content=body,
+            headers=_headers(endpoint, request),
+            timeout=request.settings.get("timeout", silence),
+        ) as response:
+            answered = True
+            await check_content(response, endpoint.provider)
+            if not response.is_success:
+                await response.aread()
+                raise failures.of_status(name, response.status_code, response.headers, response.text)
+            ending = _Ending(endpoint, model)
+            content = response.aiter_bytes()
+            async for event in _events(content, name):
+                if text := ending.take(event, name):
+                    yield text
+            await _drain(content)
+            yield ending.ended(name)
+    except Exception as error:
+        raise failures.plain(error, name, answered=answered) from error
+
+
+def _headers(endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
+    own = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "actum"}
+    if endpoint.api_key is not None:
+        own["authorization"] = f"Bearer {endpoint.api_key}"
+    return own | dict(request.settings.get("extra_headers") or {})
+
+
+def _body(endpoint: Endpoint, model: str, request: ModelRequest) -> JsonObject:
+    is_openai = endpoint.kind == "openai"
+    messages = [{"role": one["role"], "content": one["content"]} for one in request.messages]
+    body: JsonObject = {
+        "model": model,
+        # Chat templates of open models often take one system message only (pydantic/pydantic-ai#5812).
+        "messages": messages if is_openai else list(_opening_joined(messages)),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.mode != "prompted":
+        schema = {"name": "answer", "schema": request.schema, "strict": request.mode == "strict"}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    settings = request.settings
+    if settings.get("max_tokens") is not None:
+        # The older name is the one that every other host knows.
+        body["max_completion_tokens" if is_openai else "max_tokens"] = settings["max_tokens"]
+    if (thinking := settings.get("thinking")) is not None:
+        body["reasoning_effort"] = _THINKING.get(thinking, thinking)
+    for key, value in settings.items():
+        if key not in _NOT_SENT and value is not None:
+            body[_SETTINGS.get(key, key.removeprefix("openai_"))] = value
+    return body | dict(cast("Mapping[str, Any]", settings.get("extra_body") or {}))
+
+
+def _opening_joined(messages: list[dict[str, str]]) -> Iterator[dict[str, str]]:
+    opening = next((index for index, one in enumerate(messages) if one["role"] != "system"), len(messages))
+    if opening:
+        yield {"role": "system", "content": "\n\n".join(one["content"] for one in messages[:opening])}
+    yield from messages[opening:]
+
+
+async def _events(content: AsyncIterator[bytes], name: str) -> AsyncGenerator[JsonObject]:
+    """The events of a stream, until it says that it is done."""
+    async for data in _datas(content):
+        if data == b"[DONE]":
+            return
+        try:
+            event = json.loads(data)
+        except (ValueError, RecursionError) as error:
+            raise failures.garbled(name, str(error)) from error
+        if not isinstance(event, dict):
+            raise failures.garbled(name, f"an event that is {type(event).__name__}")
+        yield cast("JsonObject", event)
+
+
+async def _drain(content: AsyncIterator[bytes]) -> None:
+    """Read what comes behind the end, which is nothing: then the connection can be used again."""
+    with suppress(TimeoutError, httpx2.HTTPError):
+        async with asyncio.timeout(_PATIENCE):
+            async for _ in content:
+                pass
+
+
+async def _datas(content: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """The data of each server-sent event; one that the end of the stream cuts is given out as it is."""
+    begun: list[bytes] = []
+    size = 0
+    data: list[bytes] = []
+    async for chunk in content:
+        first, *more = chunk.split(b"\n")
+        begun.append(first)
+        size += len(first)
+        if size > _LONGEST_LINE:
+            raise ValueError(f"a line of more than {_LONGEST_LINE} bytes")
+        if not more:
+            continue
+        lines = [b"".join(begun), *more]
+        begun, size = [lines.pop()], len(more[-1])
+        for line in lines:
+            if line.startswith(b"data:"):
+                data.append(line[5:].strip())
+            elif data and line in (b"", b"\r"):
+                yield b"\n".join(data)
+                data.clear()
+    last = b"".join(begun)
+    if last.startswith(b"data:"):
+        data.append(last[5:].strip())
+    if data:
+        yield b"\n".join(data)
+
+
+class _Ending:
+    """Gathers from the events what is known when they are over."""
+
+    def __init__(self, endpoint: Endpoint, model: str) -> None:
+        self._is_openai = endpoint.kind == "openai"
+        self._model = model
+        self._reason: str | None = None
+        self._refusal = ""
+        self._usage: JsonObject = {}
+        self._began = False
+
+    def take(self, event: JsonObject, name: str) -> str:
+        """The text of an event.
+
+        Raises:
+            ModelError: the event says that the host has failed.
+        """
+        if (error := event.get("error")) is not None:
+            raise failures.within(name, error)
+        try:
+            self._began = True
+            self._model = event.get("model") or self._model
+            self._usage = event.get("usage") or self._usage
+            text = ""
+            for choice in cast("list[JsonObject]", event.get("choices") or []):
+                delta: JsonObject = choice.get("delta") or {}
+                text += delta.get("content") or ""
+                self._refusal += delta.get("refusal") or ""
+                self._reason = choice.get("finish_reason") or self._reason
+        except (AttributeError, TypeError) as error:
+            raise failures.garbled(name, str(error)) from error
+        return text
+
+    def ended(self, name: str) -> Ended:
+        """How the answer ended.
+
+        Raises:
+            ModelError: there was none.
+        """
+        if not self._began:
+            raise failures.garbled(name, "it holds no event")
+        reason = self._reason
+        if reason is None and not self._is_openai:
+            reason = "stop"  # several hosts leave it out
+        refusal = self._refusal or None
+        return Ended(usage=self._counted(), reason="content_filter" if refusal else reason, refusal=refusal)
+
+    def _counted(self) -> Usage:
+        told = self._usage
+        details = told.get("prompt_tokens_details")
+        cached = cast("JsonObject", details).get("cached_tokens") or None if isinstance(details, dict) else None
+        # A zero may mean that nothing was counted, and unknown is never zero (L5).
+        given, written = told.get("prompt_tokens") or None, told.get("completion_tokens") or None
+        usd = _price(self._model, given, written, cached) if given and self._is_openai else None
+        return Usage(requests=1, input_tokens=given, output_tokens=written, cached_tokens=cached, usd=usd)
+
+
+def _price(model: str, given: int, written: int | None, cached: int | None) -> float | None:
+    try:
+        import genai_prices
+    except ImportError:
+        return None
+    spent = genai_prices.Usage(input_tokens=given, output_tokens=written, cache_read_tokens=cached)
+    try:
+        return float(genai_prices.calc_price(spent, model, provider_id="openai").total_price)
+    except (LookupError, ValueError):
+        # No price is listed for the model, or the answer does not say enough to know it.
+        return None
