@@ -7,12 +7,12 @@ docs/performance.md). Needs httpx2, so it is imported by the first request.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
 import httpx2
+from pydantic_core import from_json
 
 from ..generation.model import ModelRequest, Usage
 from ..schema.json import JsonObject, encode
@@ -25,6 +25,7 @@ _URL = "https://api.openai.com/v1"
 _LONGEST_LINE = 64 * 2**20
 _PATIENCE = 0.5
 """Seconds to wait for a stream to close that has said it is done."""
+_DONE = b"[DONE]"
 _SETTINGS = {
     "stop_sequences": "stop",
     "openai_text_verbosity": "verbosity",
@@ -61,9 +62,8 @@ async def answer(
                 raise failures.of_status(name, response.status_code, response.headers, response.text)
             ending = _Ending(endpoint, model)
             content = response.aiter_bytes()
-            async for event in _events(content, name):
-                if text := ending.take(event, name):
-                    yield text
+            async for text in _texts(content, ending, name):
+                yield text
             await _drain(content)
             yield ending.ended(name)
     except Exception as error:
@@ -109,18 +109,21 @@ def _opening_joined(messages: list[dict[str, str]]) -> Iterator[dict[str, str]]:
     yield from messages[opening:]
 
 
-async def _events(content: AsyncIterator[bytes], name: str) -> AsyncGenerator[JsonObject]:
-    """The events of a stream, until it says that it is done."""
-    async for data in _datas(content):
-        if data == b"[DONE]":
-            return
-        try:
-            event = json.loads(data)
-        except (ValueError, RecursionError) as error:
-            raise failures.garbled(name, str(error)) from error
-        if not isinstance(event, dict):
-            raise failures.garbled(name, f"an event that is {type(event).__name__}")
-        yield cast("JsonObject", event)
+async def _texts(content: AsyncIterator[bytes], ending: _Ending, name: str) -> AsyncGenerator[str]:
+    """The text as it arrives, until the stream says that it is done: what arrives together is given out together."""
+    datas = _Datas()
+    async for chunk in content:
+        text = ""
+        for data in datas.take(chunk):
+            if data == _DONE:
+                if text:
+                    yield text
+                return
+            text += ending.take(data, name)
+        if text:
+            yield text
+    if (rest := datas.rest()) and rest != _DONE and (text := ending.take(rest, name)):
+        yield text
 
 
 async def _drain(content: AsyncIterator[bytes]) -> None:
@@ -131,32 +134,40 @@ async def _drain(content: AsyncIterator[bytes]) -> None:
                 pass
 
 
-async def _datas(content: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """The data of each server-sent event; one that the end of the stream cuts is given out as it is."""
-    begun: list[bytes] = []
-    size = 0
-    data: list[bytes] = []
-    async for chunk in content:
+class _Datas:
+    """Splits bytes into the data of server-sent events; every byte is looked at once, however they arrive."""
+
+    def __init__(self) -> None:
+        self._line: list[bytes] = []
+        self._size = 0
+        self._data: list[bytes] = []
+
+    def take(self, chunk: bytes) -> Iterator[bytes]:
+        """The data of the events that are whole now.
+
+        Raises:
+            ValueError: a line has no end.
+        """
         first, *more = chunk.split(b"\n")
-        begun.append(first)
-        size += len(first)
-        if size > _LONGEST_LINE:
+        self._line.append(first)
+        self._size += len(first)
+        if self._size > _LONGEST_LINE:
             raise ValueError(f"a line of more than {_LONGEST_LINE} bytes")
         if not more:
-            continue
-        lines = [b"".join(begun), *more]
-        begun, size = [lines.pop()], len(more[-1])
+            return
+        lines = [b"".join(self._line), *more]
+        self._line, self._size = [lines.pop()], len(more[-1])
         for line in lines:
             if line.startswith(b"data:"):
-                data.append(line[5:].strip())
-            elif data and line in (b"", b"\r"):
-                yield b"\n".join(data)
-                data.clear()
-    last = b"".join(begun)
-    if last.startswith(b"data:"):
-        data.append(last[5:].strip())
-    if data:
-        yield b"\n".join(data)
+                self._data.append(line[5:].strip())
+            elif self._data and line in (b"", b"\r"):
+                yield b"\n".join(self._data)
+                self._data.clear()
+
+    def rest(self) -> bytes:
+        """The data of an event that the end of the stream has cut."""
+        last = b"".join(self._line)
+        return b"\n".join([*self._data, last[5:].strip()] if last.startswith(b"data:") else self._data)
 
 
 class _Ending:
@@ -170,12 +181,21 @@ class _Ending:
         self._usage: JsonObject = {}
         self._began = False
 
-    def take(self, event: JsonObject, name: str) -> str:
+    def take(self, data: bytes, name: str) -> str:
         """The text of an event.
 
         Raises:
-            ModelError: the event says that the host has failed.
+            ModelError: it is none, or says that the host has failed.
         """
+        try:
+            event: Any = from_json(data)
+        except ValueError as error:
+            raise failures.garbled(name, str(error)) from error
+        if not isinstance(event, dict):
+            raise failures.garbled(name, f"an event that is {type(event).__name__}")
+        return self._text(cast("JsonObject", event), name)
+
+    def _text(self, event: JsonObject, name: str) -> str:
         if (error := event.get("error")) is not None:
             raise failures.within(name, error)
         try:

@@ -53,7 +53,7 @@ class Limits:
 Keywords = Mapping[str, frozenset[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dialect:
     """What one provider's strict mode accepts of JSON Schema, and the rungs it has.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..errors import SchemaError
@@ -42,7 +43,18 @@ def shape_of(schema: object) -> Shape[Any]:
         return Shape({}, _same, typed=False)
     if isinstance(schema, dict):
         return Shape(cast("JsonObject", schema), _same, typed=False)
-    adapter = adapter_of(schema)
+    # Only classes are kept: `int | str` and `str | int` are equal, and not the same.
+    return _of_class(schema) if isinstance(schema, type) else _typed(schema)
+
+
+@lru_cache(maxsize=256)
+def _of_class(annotation: type) -> Shape[Any]:
+    # Making one takes as long as a whole small run.
+    return _typed(annotation)
+
+
+def _typed(annotation: object) -> Shape[Any]:
+    adapter = adapter_of(annotation)
     # Parsed as JSON: strict types take a date from a string then.
     return Shape(schema_of(adapter, "validation"), lambda value: adapter.validate_json(encode(value)))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from json import loads
 from typing import Any, Literal, cast
 
 from .dialects import LADDER, Dialect, Rung
-from .json import JsonObject
+from .json import JsonObject, decode, encode
 from .limits import exceeded
 from .remarks import Note
 from .restoring import Shape, Shapes
@@ -48,6 +49,13 @@ class Lowered:
 
 def lower(schema: JsonObject, dialect: Dialect, rung: Rung) -> Lowered:
     """Lower a composed schema to a rung of a dialect's ladder."""
+    return _lowered(encode(schema), dialect, rung)
+
+
+@lru_cache(maxsize=256)
+def _lowered(text: str, dialect: Dialect, rung: Rung) -> Lowered:
+    # Keyed by the schema's text: whatever changes in the tools changes it, and nothing else is asked.
+    schema = cast("JsonObject", decode(text))
     walk = Wire(schema, dialect) if rung.mode == "strict" else Verbatim(schema)
     parts = cast("JsonObject", schema["properties"])
     calls = _calls(parts.get("calls"), walk)
@@ -90,8 +98,13 @@ def choose(
     for rung in firmer:
         lowered = lower(composed(rung.references), dialect, rung)
         if not lowered.problems:
-            return lowered
-    return lower(composed(last.references), dialect, last)
+            return _own(lowered)
+    return _own(lower(composed(last.references), dialect, last))
+
+
+def _own(lowered: Lowered) -> Lowered:
+    """The same with a schema that nobody else holds: what a model does to it stays with its run."""
+    return replace(lowered, schema=loads(encode(lowered.schema)))
 
 
 def _calls(schema: Any, walk: Wire | Verbatim) -> tuple[JsonObject, dict[str, Shape]]:
