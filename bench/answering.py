@@ -78,11 +78,14 @@ def schema_of(body: Json) -> Json:
 
 
 def _is_composed(body: Json) -> bool:
-    return "calls" in schema_of(body).get("properties", {})
+    asked: Json = schema_of(body).get("properties", {})
+    return "output" in asked and asked.keys() <= {"calls", "output", "meta"}
 
 
 def _composed(answer: Json, body: Json) -> str:
-    return compact(conformed(answer, schema_of(body)))
+    schema = schema_of(body)
+    asked = {key: part for key, part in answer.items() if key in schema["properties"]}
+    return compact(conformed(asked, schema))
 
 
 @functools.cache

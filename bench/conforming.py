@@ -38,12 +38,14 @@ def _followed(schema: Json, root: Json) -> Json:
 def _branch(value: Any, schema: Json, root: Json) -> Json:
     branches = [_followed(branch, root) for branch in schema.get("anyOf", ())]
     for branch in branches:
-        if _fits(value, branch):
+        if _fits(value, branch, root):
             return _branch(value, branch, root)
     return schema
 
 
-def _fits(value: Any, schema: Json) -> bool:
+def _fits(value: Any, schema: Json, root: Json) -> bool:
+    if "anyOf" in schema:
+        return any(_fits(value, _followed(branch, root), root) for branch in schema["anyOf"])
     if isinstance(value, list):
         return schema.get("type") == "array" or "items" in schema
     if not isinstance(value, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -20,6 +21,7 @@ from actum.schema.dialects import (
     Rung,
 )
 from actum.schema.lowering import Lowered, choose, lower
+from actum.schema.validator import Validator
 
 from .composing import REFERENCE, call, compose, composer
 
@@ -80,11 +82,41 @@ class TestStructure:
         assert [note.change for note in lowered.notes] == ["`default` moved to the description"]
 
     @every_dialect
-    def test_an_agent_without_tools_has_a_typed_list_that_nothing_goes_into(self, dialect: Dialect) -> None:
+    def test_an_agent_without_tools_is_not_asked_for_the_calls_that_it_can_not_make(self, dialect: Dialect) -> None:
         lowered = lower(compose([]), dialect, STRICT)
-        calls = lowered.schema["properties"]["calls"]
-        assert (calls["type"], calls["items"]) == ("array", {"type": "null"})
+        assert list(lowered.schema["properties"]) == lowered.schema["required"] == ["output", "meta"]
         assert lowered.problems == ()
+
+    @every_dialect
+    def test_a_path_that_may_be_given_costs_nothing_where_it_is_not(self, dialect: Dialect) -> None:
+        path: Json = {"type": "string", "pattern": "^†"}
+        told: list[tuple[str, Json, list[str]]] = [
+            ("a", path, []),
+            ("b", path, []),
+            ("c", {"const": "†state.c"}, []),
+            ("d", path, ["_outputPath"]),
+        ]
+        calls: list[Json] = []
+        for name, own, more in told:
+            properties = {"_tool": {"const": name}, "n": {"type": "string"}, "_outputPath": own}
+            calls.append({"type": "object", "properties": properties, "required": ["_tool", "n", *more]})
+        lowered = lower(compose(calls), dialect, STRICT)
+        assert lowered.problems == ()
+        plain: Json = {"_tool": "a", "n": "x"}
+        whole: Json = {"_outputPath": "†state.x", "_call": plain}
+        schema = Validator(lowered.schema)
+        offered: Json = {
+            "calls": [plain, {"_tool": "d", "n": "", "_outputPath": "†state.y"}],
+            "output": None,
+            "meta": {"path": None, "version": None},
+        }
+        if dialect.all_required:
+            assert schema.accepts(offered | {"calls": [plain, whole]}), schema.complaint(offered)
+            assert not schema.accepts(offered | {"calls": [{**plain, "_outputPath": None}]})
+            assert lowered.restore_call(whole) == {**plain, "_outputPath": "†state.x"}
+        else:
+            assert "_call" not in json.dumps(lowered.schema)
+        assert lowered.restore_call(plain) == plain
 
     @every_dialect
     def test_a_list_of_types_becomes_a_union(self, dialect: Dialect) -> None:

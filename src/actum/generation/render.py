@@ -14,11 +14,10 @@ from .model import ModelMessage
 from .offer import Toolset
 
 PRIMER = (
-    "Answer with one JSON object. Each element of `calls` is a call of a tool; calls run in parallel as soon as the "
-    "values that they refer to exist. A string may be a reference that is replaced by a value: `†calls.0` is the "
-    "result of the first call of this answer, `†calls.0.items[2].name` part of it, `†state.x` data shown under ¶state. "
-    "Refer to results instead of guessing them. `output` may refer to them too, and then ends the work; "
-    "it is null while results must be seen first."
+    "Each element of `calls` calls a tool; calls run in parallel, each as soon as the values it refers to exist. "
+    "A string may be a reference to a value: `†calls.0` is the result of this answer's first call, "
+    "`†calls.0.items[2].name` a part of it, `†state.x` data under ¶state. Refer to results instead of guessing them. "
+    "`output` may refer to them too and ends the work; it is null while results must be seen first."
 )
 """What a model must know of the † language, in few tokens (T10)."""
 

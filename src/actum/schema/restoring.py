@@ -71,22 +71,35 @@ class Named:
     name: str
 
 
+STORED = "_call"
+STORED_AT = "_outputPath"
+"""The members of a call that is told apart from where its result is stored."""
+
 Shape: TypeAlias = "Members | Items | Entries | Choice | Named | None"
 """How values of a schema are restored; None where the wire holds them as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shapes:
-    """The shapes of an answer's parts; `wires` are the wire's definitions, for the schemas of branches."""
+    """The shapes of an answer's parts; `wires` are the wire's definitions, for the schemas of branches.
+
+    `stored`: a call that is given an output path travels as `_call` beside it.
+    """
 
     calls: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
     output: Shape = None
     meta: Shape = None
     named: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
     wires: JsonObject = field(default_factory=dict[str, Any])
+    stored: bool = False
 
     def call(self, value: Any) -> Any:
         """Restore a call by the shape of the tool it names."""
+        if self.stored and isinstance(value, dict) and STORED in value:
+            whole = cast("JsonObject", value)
+            inner = self.call(whole[STORED])
+            rest = {key: one for key, one in whole.items() if key != STORED}
+            return {**cast("JsonObject", inner), **rest} if isinstance(inner, dict) else inner
         name = cast("JsonObject", value).get("_tool") if isinstance(value, dict) else None
         shape = self.calls.get(name) if isinstance(name, str) else None
         return self.restore(value, shape)
