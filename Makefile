@@ -8,10 +8,10 @@ MODEL ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test lint check fmt lock rules isolation clean
+.PHONY: help demo test lint check fmt lock rules isolation bench clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make fmt   format, make rules   rule → tests, make isolation   compare what sub-agents see, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make fmt   format, make rules   rule → tests, make isolation   compare what sub-agents see, make bench   measure beside the peers, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -58,5 +58,10 @@ isolation: $(READY)
 	    -r docs/isolation/requirements-$$system.txt || exit 1; done
 	$(BIN)/python docs/isolation/capture.py --venvs out/isolation
 
+# Measures Actum beside its peers, each in an environment of its own, into docs/performance.md (about ten minutes).
+bench: $(READY)
+	$(BIN)/python -m bench.environments
+	$(BIN)/python -m bench
+
 clean:
-	rm -rf $(VENV) out dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) bench/.venvs out dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

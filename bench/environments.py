@@ -36,17 +36,16 @@ def python_of(environment: str) -> Path | None:
 
 
 def make(environment: str) -> None:
-    """Make an environment, with the pinned versions and nothing else."""
+    """Make an environment where there is none, with the pinned versions and nothing else; Actum in it is always anew."""
     uv = str(Path(sys.executable).with_name("uv"))
     uv = uv if Path(uv).exists() else shutil.which("uv") or "uv"
-    folder = str(HERE / ".venvs" / environment)
-    python = str(HERE / ".venvs" / environment / "bin" / "python")
-    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder], check=True)
-    pins = HERE / "requirements" / f"{environment}.txt"
-    subprocess.run([uv, "pip", "install", "--quiet", "--python", python, "-r", str(pins)], check=True)
+    folder = HERE / ".venvs" / environment
+    install = [uv, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
+    if not (folder / "bin" / "python").exists():
+        subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
+        subprocess.run([*install, "-r", str(HERE / "requirements" / f"{environment}.txt")], check=True)
     if environment.startswith("actum"):
-        command = [uv, "pip", "install", "--quiet", "--python", python, "--no-deps", str(ROOT)]
-        subprocess.run(command, check=True)
+        subprocess.run([*install, "--no-deps", "--reinstall-package", "actum", str(ROOT)], check=True)
 
 
 def import_seconds(system: System, repeats: int) -> float:
@@ -77,5 +76,4 @@ def _output(python: Path | None, program: str) -> str:
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or sorted({system.environment for system in ALL} | {"actum-core"}):
-        if not (HERE / ".venvs" / name / "bin" / "python").exists():
-            make(name)
+        make(name)

@@ -195,7 +195,7 @@ MIXED = Scenario(
     ),
     tools=(work.customer, work.rate, work.last_order, work.forecast, work.parcel, work.distance, work.quote),
 )
-_ITEMS = tuple(f"item {number:03}" for number in range(100))
+_ITEMS = tuple(f"{'KLMNPRTX'[number % 8]}{number * 7919 % 9973:04}" for number in range(1, 101))
 BATCH = Scenario(
     name="batch-100",
     job=f"Score each of these items: {', '.join(_ITEMS)}.",
@@ -205,7 +205,8 @@ BATCH = Scenario(
     tools=(work.score,),
     repeats=3,
     program=(
-        "import asyncio\nr = await asyncio.gather(*[score(item=f'item {n:03}') for n in range(100)])\n{\"scores\": r}"
+        f"import asyncio\nr = await asyncio.gather(*[score(item=i) for i in {' '.join(_ITEMS)!r}.split()])\n"
+        '{"scores": r}'
     ),
 )
 _TIDES = "Tides follow the moon: two bulges of water, one towards it and one away, and the earth turns beneath them."

@@ -58,8 +58,9 @@ def test_a_missing_key_names_its_variable(name: str, variable: str, monkeypatch:
 @pytest.mark.parametrize(
     ("name", "extra", "sdk"),
     [
-        ("openai:x", "openai", "openai"),
-        ("ollama:x", "openai", "openai"),
+        ("openai:x", "openai", "httpx2"),
+        ("ollama:x", "openai", "httpx2"),
+        ("openai-responses:x", "openai-responses", "openai"),
         ("anthropic:x", "anthropic", "anthropic"),
         ("google:x", "google", "google.genai"),
         ("google:x", "google", "pydantic_ai"),

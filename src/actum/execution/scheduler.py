@@ -315,21 +315,25 @@ class Scheduler:
         job.is_started = True
         task = self._tasks.create_task(work)
         self._all.add(task)
-        task.add_done_callback(self._all.discard)
         if job.has_result or self.awaits_all:
             self._running += 1
             self._idle.clear()
             task.add_done_callback(self._one_less)
         else:
             self._background.add(task)
-            task.add_done_callback(self._background.discard)
+            task.add_done_callback(self._one_less_behind)
 
     def _one_less(self, task: asyncio.Task[None]) -> None:
+        self._all.discard(task)
         self._running -= 1
         self._stopped = self._stopped or task.cancelled() or task.exception() is not None
         self.pump()
         if not self._running:
             self._idle.set()
+
+    def _one_less_behind(self, task: asyncio.Task[None]) -> None:
+        self._all.discard(task)
+        self._background.discard(task)
 
     def _begin(self, job: Job, call: Call, context: Sequence[JsonObject] = ()) -> None:
         job.is_started = job.has_begun = True

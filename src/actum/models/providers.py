@@ -22,7 +22,7 @@ class Provider:
 
     kind: Kind
     extra: str
-    sdk: str
+    needs: tuple[str, ...]
     keys: tuple[str, ...]
     dialect: str
     url: str | None = None
@@ -34,15 +34,15 @@ PROVIDERS: dict[str, Provider] = {
     "openai": Provider(
         kind="openai",
         extra="openai",
-        sdk="openai",
+        needs=("httpx2",),
         keys=("OPENAI_API_KEY",),
         url_variable="OPENAI_BASE_URL",
         dialect="OPENAI",
     ),
     "openai-responses": Provider(
         kind="openai-responses",
-        extra="openai",
-        sdk="openai",
+        extra="openai-responses",
+        needs=("pydantic_ai", "openai"),
         keys=("OPENAI_API_KEY",),
         url_variable="OPENAI_BASE_URL",
         dialect="OPENAI",
@@ -50,7 +50,7 @@ PROVIDERS: dict[str, Provider] = {
     "anthropic": Provider(
         kind="anthropic",
         extra="anthropic",
-        sdk="anthropic",
+        needs=("pydantic_ai", "anthropic"),
         keys=("ANTHROPIC_API_KEY",),
         url_variable="ANTHROPIC_BASE_URL",
         dialect="ANTHROPIC",
@@ -58,7 +58,7 @@ PROVIDERS: dict[str, Provider] = {
     "google": Provider(
         kind="google",
         extra="google",
-        sdk="google.genai",
+        needs=("pydantic_ai", "google.genai"),
         keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
         url_variable="GOOGLE_GEMINI_BASE_URL",
         dialect="GOOGLE",
@@ -66,7 +66,7 @@ PROVIDERS: dict[str, Provider] = {
     "ollama": Provider(
         kind="openai-compatible",
         extra="openai",
-        sdk="openai",
+        needs=("httpx2",),
         keys=("OLLAMA_API_KEY",),
         url="http://localhost:11434/v1",
         url_variable="OLLAMA_BASE_URL",
@@ -76,7 +76,7 @@ PROVIDERS: dict[str, Provider] = {
     "vllm": Provider(
         kind="openai-compatible",
         extra="openai",
-        sdk="openai",
+        needs=("httpx2",),
         keys=("VLLM_API_KEY",),
         url="http://localhost:8000/v1",
         url_variable="VLLM_BASE_URL",
@@ -146,7 +146,7 @@ def _first_set(names: tuple[str, ...]) -> str | None:
 
 
 def _check_installed(name: str, provider: Provider) -> None:
-    if all(_is_installed(module) for module in ("pydantic_ai", provider.sdk)):
+    if all(_is_installed(module) for module in provider.needs):
         return
     raise ModelError(
         f"{name} needs packages that are not installed: pip install 'actum[{provider.extra}]'",

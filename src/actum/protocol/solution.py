@@ -51,7 +51,7 @@ class Result(Generic[T_co]):
 
     output: T_co
     context: Context
-    solutions: list[Solution[Any]] = field(default_factory=list[Solution[Any]])
+    solutions: list[Solution[Any]] = field(default_factory=list[Solution[Any]], repr=False)
     usage: Usage = field(default_factory=Usage)
     errors: list[ActumError] = field(default_factory=list[ActumError])
     waiting: list[str] = field(default_factory=list[str])

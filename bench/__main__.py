@@ -1,0 +1,160 @@
+"""`python -m bench`: measure everything in one run, and write what docs/performance.md shows.
+
+`--quick` takes each measure once and writes to out/bench; `--report` writes the page anew from the results that stand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from typing import Any
+
+from .environments import ROOT, import_core_seconds, import_seconds, inventory, python_of
+from .first_instruction import delays, quantile
+from .latency import NONE, REALISTIC
+from .measures import Measured, Plan, measured
+from .processes import Bench, running
+from .report import Results, charts, filled, tables
+from .scenarios import ALL as SCENARIOS
+from .scenarios import BY_NAME, FAN_OUT
+from .systems import ALL as SYSTEMS
+from .systems import BY_NAME as SYSTEM_BY_NAME
+from .systems import System
+from .timeline import strip
+
+PAGE = ROOT / "docs" / "performance.md"
+DRAWN = ("chain-4", "dag-12", "sub-agents-2")
+"""The scenarios of which a run of each system is drawn."""
+AT_ONCE = {"one-shot": 100, "chain-4": 100}
+"""How many runs are in flight where throughput is measured."""
+
+
+def main() -> None:
+    """Measure, or only report."""
+    options = _options()
+    folder = ROOT / "out" / "bench" if options.quick else ROOT / "docs" / "performance"
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / "results.json"
+    if not options.report:
+        chosen = [SYSTEM_BY_NAME[name] for name in options.systems.split(",")] if options.systems else _there()
+        results = _measured(chosen, quick=options.quick)
+        kept.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    results = json.loads(kept.read_text(encoding="utf-8"))
+    for name, drawn in charts(results).items():
+        (folder / name).write_text(drawn, encoding="utf-8")
+    page = filled(PAGE.read_text(encoding="utf-8"), tables(results))
+    (folder / "performance.md" if options.quick else PAGE).write_text(page, encoding="utf-8")
+    sys.stdout.write(tables(results)["goals"] + "\n")
+
+
+def _there() -> list[System]:
+    """The systems whose environments were made."""
+    return [system for system in SYSTEMS if python_of(system.environment) is not None]
+
+
+def _measured(systems: list[System], *, quick: bool) -> Results:
+    plan = Plan(blocks=1, runs=2, realistic=1) if quick else Plan(blocks=3, runs=5, realistic=3)
+    repeats = 1 if quick else 5
+    _say("scheduling and import")
+    own = json.loads(_run("-m", "bench.scheduling", *(["--quick"] if quick else [])))
+    core = {"import": import_core_seconds(repeats), "count": inventory("actum-core")["count"]}
+    with running() as bench:
+        found = measured(bench, systems, SCENARIOS, plan, _say)
+        concurrent = _concurrent(bench, systems)
+        strips = {scenario: [_strip(bench, system, scenario) for system in systems] for scenario in DRAWN}
+        first = {way: _first(bench, way, 20 if quick else 100) for way in ("hosted", "bare")}
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": {
+            "cores": os.cpu_count(),
+            "python": platform.python_version(),
+            "platform": f"{platform.system()} {platform.machine()}",
+        },
+        "systems": [system.name for system in systems],
+        "ours": [system.name for system in systems if system.is_ours],
+        "versions": _versions(found, systems),
+        **found.plain(),
+        "installs": {system.name: _install(system, found, repeats) for system in _settings_once(systems)},
+        "core": core,
+        "concurrent": concurrent,
+        "scheduling": own,
+        "first": first,
+        "strips": strips,
+    }
+
+
+def _concurrent(bench: Bench, systems: list[System]) -> dict[str, dict[str, float]]:
+    bench.set_latency(NONE)
+    found: dict[str, dict[str, float]] = {}
+    for scenario, count in AT_ONCE.items():
+        _say(f"{scenario}: {count} runs at once")
+        found[scenario] = {}
+        for system in systems:
+            (line,) = bench.order(system, scenario, concurrent=count, instant=True, warm=1)
+            found[scenario][system.name] = line["runs"] / line["wall"]
+    return found
+
+
+def _strip(bench: Bench, system: System, scenario: str) -> dict[str, Any]:
+    bench.set_latency(REALISTIC)
+    told = {"variant": f"{system.variant}+events"} if system.is_ours else {}
+    run = bench.order(system, BY_NAME[scenario].name, warm=1, **told)[-1]
+    return asdict(strip(system.name, run, is_ours=system.is_ours))
+
+
+def _first(bench: Bench, way: str, runs: int) -> dict[str, float]:
+    _say(f"first instruction, {way}")
+    bench.set_latency(REALISTIC)
+    bench.log()
+    url = f"{bench.url}/actum/{FAN_OUT.name}/v1"
+    told = json.loads(_run("-m", "bench.first_instruction", url, way, "--runs", str(runs)))
+    late = delays({(number, city): at for number, city, at in told}, bench.log())
+    return {f"p{share}": quantile(late, share / 100) for share in (50, 90, 99)}
+
+
+def _settings_once(systems: list[System]) -> list[System]:
+    """One system for each environment: its settings share what is installed."""
+    return list({system.environment: system for system in reversed(systems)}.values())[::-1]
+
+
+def _install(system: System, found: Measured, repeats: int) -> dict[str, Any]:
+    there = inventory(system.environment)
+    peak = max(systems[system.name].peak_mb for systems in found.figures.values())
+    return {
+        "import": import_seconds(system, repeats),
+        "count": there["count"],
+        "bytes": there["bytes"],
+        "peak": peak,
+    }
+
+
+def _versions(found: Measured, systems: list[System]) -> dict[str, str]:
+    figures = next(iter(found.figures.values()))
+    return {system.distribution: figures[system.name].version for system in systems}
+
+
+def _run(*arguments: str) -> str:
+    done = subprocess.run([str(python_of("actum")), *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Actum beside its peers.")
+    parser.add_argument("--quick", action="store_true", help="each measure once, into out/bench")
+    parser.add_argument("--report", action="store_true", help="measure nothing, write the page of what was measured")
+    parser.add_argument("--systems", default="", help="only these, separated by commas")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

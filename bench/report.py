@@ -1,0 +1,270 @@
+"""What was measured, as tables, charts and judged goals. It reads results as JSON and measures nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .chart import Bar, Panel, chart
+from .timeline import Strip, timeline
+
+Results = dict[str, Any]
+OURS = "actum"
+NOT_FRAMEWORKS = {"openai sdk"}
+"""What is measured for comparison and is no framework: a loop written by hand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """One promise, what was measured of it, and whether it is kept."""
+
+    promise: str
+    found: str
+    is_met: bool
+
+
+def goals(results: Results) -> list[Goal]:
+    """All promises, each judged by this measurement alone."""
+    return [*_wall(results), *_requests(results), *_cpu(results), *_tokens(results), *_own(results)]
+
+
+def _wall(results: Results) -> Iterable[Goal]:
+    ratios = {name: _of(results, name, OURS, "wall") / limit for name, limit in results["limits"].items()}
+    worst = max(ratios, key=lambda name: ratios[name])
+    others = max(ratio for name, ratio in ratios.items() if name != worst)
+    found = f"{ratios[worst]:.2f}× in {worst}, at most {others:.2f}× in the others"
+    yield Goal(
+        promise="wall time within 5 % of the physical limit in every scenario",
+        found=found,
+        is_met=ratios[worst] <= 1.05,
+    )
+
+
+def _requests(results: Results) -> Iterable[Goal]:
+    found = {name: results["figures"][name][OURS]["requests"] for name in ("chain-4", "diamond", "dag-12")}
+    text = ", ".join(f"{name}: {count}" for name, count in found.items())
+    yield Goal(promise="dependent calls in one request", found=text, is_met=set(found.values()) == {1})
+
+
+def _cpu(results: Results) -> Iterable[Goal]:
+    for scenario, share in (("one-shot", 0.6), ("chain-4", 0.3), ("diamond", 0.3)):
+        ours = _of(results, scenario, OURS, "cpu")
+        peers = {name: _of(results, scenario, name, "cpu") for name in _peers(results, scenario)}
+        frameworks = {name: value for name, value in peers.items() if name not in NOT_FRAMEWORKS}
+        best, least = min(frameworks, key=lambda name: frameworks[name]), min(peers, key=lambda name: peers[name])
+        found = f"{ours / frameworks[best]:.2f}× {best}"
+        if least != best:
+            found += f" ({ours / peers[least]:.2f}× {least})"
+        yield Goal(
+            promise=f"processor time in {scenario} at most {share}× that of the best framework",
+            found=found,
+            is_met=ours / frameworks[best] <= share,
+        )
+
+
+def _tokens(results: Results) -> Iterable[Goal]:
+    over: list[str] = []
+    closest = ("", 0.0)
+    for scenario, systems in results["figures"].items():
+        if scenario == "one-shot":
+            continue
+        leanest = min(_peers(results, scenario), key=lambda name: _sum(systems[name]))
+        ratio = _sum(systems[OURS]) / _sum(systems[leanest])
+        closest = max(closest, (f"{scenario} ({leanest})", ratio), key=lambda one: one[1])
+        if ratio > 1:
+            over.append(f"{scenario}: {ratio:.2f}× {leanest}")
+    found = "; ".join(over) or f"nowhere more; closest {closest[1]:.2f}× in {closest[0]}"
+    yield Goal(promise="never more tokens than the leanest peer in a scenario with calls", found=found, is_met=not over)
+
+
+def _own(results: Results) -> Iterable[Goal]:
+    scheduling, first, core = results["scheduling"], results["first"]["hosted"], results["core"]
+    yield Goal(
+        promise="a trivial call at most 5× a bare asyncio task",
+        found=f"{scheduling['ratio']:.1f}× ({scheduling['call'] * 1e6:.0f} µs)",
+        is_met=scheduling["ratio"] <= 5,
+    )
+    growth = {name: one["ratio"] for name, one in scheduling["growth"].items()}
+    worst = max(growth, key=lambda name: growth[name])
+    collected = max(one["collected"] for one in scheduling["growth"].values())
+    yield Goal(
+        promise="ten times the load takes about ten times as long (at most 12×)",
+        found=f"at most {growth[worst]:.1f}× ({worst}); with Python's garbage collector {collected:.1f}×",
+        is_met=growth[worst] <= 12,
+    )
+    yield Goal(
+        promise="from a call's closing brace on the socket to its Activity: p99 under 2 ms, 100 runs in flight",
+        found=f"p50 {first['p50'] * 1e3:.2f} ms, p99 {first['p99'] * 1e3:.2f} ms",
+        is_met=first["p99"] < 0.002,
+    )
+    yield Goal(
+        promise="`import actum` under 0.15 s over bare Python",
+        found=f"{core['import']:.3f} s",
+        is_met=core["import"] < 0.15,
+    )
+    yield Goal(
+        promise="the core installs at most 12 distributions", found=str(core["count"]), is_met=core["count"] <= 12
+    )
+
+
+def tables(results: Results) -> dict[str, str]:
+    """All tables as Markdown, by the name that the page knows them by."""
+    return {
+        "goals": _table(
+            ["promised", "measured", ""],
+            [[goal.promise, goal.found, "met" if goal.is_met else "**not met**"] for goal in goals(results)],
+        ),
+        "wall": _by_scenario(results, lambda one: f"{one['wall']['median']:.2f}", limit=True),
+        "cpu": _by_scenario(results, lambda one: f"{one['cpu']['median'] * 1e3:.1f}"),
+        "requests": _by_scenario(results, lambda one: str(one["requests"])),
+        "tokens": _by_scenario(results, lambda one: f"{_sum(one):,} ({one['completion']:,})"),
+        "installs": _installs(results),
+        "concurrent": _concurrent(results),
+        "scheduling": _scheduling(results),
+        "machine": _machine(results),
+    }
+
+
+def _by_scenario(results: Results, shown: Callable[[dict[str, Any]], str], *, limit: bool = False) -> str:
+    scenarios = list(results["figures"])
+    rows = [[name, *(shown(results["figures"][one][name]) for one in scenarios)] for name in results["systems"]]
+    if limit:
+        rows.insert(0, ["*physical limit*", *(f"*{results['limits'][one]:.2f}*" for one in scenarios)])
+    return _table(["", *scenarios], [_bold(row) for row in rows])
+
+
+def _installs(results: Results) -> str:
+    rows: list[list[str]] = []
+    for name, one in results["installs"].items():
+        size = f"{one['bytes'] / 2**20:.0f}"
+        rows.append(_bold([name, f"{one['import']:.2f}", str(one["count"]), size, f"{one['peak']:.0f}"]))
+    return _table(["", "import, s of processor time", "distributions", "installed, MiB", "peak memory, MiB"], rows)
+
+
+def _concurrent(results: Results) -> str:
+    scenarios = list(results["concurrent"])
+    rows = [[name, *(f"{results['concurrent'][one][name]:,.0f}" for one in scenarios)] for name in results["systems"]]
+    return _table(["", *(f"{one}, runs/s" for one in scenarios)], [_bold(row) for row in rows])
+
+
+def _scheduling(results: Results) -> str:
+    own = results["scheduling"]
+    rows: list[list[str]] = []
+    for name, one in own["growth"].items():
+        little = [f"{one['small']:,}", f"{one['little'] * 1e3:.1f}"]
+        rows.append([name, *little, f"{one['large']:,}", f"{one['much'] * 1e3:.1f}"])
+        rows[-1] += [f"{one['ratio']:.1f}×", f"{one['collected']:.1f}×"]
+    return _table(["", "little", "ms", "ten times as much", "ms", "ratio", "with the collector"], rows)
+
+
+def _machine(results: Results) -> str:
+    said = results["machine"]
+    rows = [[name, version] for name, version in results["versions"].items()]
+    latency = results["latency"]
+    head = (
+        f"Measured on {results['date']}: {said['cores']} cores, {said['platform']}, Python {said['python']}. "
+        f"First token after {latency['first'] * 1e3:.0f} ms, then one every {latency['token'] * 1e3:.0f} ms."
+    )
+    return f"{head}\n\n{_table(['', 'version'], rows)}"
+
+
+def charts(results: Results) -> dict[str, str]:
+    """All pictures as SVG, by file name."""
+    found = {
+        "wall.svg": chart(
+            "Wall time", _panels(results, "wall", limits=True), lambda value: f"{value:.2f} s", "shorter is better"
+        ),
+        "cpu.svg": chart(
+            "Processor time of a run, model and tools taking none",
+            _panels(results, "cpu"),
+            lambda value: f"{value * 1e3:.1f} ms",
+            "shorter is better",
+        ),
+        "requests.svg": chart("Requests to the model", _panels(results, "requests"), lambda value: f"{value:.0f}"),
+        "tokens.svg": chart(
+            "Tokens, prompt and completion", _panels(results, "tokens"), lambda value: f"{value:,.0f}", "of four bytes"
+        ),
+        "concurrent.svg": chart(
+            "Runs per second, 100 at once",
+            [
+                Panel(title=scenario, bars=[_bar(results, name, value) for name, value in systems.items()])
+                for scenario, systems in results["concurrent"].items()
+            ],
+            lambda value: f"{value:,.0f}",
+            "longer is better",
+        ),
+        "imports.svg": chart(
+            "Import",
+            [
+                Panel(
+                    title="processor time", bars=[_bar(results, n, o["import"]) for n, o in results["installs"].items()]
+                )
+            ],
+            lambda value: f"{value:.2f} s",
+        ),
+    }
+    for scenario, strips in results["strips"].items():
+        found[f"timeline-{scenario}.svg"] = timeline(
+            f"One run of {scenario}",
+            [Strip(**one) for one in strips],
+            results["limits"][scenario],
+            "light: until the first token; grey: the answer arrives; green: calls run; dashed: the physical limit",
+        )
+    return found
+
+
+def _panels(results: Results, what: str, *, limits: bool = False) -> list[Panel]:
+    return [
+        Panel(
+            title=scenario,
+            bars=[_bar(results, name, _figure(one, what)) for name, one in systems.items()],
+            limit=results["limits"][scenario] if limits else None,
+        )
+        for scenario, systems in results["figures"].items()
+    ]
+
+
+def _bar(results: Results, name: str, value: float) -> Bar:
+    return Bar(name=name, value=value, is_ours=name in results["ours"])
+
+
+def _figure(one: dict[str, Any], what: str) -> float:
+    if what == "tokens":
+        return _sum(one)
+    return one[what]["median"] if isinstance(one[what], dict) else one[what]
+
+
+def _sum(one: dict[str, Any]) -> int:
+    return one["prompt"] + one["completion"]
+
+
+def _of(results: Results, scenario: str, system: str, what: str) -> float:
+    return _figure(results["figures"][scenario][system], what)
+
+
+def _peers(results: Results, scenario: str) -> list[str]:
+    return [name for name in results["figures"][scenario] if name not in results["ours"]]
+
+
+def _bold(row: list[str]) -> list[str]:
+    return [f"**{cell}**" for cell in row] if row[0] == OURS else row
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def filled(page: str, parts: dict[str, str]) -> str:
+    """A page with its tables put between their marks.
+
+    Raises:
+        KeyError: the page has marks for a table that there is none of.
+    """
+
+    def put(match: re.Match[str]) -> str:
+        return f"<!-- bench:{match[1]} -->\n{parts[match[1]]}\n<!-- /bench -->"
+
+    return re.sub(r"<!-- bench:([a-z]+) -->\n.*?<!-- /bench -->", put, page, flags=re.DOTALL)

@@ -1,0 +1,188 @@
+"""What runs cost, counted and never timed: a change that makes them dearer has to say so here.
+
+Each budget is what was counted when it was set, and a tenth more for another version of Python or of a library. Where a
+number falls by much, lower its budget.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import sys
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import FrameType
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from actum import Agent, Config, Tools, models
+from actum.generation.stream import AnswerParser
+from actum.messages import KINDS
+from actum.schema import lowering, validator
+from actum.schema.dialects import OPENAI
+
+Json = dict[str, Any]
+
+
+class Opens(BaseModel):
+    """When a depot opens."""
+
+    opens: str
+
+
+def chain(length: int) -> Json:
+    calls = [{"_tool": "step", "of": f"†calls.{n - 1}" if n else "start"} for n in range(length)]
+    return {"calls": calls, "output": {"opens": f"†calls.{length - 1}"}}
+
+
+def fan(width: int) -> Json:
+    return {"calls": [{"_tool": "step", "of": str(n)} for n in range(width)], "output": {"opens": "†calls.0"}}
+
+
+CASES: dict[str, Json] = {
+    "one-shot": {"calls": [], "output": {"opens": "7:30"}},
+    "chain of 4": chain(4),
+    "fan of 100": fan(100),
+}
+
+
+def agent_for(answer: Json, *, others: int = 0, chunk: int | None = None) -> tuple[Agent, models.Scripted]:
+    tools = Tools()
+
+    @tools.tool
+    async def step(of: str) -> str:
+        """Take a step."""
+        return of
+
+    assert step.name == "step"
+    for number in range(others):
+        tools.register(f"other{number}", {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}})
+    shape: Json = {} if chunk is None else {"chunk": chunk}
+    model = models.Scripted([json.dumps(answer)] * 9, dialect=OPENAI, **shape)
+    return Agent(model, tools=tools, config=Config(meta=False)), model
+
+
+@contextmanager
+def counting(counts: Counter[str]) -> Generator[None]:
+    """Count calls of Python functions, in our code and in all, while the block lasts."""
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            counts["calls in all"] += 1
+            if "actum" in frame.f_code.co_filename:
+                counts["calls of ours"] += 1
+            if frame.f_code.co_name == "_call_soon":
+                counts["callbacks"] += 1
+
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+def counted(answer: Json, **more: Any) -> Counter[str]:
+    """What one more run of the same agent costs, once everything is warm."""
+    agent, _ = agent_for(answer, **more)
+    counts: Counter[str] = Counter()
+
+    async def runs() -> None:
+        for _ in range(2):
+            await agent.run("When?", Opens)
+        gc.collect()
+        before = len(gc.get_objects())
+        with counting(counts):
+            result = await agent.run("When?", Opens)
+        counts["objects kept"] = len(gc.get_objects()) - before
+        assert result.output == Opens(opens=result.output.opens)
+
+    asyncio.run(runs())
+    return counts
+
+
+BUDGETS: dict[str, dict[str, int]] = {
+    "one-shot": {"calls in all": 724, "calls of ours": 494, "callbacks": 2, "objects kept": 35},
+    "chain of 4": {"calls in all": 1_698, "calls of ours": 1_221, "callbacks": 14, "objects kept": 70},
+    "fan of 100": {"calls in all": 20_361, "calls of ours": 15_210, "callbacks": 302, "objects kept": 636},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_costs_no_more_than_it_did(case: str) -> None:
+    found = counted(CASES[case])
+    dearer = {what: (found[what], most) for what, most in BUDGETS[case].items() if found[what] > most * 1.1}
+    assert not dearer, f"counted, and what it may be: {dearer}"
+
+
+@pytest.mark.parametrize("others", [0, 50])
+def test_the_second_run_compiles_and_lowers_nothing(others: int) -> None:
+    agent, model = agent_for(CASES["chain of 4"], others=others)
+    asyncio.run(agent.run("When?", Opens))
+    compiled, lowered = _misses(validator, "_compiled"), _misses(lowering, "_lowered")
+    asyncio.run(agent.run("When?", Opens))
+    assert (_misses(validator, "_compiled"), _misses(lowering, "_lowered")) == (compiled, lowered)
+    assert model.requests[0].schema == model.requests[1].schema
+
+
+def _misses(module: Any, name: str) -> int:
+    return getattr(module, name).cache_info().misses
+
+
+def test_what_is_kept_of_schemas_is_right_when_tools_change() -> None:
+    agent, model = agent_for(CASES["chain of 4"])
+    asyncio.run(agent.run("When?", Opens))
+    agent.tools.register("later", {"properties": {"a": {"type": "string"}}})
+    asyncio.run(agent.run("When?", Opens))
+    agent.tools.register("later", {"properties": {"a": {"type": "integer"}}})
+    asyncio.run(agent.run("When?", Opens))
+    first, second, third = (json.dumps(request.schema) for request in model.requests)
+    assert "later" not in first
+    assert "later" in second
+    assert second != third
+    model.requests[2].schema["properties"].clear()  # what a model does to its schema is its own affair
+    asyncio.run(agent.run("When?", Opens))
+    assert json.dumps(model.requests[3].schema) == third
+
+
+def test_a_request_renders_each_message_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: Counter[str] = Counter()
+    original = KINDS["text"].show
+
+    def show(message: Json, view: Any) -> Any:
+        shown["text"] += 1
+        return original(message, view)
+
+    monkeypatch.setitem(KINDS, "text", replace(KINDS["text"], show=show))
+    context: list[Json] = [{"type": "text", "text": str(n)} for n in range(500)]
+    agent, _ = agent_for(CASES["chain of 4"])
+    asyncio.run(agent.run(context, Opens))
+    assert shown["text"] == 500
+
+
+def test_every_character_of_an_answer_is_read_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However it is cut: what the scanner is given, and how often it begins anew in what it has."""
+    read: Counter[str] = Counter()
+    feed = AnswerParser.feed
+
+    def counted_feed(self: AnswerParser, text: str) -> Any:
+        read["characters"] += len(text)
+        return feed(self, text)
+
+    monkeypatch.setattr(AnswerParser, "feed", counted_feed)
+    answer = fan(200)
+    counts: dict[int, int] = {}
+    for chunk in (1, 7, 10_000):
+        read.clear()
+        agent, _ = agent_for(answer, chunk=chunk)
+        calls: Counter[str] = Counter()
+        with counting(calls):
+            asyncio.run(agent.run("When?", Opens))
+        assert read["characters"] == len(json.dumps(answer))
+        counts[chunk] = calls["calls of ours"]
+    extra = (counts[1] - counts[10_000]) / len(json.dumps(answer))
+    assert extra < 20, f"{extra:.1f} calls of functions for each delta"
