@@ -36,7 +36,7 @@ def python_of(environment: str) -> Path | None:
 
 
 def make(environment: str) -> None:
-    """Make an environment where there is none, with the pinned versions and nothing else; Actum in it is always anew."""
+    """Make an environment where there is none, with the pinned versions; Actum in it is always put in anew."""
     uv = str(Path(sys.executable).with_name("uv"))
     uv = uv if Path(uv).exists() else shutil.which("uv") or "uv"
     folder = HERE / ".venvs" / environment
