@@ -138,3 +138,80 @@ async def test_a_loose_schema_is_a_tool_for_anthropic(server: Server) -> None:
     (tool,) = server.last.body["tools"]
     assert json.dumps(tool["input_schema"]) == json.dumps(SCHEMA)
     assert not tool.get("strict")
+
+
+@pytest.mark.parametrize(("name", "told"), [("openai", True), ("openai-compatible", False)])
+async def test_who_pays_is_told_to_openai_alone(
+    server: Server, name: str, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-1")
+    server.reply(WIRES[name].answer("{}"))
+    await collect(WIRES[name].hosted(server))
+    headers = {key.lower(): value for key, value in server.last.headers.items()}
+    assert (headers.get("openai-organization"), headers.get("openai-project")) == (
+        ("org-1", "project-1") if told else (None, None)
+    )
+    assert headers["authorization"] == "Bearer key"
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-compatible"])
+async def test_settings_have_their_names_on_the_wire(server: Server, name: str) -> None:
+    server.reply(WIRES[name].answer("{}"))
+    settings: dict[str, Any] = {
+        "max_tokens": 5,
+        "stop_sequences": ["x"],
+        "openai_store": True,
+        "openai_text_verbosity": "low",
+        "thinking": "high",
+        "seed": 7,
+        "top_p": None,
+        "extra_body": {"own": 1},
+        "extra_headers": {"x-own": "2"},
+        "timeout": 9,
+    }
+    await collect(WIRES[name].hosted(server), ModelRequest(messages=REQUEST.messages, schema=SCHEMA, settings=settings))
+    body = {key: value for key, value in server.last.body.items() if key not in {"messages", "response_format"}}
+    most = "max_completion_tokens" if name == "openai" else "max_tokens"
+    assert body == {
+        "model": WIRES[name].model,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        most: 5,
+        "reasoning_effort": "high",
+        "stop": ["x"],
+        "store": True,
+        "verbosity": "low",
+        "seed": 7,
+        "own": 1,
+    }
+    assert {key.lower(): value for key, value in server.last.headers.items()}["x-own"] == "2"
+
+
+async def test_a_host_that_takes_one_system_message_gets_its_opening_ones_as_one(server: Server) -> None:
+    server.reply(WIRES["openai-compatible"].answer("{}"))
+    told = [("system", "a"), ("system", "b"), ("user", "c"), ("system", "d")]
+    messages: Any = tuple({"role": role, "content": text} for role, text in told)
+    await collect(WIRES["openai-compatible"].hosted(server), ModelRequest(messages=messages, schema=SCHEMA))
+    sent = [(one["role"], one["content"]) for one in server.last.body["messages"]]
+    assert sent == [("system", "a\n\nb"), ("user", "c"), ("system", "d")]
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3, 7, 64, 1000])
+async def test_events_are_read_however_the_bytes_arrive(server: Server, cut: int) -> None:
+    """Cut inside of lines, of characters and of line ends; with CRLF, comments and data of several lines."""
+    events = [
+        'data: {"choices": [{"delta": {"content": "a†"}}]}\r\n\r\n',
+        ": a comment\n\n",
+        'event: x\ndata: {"choices": [{"delta":\ndata: {"content": "ü"}}]}\n\n',
+        'data: {"choices": [{"delta": {"content": "z"}, "finish_reason": "stop"}]}\n\n',
+        "data: [DONE]",
+    ]
+    raw = "".join(events).encode()
+    from actum.models.chat import _Datas  # pyright: ignore[reportPrivateUsage] -- the splitter alone, byte by byte
+
+    datas = _Datas()
+    found = [data for start in range(0, len(raw), cut) for data in datas.take(raw[start : start + cut])]
+    found.append(datas.rest())
+    assert [json.loads(data)["choices"][0]["delta"]["content"] for data in found[:-1]] == ["a†", "ü", "z"]
+    assert found[-1] == b"[DONE]"

@@ -7,6 +7,7 @@ docs/performance.md). Needs httpx2, so it is imported by the first request.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, cast
@@ -32,6 +33,8 @@ _SETTINGS = {
 }
 """Settings that have another name on the wire; `openai_x` is `x` there, all others are what they are."""
 _NOT_SENT = {"timeout", "extra_headers", "extra_body", "parallel_tool_calls", "tool_choice", "thinking", "max_tokens"}
+_ACCOUNT = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
+"""What OpenAI, and nobody else, is told of who pays."""
 _THINKING = {True: "medium", False: "none"}
 
 
@@ -74,6 +77,9 @@ def _headers(endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
     own = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "actum"}
     if endpoint.api_key is not None:
         own["authorization"] = f"Bearer {endpoint.api_key}"
+    if endpoint.kind == "openai":
+        named = {header: os.environ.get(variable) for header, variable in _ACCOUNT.items()}
+        own |= {header: value for header, value in named.items() if value}
     return own | dict(request.settings.get("extra_headers") or {})
 
 

@@ -7,10 +7,12 @@ first request.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 import httpx2
@@ -25,6 +27,9 @@ _IDLE = 100
 _IDLE_SECONDS = 30.0
 _SILENCE = 600.0
 """Seconds of silence where a request says nothing else."""
+
+if TYPE_CHECKING:
+    import ssl
 
 Opened = Callable[[httpx2.Response], Awaitable[None]]
 
@@ -71,13 +76,24 @@ async def client_of(endpoint: Endpoint, user: object, check: Opened | None = Non
             del _clients[ended]
         clients = _clients[loop] = _Clients()
     await clients.watch()
+    if endpoint not in clients.by_endpoint:
+        trusted = await asyncio.to_thread(_trusted, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    else:
+        trusted = None
     if (client := clients.by_endpoint.get(endpoint)) is None:
+        assert trusted is not None
         hooks: dict[str, list[Any]] = {"response": [check]} if check is not None else {}
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=_IDLE, keepalive_expiry=_IDLE_SECONDS)
-        http = httpx2.AsyncClient(limits=limits, event_hooks=hooks, timeout=_SILENCE)
+        http = httpx2.AsyncClient(limits=limits, event_hooks=hooks, timeout=_SILENCE, verify=trusted)
         client = clients.by_endpoint[endpoint] = Client(http=http)
     client.users.add(user)
     return client
+
+
+@lru_cache(maxsize=4)
+def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    # Reading all certificates takes tens of milliseconds: on a thread, and once for what the system names.
+    return httpx2.create_ssl_context()
 
 
 async def release(endpoint: Endpoint, user: object) -> None:
