@@ -40,7 +40,7 @@ def make(environment: str) -> None:
     uv = str(Path(sys.executable).with_name("uv"))
     uv = uv if Path(uv).exists() else shutil.which("uv") or "uv"
     folder = HERE / ".venvs" / environment
-    install = [uv, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
+    install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(folder / "bin" / "python")]
     if not (folder / "bin" / "python").exists():
         subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
         subprocess.run([*install, "-r", str(HERE / "requirements" / f"{environment}.txt")], check=True)

@@ -55,7 +55,7 @@ class Asking:
     def element(self, index: int, call: Call | ActumError) -> None:
         """Start a call, or let it wait; an element that is no call is an error of its own (L3)."""
         self.script.calls.append(call if isinstance(call, Call) else Call())
-        self.journal.answering(self.script.start, call=dict(self.script.calls[-1]))
+        self.journal.answering(self.script.start, call=self.script.calls[-1])
         if self.scheduler is None:
             return
         if isinstance(call, Call):

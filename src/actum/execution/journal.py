@@ -11,7 +11,7 @@ from ..dataflow.fold import Misfit, OutputMethod
 from ..dataflow.reference import Path, Reference
 from ..errors import ActumError, InvalidParameters, MessageError
 from ..messages import MessageObject
-from ..protocol.approvals import Decisions
+from ..protocol.approvals import DECIDED, Decisions
 from ..protocol.call import Call
 from ..protocol.context import Context, Memory, absorb
 from ..protocol.message import RESULT, Write, check_message, record_message, write_of, written_message
@@ -141,13 +141,16 @@ class Journal:
 
     def answering(self, start: int, **entry: Any) -> None:
         """Write down what is known of the answer that began at `start`."""
-        self._record(start=start, **entry)
+        if self._record:
+            self._record(start=start, **entry)
 
     def add(self, message: JsonObject) -> None:
         """Append a message that was judged before, and folded if it carries data."""
         self._messages.append(message)
-        self._record(message=message)
-        self.decisions.add(message)
+        if self._record:
+            self._record(message=message)
+        if message["type"] in DECIDED:
+            self.decisions.add(message)
         if self._catalogue is not None:
             self._catalogue.add(message)
 

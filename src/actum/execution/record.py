@@ -28,6 +28,9 @@ class Recorder:
     tell: Tell | None = None
     at: _At = ()
 
+    def __bool__(self) -> bool:
+        return self.tell is not None
+
     def __call__(self, **entry: Any) -> None:
         """Tell one entry."""
         if self.tell is not None:

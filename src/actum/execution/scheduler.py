@@ -291,7 +291,8 @@ class Scheduler:
         except ActumError as error:
             self._refuse(job.node, error, job.call, job)
             return
-        self.emit(CallReady, call=job.call, number=job.node.number)
+        if self.emit:
+            self.emit(CallReady, call=job.call, number=job.node.number)
         decision = self.journal.decisions.find(job.place, job.call)
         if decision is not None and decision.verdict == "held" and self.approve is None:
             self._wait_for_approval(job, [f"approval {job.place}"])
@@ -339,9 +340,10 @@ class Scheduler:
         job.is_started = job.has_begun = True
         job.started = self._writer.finished
         delegate = call.get("_delegate") if job.tool.is_delegated else None
-        number, crossed = job.node.number, tuple(context)
         self.makers[job.tool.name] = _maker(job, delegate)
-        self.emit(CallStarted, call=job.call, number=number, made=call, delegate=delegate, crossed=crossed)
+        if self.emit:
+            number, crossed = job.node.number, tuple(context)
+            self.emit(CallStarted, call=job.call, number=number, made=call, delegate=delegate, crossed=crossed)
 
     async def _carry(self, job: Job, call: Call) -> None:
         try:

@@ -53,6 +53,8 @@ class Writer:
 
     def tell(self, job: Job, value: Any) -> None:
         """Say that the call is done."""
+        if not self._emit:
+            return
         number = job.node.number
         overwrote = number in self._overwrote
         self._emit(CallFinished, call=job.call, number=number, value=value, overwrote=overwrote, latent=job.is_latent)

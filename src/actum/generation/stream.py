@@ -61,7 +61,8 @@ class _Mode(IntEnum):
 
 _CLOSING = {"{": "}", "[": "]"}
 _VISIBLE = re.compile(r"\S")
-_STRUCTURE = re.compile(r'["{}\[\],]')
+_STRUCTURE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\],]', re.DOTALL)
+"""A string that is whole, or one character of JSON's; possessive, so that a string that isn't whole is read once."""
 _STRING_STOP = re.compile(r'["\\]')
 _KNOWN = ("calls", "output", "meta")
 
@@ -191,6 +192,9 @@ class AnswerParser:
             char, position = match.group(), match.end()
             if char == '"':
                 self._in_string = True
+            elif char[0] == '"':
+                if not self._open:
+                    return position, self._complete(text, start, position)
             elif char in _CLOSING:
                 self._push(char)
             elif not self._open:  # a scalar ends before the comma or bracket behind it

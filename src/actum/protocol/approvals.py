@@ -39,6 +39,10 @@ class Decision:
         return dict(call) in (self.call, self.replacement)
 
 
+DECIDED = frozenset({"approval", "suspended"})
+"""The types of the messages that decisions are read from."""
+
+
 class Decisions:
     """The decisions of a context by place, the last of each; and what its suspended delegates have come to."""
 

@@ -107,7 +107,7 @@ class Tool:
         """What it is for, in its author's words."""
         return str(self.schema.get("description") or self.schema.get("title") or "")
 
-    @property
+    @cached_property
     def is_delegated(self) -> bool:
         """Whether it is carried out in isolation (D1)."""
         return "_delegate" in self.meta

@@ -40,9 +40,9 @@ class Validator:
 
     def complaint(self, value: Json) -> str | None:
         """What is wrong with a value and where, in one line; None where it is valid."""
-        if self.accepts(value):
-            return None
         try:
+            if self._compiled.is_valid(value):
+                return None
             problems = list(islice(self._problems(value), _MOST_MESSAGES))
         except ValueError as error:
             problems = [str(error)]
