@@ -238,6 +238,13 @@ def test_what_is_no_record_of_a_run_is_one_line(tmp_path: Path, run: Runner, com
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.parametrize("command", ["replay", "why", "resume"])
+def test_an_idea_that_is_no_run_is_told_from_one(tmp_path: Path, run: Runner, command: str) -> None:
+    refused = actum(command, "idea.json", cwd=tmp_path)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "idea.json: no run is kept there" in refused.stderr
+
+
 def test_a_run_without_a_model_is_replayed_too(tmp_path: Path, run: Runner) -> None:
     plan: Json = {"type": "plan", "plan": [looking("x", "†state.a")], "output": "†state.a"}
     whole = IDEA | {"context": [*IDEA["context"], plan], "schema": {"type": "string"}}

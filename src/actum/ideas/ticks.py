@@ -48,12 +48,14 @@ class Tick:
 
 
 def about_of(meta: JsonObject, name: str) -> JsonObject:
-    """What a kept run's meta says of the run: `ticks`, `makers`, `dialect`, `output`, `waiting`; {} for another Idea.
+    """What a kept run's meta says of the run: `ticks`, `makers`, `dialect`, `output`, `waiting`.
 
     Raises:
-        IdeaError: where that is no object.
+        IdeaError: where that is no object, or nothing.
     """
-    found: Any = meta.get(RUN, {})
+    if RUN not in meta:
+        raise IdeaError(f"{name}: no run is kept there; `actum run --save FILE` keeps one")
+    found: Any = meta[RUN]
     if not isinstance(found, dict):
         raise IdeaError(f"{name}: its meta.{RUN} is no object")
     return dict(cast("JsonObject", found))
