@@ -8,10 +8,10 @@ MODEL ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test lint check fmt lock rules isolation bench clean
+.PHONY: help demo test lint check fmt lock rules isolation approval bench clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make fmt   format, make rules   rule → tests, make isolation   compare what sub-agents see, make bench   measure beside the peers, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make fmt   format, make rules   rule → tests, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -57,6 +57,14 @@ isolation: $(READY)
 	  $(BIN)/uv pip install --quiet --python out/isolation/$$system/bin/python \
 	    -r docs/isolation/requirements-$$system.txt || exit 1; done
 	$(BIN)/python docs/isolation/capture.py --venvs out/isolation
+
+# Runs the cases of approval in three systems anew, in the same environments (and a saver), into docs/approval.md.
+approval: $(READY)
+	@for system in pydantic-ai langgraph; do \
+	  $(BIN)/uv venv --quiet --allow-existing out/isolation/$$system && \
+	  $(BIN)/uv pip install --quiet --python out/isolation/$$system/bin/python \
+	    -r docs/approval/requirements-$$system.txt || exit 1; done
+	$(BIN)/python docs/approval/compare.py --venvs out/isolation
 
 # Measures Actum beside its peers, each in an environment of its own, into docs/performance.md (about ten minutes).
 bench: $(READY)

@@ -56,7 +56,7 @@ def captured(setting: Setting, python: Path) -> dict[str, Any]:
     return {
         "system": setting.system,
         "setting": setting.name,
-        "versions": _versions(setting.system, python),
+        "versions": versions(PACKAGES[setting.system], python),
         "path": faithful[place].path,
         "parent": normal(faithful[place - 1].body),
         "sub_agent": normal(faithful[place].body),
@@ -68,15 +68,20 @@ def _run(setting: Setting, python: Path, *, careless: bool) -> list[Received]:
     script = Script(setting.script(careless=careless))
     with serving(script) as url:
         program = [str(python), str(HERE / setting.program), setting.name]
-        known = {key: value for key, value in os.environ.items() if key in {"PATH", "PYTHONPATH", "HOME", "LANG"}}
-        environment = known | ENVIRONMENT | {"OPENAI_BASE_URL": url}
+        known = environment() | {"OPENAI_BASE_URL": url}
         done = subprocess.run(
-            program, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False
+            program, env=known, capture_output=True, text=True, encoding="utf-8", timeout=120, check=False
         )
     if done.returncode != 0 or done.stdout.strip() != TRANSLATION:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise CaptureFailed(f"{setting.id}: the program did not come to the translation: {said[-1] if said else ''}")
     return script.received
+
+
+def environment() -> dict[str, str]:
+    """The environment variables of a system's program: no keys, and nothing that is told to anybody."""
+    known = {key: value for key, value in os.environ.items() if key in {"PATH", "PYTHONPATH", "HOME", "LANG"}}
+    return known | ENVIRONMENT
 
 
 def _place(setting: Setting, received: Sequence[Received]) -> int:
@@ -93,16 +98,23 @@ def normal(body: dict[str, Any]) -> dict[str, Any]:
     return json.loads(RANDOM.sub(lambda found: ids.setdefault(found.group(), f"ID-{len(ids)}"), text))
 
 
-def _versions(system: str, python: Path) -> dict[str, str]:
-    command = [str(python), "-c", VERSIONS, *PACKAGES[system]]
+def versions(packages: Sequence[str], python: Path) -> dict[str, str]:
+    """The versions of packages in an environment."""
+    command = [str(python), "-c", VERSIONS, *packages]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def _python(system: str, venvs: Path) -> Path:
+def python_of(system: str, venvs: Path, requirements: str) -> Path:
+    """The Python of a system's environment; Actum runs in this one.
+
+    Raises:
+        CaptureFailed: there is none.
+    """
     python = Path(sys.executable) if system == "actum" else venvs / system / "bin" / "python"
     if not python.is_file():
-        wanted = f"docs/isolation/requirements-{system}.txt"
-        raise CaptureFailed(f"{system}: no {python}; make that environment of {wanted}, or name their folder: --venvs")
+        raise CaptureFailed(
+            f"{system}: no {python}; make that environment of {requirements}, or name their folder: --venvs"
+        )
     return python
 
 
@@ -121,7 +133,8 @@ def main(words: Sequence[str]) -> int:
     chosen = [one for one in SETTINGS if not asked.page and asked.only in {None, one.system}]
     try:
         for setting in chosen:
-            capture = captured(setting, _python(setting.system, asked.venvs))
+            requirements = f"docs/isolation/requirements-{setting.system}.txt"
+            capture = captured(setting, python_of(setting.system, asked.venvs, requirements))
             (CAPTURED / f"{setting.id}.json").write_text(file_text(capture), encoding="utf-8")
             print(f"captured {setting.id}")
     except CaptureFailed as error:
