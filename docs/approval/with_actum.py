@@ -116,8 +116,7 @@ def decided(context: Context, of: str, decision: Decision) -> Context:
 WHY = {
     "dependent": "one answer holds both calls, the second with a reference to the first one's result; in the others "
     "the model is asked in between",
-    "misedited": "the decision is used up: the call fails as one whose parameters don't fit, and the model is told so. "
-    "Whoever keeps the context from before the decision can decide anew",
+    "misedited": "what the tool does not take is refused before it counts, and the call waits on",
     "twice": "a call that no longer waits can't be decided",
 }
 BEFORE = "an Activity can't stop halfway; what comes first is a call of its own, as it is in the sub-agents"

@@ -187,10 +187,21 @@ async def test_10_a_call_that_was_edited_while_it_ran_is_not_run_again_either() 
     assert (again.output, desk.ran) == ("sent zoe", ["send zoe"])
 
 
-async def test_11_an_edit_that_does_not_fit_the_tool_is_refused_and_nothing_runs() -> None:
+async def test_11_an_edit_that_does_not_fit_the_tool_is_refused_and_the_call_waits_on() -> None:
     desk = Desk()
     held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
-    edited = approvals.decided(held.context, "0.0", "approve", replacement=call("send", to=5))
+    for wrong in (call("send", to=5), call("send"), call("send", to="†")):
+        with pytest.raises(errors.IdeaError, match=r"0\.0: the tool doesn't take that|a kind must follow"):
+            approvals.decided(held.context, "0.0", "approve", replacement=wrong)
+    assert [one.of for one in approvals.pending(held.context)] == ["0.0"]
+    await desk.agent().resume(approvals.decided(held.context, "0.0", "approve"))
+    assert desk.ran == sending("ana")
+
+
+async def test_11_an_edit_that_refers_to_what_does_not_fit_is_refused_when_it_is_there_and_nothing_runs() -> None:
+    desk = Desk()
+    held = await desk.agent(approve=desk.hold_sending).run([{"type": "state", "n": 5}, *plan(SEND, output="†calls.0")])
+    edited = approvals.decided(held.context, "1.0", "approve", replacement=call("send", to="†state.n"))
     with pytest.raises(errors.InvalidParameters):
         await desk.agent().resume(edited)
     assert desk.ran == []

@@ -11,7 +11,7 @@ from ..dataflow.fold import Misfit, OutputMethod
 from ..dataflow.reference import Path, Reference
 from ..errors import ActumError, InvalidParameters, MessageError
 from ..messages import MessageObject
-from ..protocol.approvals import DECIDED, Decisions
+from ..protocol.approvals import PRIVATE, Decisions
 from ..protocol.call import Call
 from ..protocol.context import Context, Memory, absorb
 from ..protocol.message import RESULT, Write, check_message, record_message, write_of, written_message
@@ -149,7 +149,7 @@ class Journal:
         self._messages.append(message)
         if self._record:
             self._record(message=message)
-        if message["type"] in DECIDED:
+        if message["type"] in PRIVATE:
             self.decisions.add(message)
         if self._catalogue is not None:
             self._catalogue.add(message)

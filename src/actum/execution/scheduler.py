@@ -397,7 +397,7 @@ class Scheduler:
         """Keep a call for a later run; those that read what it will write wait with it."""
         decision = self.journal.decisions.find(job.place, job.call)
         if shown is not None and (decision is None or (decision.verdict, decision.shown) != ("held", shown)):
-            self.journal.add(approval(job.place, job.call, "held", shown=shown))
+            self.journal.add(approval(job.place, job.call, "held", shown=shown, takes=job.tool.parameters))
         job.node.status = Status.HELD
         self.gates |= dict.fromkeys(waiting)
         self.emit(CallWaiting, call=job.call, number=job.node.number, on=tuple(waiting))

@@ -1,9 +1,9 @@
 """Decisions on calls, and delegates that wait for one, as messages: a run that waits is data like any other (L6, L8).
 
 `{"type": "approval", "of": "3.0", "call": …, "decision": "held" | "approve" | "deny", "reason"?, "as"?,
-"shown"?}` is about the call that stands at place 0 of the plan in message 3, which must be `call`; `as` is what runs in
-its place; `shown` is what would run when it was asked about, with its values, and what of the context would cross: an
-approval holds for that and nothing else.
+"shown"?, "takes"?}` is about the call that stands at place 0 of the plan in message 3, which must be `call`; `as` is
+what runs in its place; `shown` is what would run when it was asked about, with its values, and what of the context
+would cross: an approval holds for that and nothing else. `takes` is the schema of the parameters that its tool takes.
 `{"type": "suspended", "of": "3.0", "call": …, "context": […]}` is what the delegate of that call has come to so far. A
 model is shown neither, no scope lets them through, and no call can write them.
 """
@@ -14,8 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from ..dataflow.reference import ReferenceSyntax
+from ..dataflow.template import template
 from ..errors import IdeaError
 from ..schema.json import JsonObject
+from ..schema.validator import Validator
 from .context import Context
 
 Verdict = Literal["held", "approve", "deny"]
@@ -33,14 +36,11 @@ class Decision:
     reason: str = ""
     replacement: JsonObject | None = None
     shown: JsonObject | None = None
+    takes: JsonObject | None = None
 
     def is_about(self, call: Mapping[str, Any]) -> bool:
         """Whether it was said of this call, or of the one that this call replaces."""
         return dict(call) in (self.call, self.replacement)
-
-
-DECIDED = frozenset({"approval", "suspended"})
-"""The types of the messages that decisions are read from."""
 
 
 class Decisions:
@@ -61,6 +61,7 @@ class Decisions:
                 reason=message.get("reason", ""),
                 replacement=message.get("as"),
                 shown=message.get("shown"),
+                takes=message.get("takes"),
             )
         elif message.get("type") == "suspended":
             self._suspended[message["of"]] = message
@@ -118,7 +119,7 @@ def decided(
     """The context with a decision on one call of it; the run goes on by it when it is resumed.
 
     Raises:
-        IdeaError: where no such call waits.
+        IdeaError: where no such call waits; where its tool doesn't take what should run in its place: it waits on.
     """
 
     def decide(messages: list[JsonObject], place: str) -> JsonObject:
@@ -126,9 +127,23 @@ def decided(
         if held is None:
             waiting = ", ".join(one.of for one in pending(messages)) or "none"
             raise IdeaError(f"no call waits for a decision at {of!r}; waiting are: {waiting}")
+        if replacement is not None and (complaint := _complaint(held, replacement)) is not None:
+            raise IdeaError(f"{of}: the tool doesn't take that: {complaint}")
         return approval(place, held.call, verdict, reason=reason, replacement=replacement, shown=held.shown)
 
     return _with(context, of, decide)
+
+
+def _complaint(held: Decision, replacement: Mapping[str, Any]) -> str | None:
+    """Why the tool of a call doesn't take other parameters; what refers to values is judged when they are there."""
+    parameters = {key: value for key, value in replacement.items() if not key.startswith("_")}
+    if held.takes is None or replacement.get("_tool") != held.call.get("_tool") or "_with" in replacement:
+        return None
+    try:
+        refers = bool(template(parameters).expressions)
+    except ReferenceSyntax as error:
+        return str(error)
+    return None if refers else Validator(held.takes).complaint(parameters)
 
 
 def opened(context: Context, gate: str, value: Any = True) -> Context:
@@ -175,6 +190,7 @@ def approval(
     reason: str = "",
     replacement: Mapping[str, Any] | None = None,
     shown: JsonObject | None = None,
+    takes: JsonObject | None = None,
 ) -> JsonObject:
     """A decision as a message."""
     message: JsonObject = {"type": "approval", "of": of, "call": dict(call), "decision": verdict}
@@ -182,4 +198,6 @@ def approval(
         message["reason"] = reason
     if shown is not None:
         message["shown"] = shown
+    if takes is not None:
+        message["takes"] = takes
     return message if replacement is None else {**message, "as": dict(replacement)}

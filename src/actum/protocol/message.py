@@ -25,7 +25,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "plan": (frozenset({"plan"}), frozenset({"mode", "output"})),
     "meta": (frozenset({"meta"}), frozenset()),
     "error": (frozenset({"error"}), frozenset({"call"})),
-    "approval": (frozenset({"of", "call", "decision"}), frozenset({"reason", "as", "shown"})),
+    "approval": (frozenset({"of", "call", "decision"}), frozenset({"reason", "as", "shown", "takes"})),
     "suspended": (frozenset({"of", "call", "context"}), frozenset()),
 }
 """The required and the optional keys of every type that isn't shorthand."""
@@ -108,7 +108,15 @@ def _check_values(message: JsonObject, kind: str, index: int) -> None:
 
 
 def _check_decision(message: JsonObject, kind: str, index: int) -> None:
-    for key, wanted in (("of", str), ("call", dict), ("reason", str), ("as", dict), ("shown", dict), ("context", list)):
+    for key, wanted in (
+        ("of", str),
+        ("call", dict),
+        ("reason", str),
+        ("as", dict),
+        ("shown", dict),
+        ("takes", dict),
+        ("context", list),
+    ):
         if key in message and not isinstance(message[key], wanted):
             raise MessageError(f"{key!r} of a message of type {kind} is no {wanted.__name__}", index=index)
     if kind == "approval" and message["decision"] not in ("held", "approve", "deny"):
