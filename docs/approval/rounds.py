@@ -63,10 +63,12 @@ def main(system: MakeSystem, why: Mapping[str, str], cannot: Mapping[str, str]) 
         (case,) = (one for one in CASES if one.name == name)
         print(json.dumps(_stage(system, case, Path(folder), case.rounds[int(number)])))
         return
-    made = {
-        case.name: {"cannot": cannot[case.name]} if case.name in cannot else _result(system, case) for case in CASES
-    }
-    print(json.dumps({name: one | ({"why": why[name]} if name in why else {}) for name, one in made.items()}, indent=2))
+    names = [case.name for case in CASES]
+    if unknown := (why.keys() | cannot.keys()) - set(names):
+        raise SystemExit(f"no such case: {', '.join(sorted(unknown))}")
+    made = {case.name: _result(system, case) for case in CASES if case.name not in cannot}
+    made |= {name: {"cannot": text} for name, text in cannot.items()}
+    print(json.dumps({name: made[name] | ({"why": why[name]} if name in why else {}) for name in names}, indent=2))
 
 
 def _result(system: MakeSystem, case: Case) -> dict[str, Any]:
@@ -94,7 +96,7 @@ def _stage(system: MakeSystem, case: Case, folder: Path, decisions: Mapping[str,
         output = run.start() if decisions is None else run.go_on(decisions)
     except Exception as raised:  # whatever a system raises is its answer
         # The first sentence: what follows may hold ids that are random.
-        error = f"{type(raised).__name__}: {raised}".splitlines()[0].split(". ")[0]
+        error = f"{type(raised).__name__}: {raised}".splitlines()[0].split(". ")[0].rstrip(".")
     return {"ran": sorted(desk.ran), "output": output, "error": error}
 
 
