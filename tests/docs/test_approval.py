@@ -62,7 +62,7 @@ def test_the_prose_is_about_these_outcomes() -> None:
     lost, twice, no = "**loses** `send ana`", "**runs too often** `note ana`", "can't be expressed"
     assert len(CASES) == 20
     assert others == {
-        "actum": {"misedited": lost, "inside": no, "guarded": no},
+        "actum": {"inside": no, "guarded": no},
         "langgraph": {"inside": twice},
         "pydantic-ai": {"one-by-one": "**refuses**", "misedited": lost, "inside": twice},
     }
