@@ -68,7 +68,9 @@ def _measured(systems: list[System], *, quick: bool) -> Results:
         found = measured(bench, systems, SCENARIOS, plan, _say)
         concurrent = _concurrent(bench, systems)
         strips = {scenario: [_strip(bench, system, scenario) for system in systems] for scenario in DRAWN}
-        first = {way: _first(bench, way, 20 if quick else 100) for way in ("hosted", "bare")}
+        runs = 20 if quick else 100
+        first = {way: _first(bench, way, runs) for way in ("hosted", "bare")}
+        first |= {f"{way}, frozen": _first(bench, way, runs, "--frozen") for way in ("hosted", "bare")}
     return {
         "date": time.strftime("%Y-%m-%d"),
         "machine": {
@@ -108,12 +110,12 @@ def _strip(bench: Bench, system: System, scenario: str) -> dict[str, Any]:
     return asdict(strip(system.name, run, is_ours=system.is_ours))
 
 
-def _first(bench: Bench, way: str, runs: int) -> dict[str, float]:
+def _first(bench: Bench, way: str, runs: int, *more: str) -> dict[str, float]:
     _say(f"first instruction, {way}")
     bench.set_latency(REALISTIC)
     bench.log()
     url = f"{bench.url}/actum/{FAN_OUT.name}/v1"
-    told = json.loads(_run("-m", "bench.first_instruction", url, way, "--runs", str(runs)))
+    told = json.loads(_run("-m", "bench.first_instruction", url, way, "--runs", str(runs), *more))
     late = delays({(number, city): at for number, city, at in told}, bench.log())
     return {f"p{share}": quantile(late, share / 100) for share in (50, 90, 99)}
 

@@ -81,6 +81,7 @@ def _tokens(results: Results) -> Iterable[Goal]:
 
 def _own(results: Results) -> Iterable[Goal]:
     scheduling, first, core = results["scheduling"], results["first"]["hosted"], results["core"]
+    frozen = results["first"]["hosted, frozen"]["p99"] * 1e3
     yield Goal(
         promise="a trivial call at most 5× a bare asyncio task",
         found=f"{scheduling['ratio']:.1f}× ({scheduling['call'] * 1e6:.0f} µs)",
@@ -96,7 +97,7 @@ def _own(results: Results) -> Iterable[Goal]:
     )
     yield Goal(
         promise="from a call's closing brace on the socket to its Activity: p99 under 2 ms, 100 runs in flight",
-        found=f"p50 {first['p50'] * 1e3:.2f} ms, p99 {first['p99'] * 1e3:.2f} ms",
+        found=f"p50 {first['p50'] * 1e3:.2f} ms, p99 {first['p99'] * 1e3:.1f} ms; {frozen:.1f} ms after `gc.freeze()`",
         is_met=first["p99"] < 0.002,
     )
     yield Goal(
@@ -123,6 +124,7 @@ def tables(results: Results) -> dict[str, str]:
         "installs": _installs(results),
         "concurrent": _concurrent(results),
         "scheduling": _scheduling(results),
+        "first": _first(results),
         "machine": _machine(results),
     }
 
@@ -157,6 +159,11 @@ def _scheduling(results: Results) -> str:
         rows.append([name, *little, f"{one['large']:,}", f"{one['much'] * 1e3:.1f}"])
         rows[-1] += [f"{one['ratio']:.1f}×", f"{one['collected']:.1f}×"]
     return _table(["", "little", "ms", "ten times as much", "ms", "ratio", "with the collector"], rows)
+
+
+def _first(results: Results) -> str:
+    rows = [[name, *(f"{one[share] * 1e3:.2f}" for share in one)] for name, one in results["first"].items()]
+    return _table(["ms", *results["first"]["hosted"]], rows)
 
 
 def _machine(results: Results) -> str:

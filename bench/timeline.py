@@ -11,7 +11,7 @@ from typing import Any
 
 from .canvas import WIDTH, Canvas
 
-_NAMES = 150
+_NAMES = 170
 _LANE = 8
 
 
