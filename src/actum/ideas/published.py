@@ -35,6 +35,7 @@ _MEMBERS: dict[str, JsonObject] = {
     "reason": {**_STRING, "description": "Why it was denied."},
     "as": {"type": "object", "description": "The call that runs in its place."},
     "shown": {"type": "object", "description": "What was approved: the call with its values, and what crosses to it."},
+    "takes": {"type": "object", "description": "The schema of the parameters that the tool of the call takes."},
     "context": {"type": "array", "description": "What the delegate had come to."},
 }
 _OF_TYPE: dict[tuple[str, str], JsonObject] = {
