@@ -9,6 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "actum"
 HEAVY = [
+    "aiohttp",
     "anthropic",
     "anyio",
     "cyclopts",

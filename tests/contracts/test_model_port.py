@@ -112,6 +112,12 @@ async def read(model: Model) -> list[str | Usage]:
         return [item async for item in model.stream(REQUEST)]
 
 
+def texts(items: list[str | Usage]) -> str:
+    """What was said; how it is cut into pieces is the adapter's to choose, since what arrives together may be joined."""
+    *said, _ = items
+    return "".join(cast("list[str]", said))
+
+
 async def leave(stream: AsyncIterator[str | Usage]) -> None:
     async with asyncio.timeout(BOUND):
         await cast("AsyncGenerator[str | Usage]", stream).aclose()
@@ -127,7 +133,7 @@ async def test_it_is_a_model_with_a_name(adapter: Any) -> None:
 async def test_it_yields_text_and_then_exactly_one_usage(adapter: Any) -> None:
     async with adapter(['{"a": ', '"†ü"', "}"]) as model:
         items = await read(model)
-    assert items[:-1] == ['{"a": ', '"†ü"', "}"]
+    assert texts(items) == '{"a": "†ü"}'
     assert isinstance(items[-1], Usage)
     assert items[-1].requests == 1
 
@@ -147,7 +153,7 @@ async def test_asking_is_what_streaming_starts(adapter: Any) -> None:
 async def test_it_can_be_left_early_and_asked_again(adapter: Any) -> None:
     async with adapter(["{", "}"], ["2"]) as model:
         stream = model.stream(REQUEST)
-        assert await asyncio.wait_for(anext(stream), BOUND) == "{"
+        assert await asyncio.wait_for(anext(stream), BOUND) in {"{", "{}"}
         await leave(stream)
         with pytest.raises(StopAsyncIteration):
             await anext(stream)
@@ -157,7 +163,7 @@ async def test_it_can_be_left_early_and_asked_again(adapter: Any) -> None:
 async def test_a_stream_may_be_left_by_another_task(adapter: Any) -> None:
     async with adapter(["{", "}"]) as model:
         stream = model.stream(REQUEST)
-        assert await asyncio.wait_for(anext(stream), BOUND) == "{"
+        assert await asyncio.wait_for(anext(stream), BOUND) in {"{", "{}"}
         await asyncio.create_task(leave(stream))
 
 
@@ -196,4 +202,4 @@ async def test_requests_run_at_once(adapter: Any) -> None:
     answers = [[f"{n} ", "and ", f"{n}"] for n in range(20)]
     async with adapter(*answers) as model:
         results = await asyncio.gather(*(read(model) for _ in answers))
-    assert sorted(items[:-1] for items in results) == sorted(answers)
+    assert sorted(map(texts, results)) == sorted(map("".join, answers))

@@ -58,8 +58,8 @@ def test_a_missing_key_names_its_variable(name: str, variable: str, monkeypatch:
 @pytest.mark.parametrize(
     ("name", "extra", "sdk"),
     [
-        ("openai:x", "openai", "httpx2"),
-        ("ollama:x", "openai", "httpx2"),
+        ("openai:x", "openai", "aiohttp"),
+        ("ollama:x", "openai", "aiohttp"),
         ("openai-responses:x", "openai-responses", "openai"),
         ("anthropic:x", "anthropic", "anthropic"),
         ("google:x", "google", "google.genai"),
@@ -152,7 +152,7 @@ from actum import models
 for name in ("openai:x", "anthropic:x", "google:x", "ollama:x"):
     model = models.load(name, api_key="k")
     model.stream(models.ModelRequest(messages=(), schema={}))
-heavy = {"pydantic_ai", "openai", "anthropic", "httpx", "httpx2", "genai_prices", "pydantic"}
+heavy = {"pydantic_ai", "openai", "anthropic", "httpx", "httpx2", "aiohttp", "genai_prices", "pydantic"}
 packages = {name.partition(".")[0] for name in sys.modules}
 print(sorted(heavy & packages | {name for name in sys.modules if "google.genai" in name}))
 """

@@ -1,26 +1,33 @@
-"""OpenAI's chat completions, as OpenAI and most other hosts speak them, over httpx2 and nothing else.
+"""OpenAI's chat completions, as OpenAI and most other hosts speak them, over aiohttp and nothing else.
 
-A library between costs more than all the rest of a run: every token would become a validated object (see
-docs/performance.md). Needs httpx2, so it is imported by the first request.
+A library between costs more than all the rest of a run: every token would become a validated object. And so does HTTP
+in pure Python, where many streams are read at once; aiohttp's parser is compiled (see docs/performance.md). It is
+imported by the first request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
-import httpx2
+import aiohttp
 from pydantic_core import from_json
 
+from ..errors import ModelError
 from ..generation.model import ModelRequest, Usage
 from ..schema.json import JsonObject, encode
 from . import failures
 from .ended import Ended
 from .endpoint import Endpoint
-from .pool import check_content, client_of
+from .pool import IDLE_SECONDS, Client, check_content, client_of
+
+if TYPE_CHECKING:
+    import ssl
 
 _URL = "https://api.openai.com/v1"
 _LONGEST_LINE = 64 * 2**20
@@ -49,28 +56,46 @@ async def answer(
     name = f"{endpoint.provider}:{model}"
     answered = False
     try:
-        client = await client_of(endpoint, user)
-        body = encode(_body(endpoint, model, request)).encode()
-        async with client.http.stream(
-            "POST",
+        client = await client_of(endpoint, user, lambda trusted: _client(endpoint.base_url or _URL, trusted))
+        patience = request.settings.get("timeout", silence)
+        async with cast("aiohttp.ClientSession", client.http).post(
             f"{(endpoint.base_url or _URL).rstrip('/')}/chat/completions",
-            content=body,
+            data=encode(_body(endpoint, model, request)).encode(),
             headers=_headers(endpoint, request),
-            timeout=request.settings.get("timeout", silence),
+            timeout=aiohttp.ClientTimeout(sock_connect=patience, sock_read=patience),
+            allow_redirects=False,  # the key would go along
         ) as response:
             answered = True
-            await check_content(response, endpoint.provider)
-            if not response.is_success:
-                await response.aread()
-                raise failures.of_status(name, response.status_code, response.headers, response.text)
+            content = response.content
+            await check_content(endpoint.provider, response.status, response.headers, content.iter_any)
+            if not response.ok:
+                raise failures.of_status(name, response.status, response.headers, await response.text(errors="replace"))
             ending = _Ending(endpoint, model)
-            content = response.aiter_bytes()
             async for text in _texts(content, ending, name):
                 yield text
             await _drain(content)
             yield ending.ended(name)
     except Exception as error:
         raise failures.plain(error, name, answered=answered) from error
+
+
+def _client(url: str, trusted: ssl.SSLContext) -> Client:
+    session = aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, ssl=trusted),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        # `trust_env` would read the environment, and a file of passwords, for every request.
+        proxy=_proxy(url),
+    )
+    return Client(http=session, close=session.close)
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for a host."""
+    parts = urlsplit(url)
+    if not parts.hostname or proxy_bypass(parts.hostname):
+        return None
+    named = getproxies()
+    return named.get(parts.scheme) or named.get("all")
 
 
 def _headers(endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
@@ -115,28 +140,35 @@ def _opening_joined(messages: list[dict[str, str]]) -> Iterator[dict[str, str]]:
     yield from messages[opening:]
 
 
-async def _texts(content: AsyncIterator[bytes], ending: _Ending, name: str) -> AsyncGenerator[str]:
+async def _texts(content: aiohttp.StreamReader, ending: _Ending, name: str) -> AsyncGenerator[str]:
     """The text as it arrives, until the stream says that it is done: what arrives together is given out together."""
     datas = _Datas()
-    async for chunk in content:
+    async for chunk in content.iter_any():
         text = ""
-        for data in datas.take(chunk):
-            if data == _DONE:
-                if text:
-                    yield text
-                return
-            text += ending.take(data, name)
+        failure: ModelError | None = None
+        done = False
+        try:
+            for data in datas.take(chunk):
+                if done := data == _DONE:
+                    break
+                text += ending.take(data, name)
+        except ModelError as error:
+            failure = error
         if text:
-            yield text
+            yield text  # what came before a failure was said
+        if failure is not None:
+            raise failure
+        if done:
+            return
     if (rest := datas.rest()) and rest != _DONE and (text := ending.take(rest, name)):
         yield text
 
 
-async def _drain(content: AsyncIterator[bytes]) -> None:
+async def _drain(content: aiohttp.StreamReader) -> None:
     """Read what comes behind the end, which is nothing: then the connection can be used again."""
-    with suppress(TimeoutError, httpx2.HTTPError):
+    with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(_PATIENCE):
-            async for _ in content:
+            async for _ in content.iter_any():
                 pass
 
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import httpx2
+
 from . import wire
 from .endpoint import Endpoint, Kind
-from .pool import check_content, client_of
+from .pool import IDLE_SECONDS, Client, check_content, client_of
 
 if TYPE_CHECKING:
-    import httpx2
+    import ssl
+
     from pydantic_ai.models import Model
     from pydantic_ai.profiles import ModelProfile
 
 T = TypeVar("T")
-
+_IDLE = 100
+"""How many connections to a host are kept for later."""
+_SILENCE = 600.0
+"""Seconds of silence where a request says nothing else."""
 
 _opened: ContextVar[list[httpx2.Response] | None] = ContextVar("_opened", default=None)
 
@@ -25,16 +31,29 @@ _opened: ContextVar[list[httpx2.Response] | None] = ContextVar("_opened", defaul
 async def model(endpoint: Endpoint, name: str, user: object) -> Model[Any]:
     """Return the library's model `name` on the endpoint's client, noting who uses it."""
 
-    async def check(response: httpx2.Response) -> None:
-        if (opened := _opened.get()) is not None:
-            opened.append(response)
-        await check_content(response, endpoint.provider)
-
-    client = await client_of(endpoint, user, check)
+    client = await client_of(endpoint, user, lambda trusted: _client(endpoint.provider, trusted))
     if (known := client.models.get(name)) is None:
         provider = _PROVIDERS[endpoint.kind](endpoint, client.http)
         known = client.models[name] = _MODELS[endpoint.kind](name, provider, endpoint)
     return known
+
+
+def _client(provider: str, trusted: ssl.SSLContext) -> Client:
+    async def check(response: httpx2.Response) -> None:
+        if (opened := _opened.get()) is not None:
+            opened.append(response)
+        with suppress(httpx2.HTTPError):
+            await check_content(provider, response.status_code, response.headers, response.aiter_bytes)
+
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=_IDLE, keepalive_expiry=IDLE_SECONDS)
+    http = httpx2.AsyncClient(limits=limits, event_hooks={"response": [check]}, timeout=_SILENCE, verify=trusted)
+
+    async def close() -> None:
+        # A connection that breaks while it is closed is closed all the same.
+        with suppress(httpx2.HTTPError, OSError):
+            await http.aclose()
+
+    return Client(http=http, close=close)
 
 
 @asynccontextmanager

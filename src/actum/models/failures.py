@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 _LONGEST_REASON = 500
 _SILENT = "nothing was received for as long as `timeout` allows"
+_CONNECTION = {
+    *("TransportError", "StreamError", "ConnectionError"),  # httpx2's
+    *("ClientConnectionError", "ClientPayloadError", "ClientResponseError"),  # aiohttp's
+}
 _SCHEMA_WORDS = (
     "schema",
     "response_format",
@@ -197,7 +201,7 @@ def _foreign(error: Exception, name: str, answered: bool) -> ModelError:
     reason = _short(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
     if kinds & {"TimeoutException", "TimeoutError"}:
         return ModelError(f"{name}: {_SILENT}", code="model_timeout", retryable=True)
-    if kinds & {"TransportError", "StreamError", "ConnectionError"}:
+    if kinds & _CONNECTION:
         return ModelError(f"{name}: {reason}", code="model_connection", retryable=True)
     if not answered:
         return ModelError(f"{name}: the request can't be sent: {reason}", code="model_rejected")

@@ -34,7 +34,7 @@ PROVIDERS: dict[str, Provider] = {
     "openai": Provider(
         kind="openai",
         extra="openai",
-        needs=("httpx2",),
+        needs=("aiohttp",),
         keys=("OPENAI_API_KEY",),
         url_variable="OPENAI_BASE_URL",
         dialect="OPENAI",
@@ -66,7 +66,7 @@ PROVIDERS: dict[str, Provider] = {
     "ollama": Provider(
         kind="openai-compatible",
         extra="openai",
-        needs=("httpx2",),
+        needs=("aiohttp",),
         keys=("OLLAMA_API_KEY",),
         url="http://localhost:11434/v1",
         url_variable="OLLAMA_BASE_URL",
@@ -76,7 +76,7 @@ PROVIDERS: dict[str, Provider] = {
     "vllm": Provider(
         kind="openai-compatible",
         extra="openai",
-        needs=("httpx2",),
+        needs=("aiohttp",),
         keys=("VLLM_API_KEY",),
         url="http://localhost:8000/v1",
         url_variable="VLLM_BASE_URL",
