@@ -113,7 +113,7 @@ async def read(model: Model) -> list[str | Usage]:
 
 
 def texts(items: list[str | Usage]) -> str:
-    """What was said; how it is cut into pieces is the adapter's to choose, since what arrives together may be joined."""
+    """What was said, however the adapter cuts it: what arrives together may be joined."""
     *said, _ = items
     return "".join(cast("list[str]", said))
 

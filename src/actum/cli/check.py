@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from .. import tools as registry
 from ..app.given import blocking
-from ..generation.offer import composer, offered
+from ..generation.offer import composition, offered
 from ..ideas.positions import Positions
 from ..protocol.config import Config
 from ..protocol.context import Context
@@ -93,7 +93,7 @@ def _rung(compose: Callable[[References], JsonObject], dialect: Dialect) -> Json
 
 
 def _composer(context: Context, schema: Any, config: Config) -> Callable[[References], JsonObject]:
-    return composer(offered(context, registry, config.tools), context, shape_of(schema).schema, config)[1]
+    return composition(offered(context, registry, config.tools), context, shape_of(schema).schema, config)[1]
 
 
 def composer_of(loaded: Loaded) -> Callable[[References], JsonObject]:

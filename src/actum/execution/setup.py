@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
 
 from ..generation.ask import Judge
 from ..generation.compile import Frame, Handler, frame
@@ -17,6 +18,7 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.compose import META, closed
 from ..schema.infer import Shape
+from ..schema.json import JsonObject, decode, encode
 from ..schema.validator import Validator
 from .approval import Approve
 from .record import Recorder
@@ -96,4 +98,9 @@ class Setup:
         if self.config.instanced_output and self.context.instances:
             schema = per_instance(schema, self.context.instances)
             shape = shape.of_each()
-        return Judge(shape, Validator(closed(schema)), Validator(META) if self.config.meta else None)
+        return Judge(shape, _closed(encode(schema)), Validator(META) if self.config.meta else None)
+
+
+@lru_cache(maxsize=128)
+def _closed(schema: str) -> Validator:
+    return Validator(closed(cast("JsonObject", decode(schema))))

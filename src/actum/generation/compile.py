@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import MessageError
@@ -11,14 +13,13 @@ from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
-from ..schema.compose import References
-from ..schema.json import JsonObject, copy
+from ..schema.json import JsonObject, copy, encode
 from .model import ModelMessage, ModelRequest
-from .offer import Toolset, composer, offered
+from .offer import Composition, Toolset, composition, offered
 from .render import render
 
 if TYPE_CHECKING:
-    from ..schema.dialects import Dialect
+    from ..schema.dialects import Dialect, Rung
     from ..schema.lowering import Lowered
 
 Handler: TypeAlias = Callable[[JsonObject, ModelRequest], ModelRequest]
@@ -31,7 +32,7 @@ class Frame:
 
     toolset: Toolset
     lowered: Lowered
-    compose: Callable[[References], JsonObject]
+    composition: Composition
     dialect: Dialect | None
     config: Config
     handlers: Mapping[str, Handler]
@@ -69,12 +70,10 @@ class Frame:
 
     def lower(self) -> Frame | None:
         """The same frame one rung down, for a provider that refused the schema; None on the last rung."""
-        from ..schema.lowering import choose
-
         rung = self.lowered.rung
         if rung is None or self.dialect is None or rung.mode == "prompted":
             return None
-        return replace(self, lowered=choose(self.compose, self.dialect, below=rung))
+        return replace(self, lowered=_lowered(self.composition, self.dialect, rung))
 
     def _handled(self, context: Context, request: ModelRequest) -> ModelRequest:
         if not self.handlers:
@@ -114,19 +113,26 @@ def frame(
     Raises:
         SchemaError, MessageError: as `offered`.
     """
-    from ..schema.lowering import choose
-
-    toolset, compose = composer(offered(context, registry, config.tools, contracts), context, output, config)
-    form = config.references
-
-    def fixed(references: References) -> JsonObject:
-        return compose(form or references)
-
+    toolset, composed = composition(offered(context, registry, config.tools, contracts), context, output, config)
     return Frame(
         toolset=toolset,
-        lowered=choose(fixed, dialect),
-        compose=fixed,
+        lowered=_lowered(composed, dialect),
+        composition=composed,
         dialect=dialect,
         config=config,
         handlers=handlers or {},
     )
+
+
+def _lowered(composed: Composition, dialect: Dialect | None, below: Rung | None = None) -> Lowered:
+    """The schema as it is sent, which nobody else holds: what a model does to it stays with its run."""
+    lowered, text = _chosen(composed, dialect, below)
+    return replace(lowered, schema=json.loads(text))
+
+
+@lru_cache(maxsize=128)
+def _chosen(composed: Composition, dialect: Dialect | None, below: Rung | None) -> tuple[Lowered, str]:
+    from ..schema.lowering import choose
+
+    lowered = choose(composed, dialect, below=below)
+    return lowered, encode(lowered.schema)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
@@ -18,7 +18,7 @@ from ..protocol.offer import Offer, call_schema
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool, parse_tool
 from ..schema.compose import References, compose
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, decode, encode
 
 REVEAL = "revealTools"
 """The call that asks for the full schemas of tools of which only the names are offered (T12)."""
@@ -96,29 +96,40 @@ def _registered(registry: Registry, names: Sequence[str]) -> Iterator[Tool]:
         yield tool
 
 
-def composer(
-    toolset: Toolset, context: Context, output: JsonObject, config: Config
-) -> tuple[Toolset, Callable[[References], JsonObject]]:
-    """What composes the schema of an answer in either form of references, and the tools as they are then offered (T5).
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """All that a composed schema is made of: two that are equal compose to the same (T5)."""
+
+    tools: tuple[tuple[Tool, bool], ...]
+    """Each with whether it is latent."""
+    output: str
+    offer: Offer
+    meta: bool
+
+    def __call__(self, references: References) -> JsonObject:
+        """Compose in one of the forms of references (T9)."""
+        offer = replace(self.offer, references=self.offer.references or references)
+        calls = [call_schema(tool, offer, is_latent=is_latent) for tool, is_latent in self.tools]
+        return compose(cast("JsonObject", decode(self.output)), calls, meta=self.meta)
+
+
+def composition(toolset: Toolset, context: Context, output: JsonObject, config: Config) -> tuple[Toolset, Composition]:
+    """What the schema of an answer is composed of, and the tools as they are then offered (T5).
 
     Beyond the budget of tokens only those tools are spelled out whose names a call has asked for (T12).
     """
     known = set(context.memory().kinds()) | {str(message.get("type")) for message in context}
     shape = output if not (config.instanced_output and context.instances) else per_instance(output, context.instances)
-
-    def schema_of(tool: Tool, references: References) -> JsonObject:
-        offer = Offer(
-            references=references,
-            reasoning=config.reasoning,
-            instances=context.instances,
-            existing=frozenset(known),
-        )
-        return call_schema(tool, offer, is_latent=toolset.is_latent(tool))
-
     if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
         toolset = _with_reveal(toolset, context)
-    shown = toolset.shown()
-    return toolset, lambda references: compose(shape, [schema_of(tool, references) for tool in shown], meta=config.meta)
+    offer = Offer(
+        references=config.references,
+        reasoning=config.reasoning,
+        instances=tuple(context.instances),
+        existing=frozenset(known),
+    )
+    tools = tuple((tool, toolset.is_latent(tool)) for tool in toolset.shown())
+    return toolset, Composition(tools, encode(shape), offer, config.meta)
 
 
 def per_instance(output: JsonObject, instances: Sequence[str]) -> JsonObject:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,9 +18,10 @@ _COUNTS = {"minProperties", "maxProperties", "propertyNames", "examples", "requi
 class Offer:
     """What of the request decides how a tool is offered."""
 
-    references: References = "wide"
+    references: References | None = None
+    """The form of references, None where the model's provider decides."""
     reasoning: bool = False
-    instances: Sequence[str] = ()
+    instances: tuple[str, ...] = ()
     existing: frozenset[str] = frozenset()
     """The data kinds and message types that exist: a dynamic scope is cut down to them (S2)."""
 
@@ -32,7 +32,7 @@ def call_schema(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     rest = {key: value for key, value in own.items() if key not in _COUNTS}
     before, after = _meta_before(tool, offer), _meta_after(tool, is_latent=is_latent)
     parameters = cast("JsonObject", own["properties"])
-    if offer.references == "wide":
+    if offer.references != "aside":
         parameters = {name: or_reference(schema) for name, schema in parameters.items()}
     elif parameters:
         after[WITH] = {"type": "object", "additionalProperties": dict(REFERENCE)}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from itertools import chain, count
-from json import loads
 from typing import Any, Literal, cast
 
 from .dialects import LADDER, Dialect, Rung
@@ -98,6 +97,7 @@ def choose(
     """Lower to the first rung that can be used, from the top or from beneath one that a provider refused.
 
     The last rung states the schema in the messages and can always be used. Without a dialect the schema stays as it is.
+    What is returned is shared: it must not be changed.
     """
     if dialect is None:
         return Lowered(schema=compose("wide"))
@@ -107,13 +107,8 @@ def choose(
     for rung in firmer:
         lowered = lower(composed(rung.references), dialect, rung)
         if not lowered.problems:
-            return _own(lowered)
-    return _own(lower(composed(last.references), dialect, last))
-
-
-def _own(lowered: Lowered) -> Lowered:
-    """The same with a schema that nobody else holds: what a model does to it stays with its run."""
-    return replace(lowered, schema=loads(encode(lowered.schema)))
+            return lowered
+    return lower(composed(last.references), dialect, last)
 
 
 class _Stored:
