@@ -47,6 +47,8 @@ def derived(scenario: Scenario) -> Derived:
 
 def plan(scenario: Scenario) -> dict[str, Any]:
     """The one answer of a system whose calls and output can refer to results."""
+    if scenario.short is not None:
+        return scenario.short
     calls = [{"_tool": name, **parameters} for name, parameters in scenario.calls]
     return {"calls": calls, "output": scenario.answer}
 

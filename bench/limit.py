@@ -1,7 +1,8 @@
 """The physical limit of a scenario: what it takes when nothing but the model and the tools take time.
 
-Three ways are worked out, and the shortest one is the limit: one answer whose calls start as they are closed, rounds of
-native calls, and a program. No system is asked; only what has to be said, how fast it is said and how long tools take.
+Three ways are worked out, and the shortest one is the limit: one answer whose calls start as they are closed (one for
+all items of a list, where that says it), rounds of native calls, and a program. No system is asked; only what has to be
+said, how fast it is said and how long tools take.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ def one_answer(scenario: Scenario, latency: Latency) -> float:
     """All in one answer, each call starting when it is closed and what it reads is done."""
     text = compact(plan(scenario))
     said = latency.answer(len(pieces(text)))
+    if scenario.short is not None:
+        return max([said, *(latency.at(number) + scenario.seconds for number in closings(text))])
     done: list[float] = []
     closed = closings(text)
     for number, (_, parameters) in enumerate(scenario.calls):

@@ -93,7 +93,8 @@ class Scenario:
     """One job.
 
     `seconds` is what each tool takes; `repeats` how often the job is run where time is measured, long ones less often;
-    `program` what a model would write that has loops to write it with, where that is shorter.
+    `program` what a model would write that has loops to write it with, where that is shorter; `short` what one would
+    answer whose calls can be made for every item of a list.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Scenario:
     seconds: float = 0.1
     repeats: int = 5
     program: str = ""
+    short: dict[str, Any] | None = None
 
     def result(self, call: Call) -> Any:
         """What a call comes to, its references resolved."""
@@ -208,6 +210,10 @@ BATCH = Scenario(
         f"import asyncio\nr = await asyncio.gather(*[score(item=i) for i in {' '.join(_ITEMS)!r}.split()])\n"
         '{"scores": r}'
     ),
+    short={
+        "calls": [{"_tool": "score", "_each": list(_ITEMS), "item": "†each"}],
+        "output": {"scores": "†calls.0"},
+    },
 )
 _TIDES = "Tides follow the moon: two bulges of water, one towards it and one away, and the earth turns beneath them."
 _WINDS = "Winds follow the sun: warm air rises at the equator, and what takes its place is bent by the earth's turning."

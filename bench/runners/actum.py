@@ -32,7 +32,9 @@ def prepare(task: Task) -> Run:
             "context": [{"type": "system", "message": helper.instructions}],
             "schema": {"type": "string"},
         }
-    agent = Agent(_model(task), tools=tools, config=Config(meta=False), delegates=delegates)
+    agent = Agent(
+        _model(task), tools=tools, config=Config(meta=False, each=scenario.short is not None), delegates=delegates
+    )
 
     async def run() -> Any:
         return (await agent.run(scenario.job, scenario.output)).output
@@ -42,6 +44,8 @@ def prepare(task: Task) -> Run:
         async with agent.stream(scenario.job, scenario.output) as told:
             async for event in told:
                 if (name := _NAMES.get(type(event))) and isinstance(event, events.CallStarted | events.CallFinished):
+                    if "_each" in event.call:  # its items are what runs
+                        continue
                     line = {"name": name, "at": event.at - shift, "number": event.number, "tool": event.call.tool}
                     task.events.append(line | {"depth": event.depth})
         return told.result.output

@@ -31,6 +31,8 @@ class CallEvent(Event):
 
     call: Call
     number: int = 0
+    of: int | None = None
+    """Where it is made for one item of a list (`_each`): the number of the call that is made for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ from ..dataflow.expression import is_expression, parse, references
 from ..dataflow.graph import CALLS, call_index, overlaps, written_paths
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..dataflow.template import template
-from ..protocol.call import Call
+from ..execution.each import ITEM
+from ..protocol.call import EACH, Call
 from ..protocol.context import Context
 from .lines import short
 
@@ -73,7 +74,7 @@ def add_calls(graph: PlanGraph, calls: Sequence[Call], output: Any) -> None:
     writers = [_written(call) for call in calls]
     leaves: dict[str, int] = {}
     for index, call in enumerate(calls):
-        _read(graph, first + index, _references(call.parameters), first, writers, leaves)
+        _read(graph, first + index, _reads(call), first, writers, leaves)
     if output is not None:
         graph.vertices.append(Vertex("output", is_call=False))
         _read(graph, len(graph.vertices) - 1, _references(output), first, writers, leaves)
@@ -115,6 +116,14 @@ def _written(call: Call) -> Sequence[Reference]:
         return written_paths(parse(path)) if isinstance(path, str) and is_expression(path) else ()
     except ReferenceSyntax:
         return ()
+
+
+def _reads(call: Call) -> list[Reference]:
+    """What a call refers to; the item of a call for every item is none of the plan's."""
+    read = _references(call.parameters)
+    if EACH in call:
+        read = [*_references(call[EACH]), *(reference for reference in read if reference.kind != ITEM)]
+    return read
 
 
 def _references(value: Any) -> list[Reference]:

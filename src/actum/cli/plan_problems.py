@@ -60,7 +60,7 @@ def _wrong_in(
     schema["required"] = [name for name in schema.get("required", []) if name not in open_places]
     if (complaint := Validator(schema).complaint(literal)) is not None:
         yield InvalidParameters(complaint, tool=job.tool.name)
-    for reference in dict.fromkeys(one for expression in job.template.expressions for one in references(expression)):
+    for reference in dict.fromkeys(one for expression in job.node.expressions for one in references(expression)):
         if not _can_resolve(reference, job, jobs, count, journal, context):
             near = hint(reference, answer, job.node.instance, journal)
             yield UnresolvedReference(f"nothing fills {reference}; {near}", tool=job.tool.name)

@@ -39,6 +39,15 @@ def template(value: Any) -> Template:
     return Template(compiler.visit(value, ()), tuple(compiler.expressions), tuple(compiler.places))
 
 
+def escaped(value: Any) -> Any:
+    """A literal value as it is authored: a string that begins with † has a second one (O1)."""
+    if isinstance(value, str):
+        return SIGIL + value if value.startswith(SIGIL) else value
+    if isinstance(value, dict):
+        return {key: escaped(member) for key, member in cast("dict[str, Any]", value).items()}
+    return [escaped(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
 class _Compiler:
     def __init__(self) -> None:
         self.expressions: list[Expression] = []

@@ -90,7 +90,9 @@ class Asking:
         jobs = self.scheduler.open_jobs() if self.scheduler is not None else []
         owed = [job.call for job in jobs if job.node.status is Status.OWED]
         waiting = [
-            job.call for job in jobs if job.node.status is not Status.OWED and job.node.answer is not self.script.answer
+            job.call
+            for job in jobs
+            if job.node.status is not Status.OWED and job.node.answer is not self.script.answer and job.parent is None
         ]
         request = frame.request(context, waiting=waiting, owed=owed, notices=notices)
         self.emit(

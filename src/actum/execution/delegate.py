@@ -31,10 +31,10 @@ from .setup import Runtime, Setup
 
 _OWN_CONFIG = frozenset(
     {"meta", "reasoning", "upfront", "retries", "instanced_output", "mode", "settings", "tool_budget", "references"}
-    | {"tools"}
+    | {"each", "tools"}
 )
 """What a delegate may say of how it is run; what bounds it is its caller's."""
-FOREIGN_CONFIG = frozenset({"meta", "reasoning", "instanced_output", "tools"})
+FOREIGN_CONFIG = frozenset({"meta", "reasoning", "each", "instanced_output", "tools"})
 """What of that counts where the delegate is from outside (D12)."""
 
 

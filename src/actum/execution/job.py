@@ -13,10 +13,11 @@ from ..dataflow.reference import Path, Reference, ReferenceSyntax, scan_referenc
 from ..dataflow.template import Template, template
 from ..errors import InvalidParameters, ScopeDenied, UnknownTool, UnresolvedReference
 from ..generation.offer import Toolset
-from ..protocol.call import META, WITH, Call
+from ..protocol.call import EACH, META, WITH, Call
 from ..protocol.scopes import scopes_of
 from ..protocol.tool import Tool
 from ..schema.json import copy
+from .each import Batch, batch, outside
 from .journal import GATES
 
 OPENED_BETWEEN_RUNS = Reference("state", (GATES,))
@@ -41,13 +42,23 @@ class Job:
     """Whether it has really run, so that its failure is one of running."""
     started: int = 0
     """How many calls of the run had finished when it started (O8)."""
+    batch: Batch | None = None
+    """What it is made of where it is made for every item of a list."""
+    parent: Job | None = None
+    """The call for all items, where this one is made for one of them."""
     followers: list[Job] = field(default_factory=list[Any])
     """The same call in a corrected answer, which waits for what this one comes to (L3)."""
 
     @property
     def place(self) -> str:
         """Where it stands in its run: the message of its plan, and its place there."""
-        return f"{self.node.answer.start}.{self.node.index}"
+        before = self.node.answer.start if self.parent is None else self.parent.place
+        return f"{before}.{self.node.index}"
+
+    @property
+    def of(self) -> int | None:
+        """The number of the call for all items, where this one is made for one of them."""
+        return None if self.parent is None else self.parent.node.number
 
     @property
     def alternatives(self) -> tuple[Reference, ...]:
@@ -68,7 +79,25 @@ class Job:
     @property
     def has_result(self) -> bool:
         """Whether anything waits for it (C8)."""
+        if self.parent is not None:
+            return self.parent.has_result
         return self.path is not None or self.tool.output is not None or self.tool.is_delegated
+
+
+def item_of(job: Job, call: Call, parameters: Template, node: Node) -> Job:
+    """The call for one item of a list, of the call for all of them; what it comes to is written by that one."""
+    node.instance = job.node.instance
+    return Job(
+        call=call,
+        tool=job.tool,
+        template=parameters,
+        path=None,
+        method="set",
+        scopes=job.scopes,
+        is_latent=job.is_latent,
+        node=node,
+        parent=job,
+    )
 
 
 def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node) -> Job:
@@ -94,12 +123,15 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node) ->
         node=node,
     )
     node.expressions, node.writes, node.instance = job.template.expressions, written_paths(path), call.instance
+    if EACH in call:
+        job.batch = batch(call, job.template, is_latent=job.is_latent)
+        node.expressions = outside(job.batch, job.template)
     return job
 
 
 def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
     for key, value in call.items():
-        if not key.startswith("_") or key in {"_tool", "_output", "_outputPath", WITH}:
+        if not key.startswith("_") or key in {"_tool", "_output", "_outputPath", WITH, EACH}:
             continue
         if key not in META:
             raise InvalidParameters(f"{key!r} is no meta-property", tool=tool.name, path=key)

@@ -14,7 +14,7 @@ from ..messages import MessageObject
 from ..protocol.approvals import PRIVATE, Decisions
 from ..protocol.call import Call
 from ..protocol.context import Context, Memory, absorb
-from ..protocol.message import RESULT, Write, check_message, record_message, write_of, written_message
+from ..protocol.message import RESULT, Write, check_message, item_message, record_message, write_of, written_message
 from ..protocol.scopes import Catalogue, scoped
 from ..schema.json import JsonObject
 from .record import Recorder
@@ -108,6 +108,10 @@ class Journal:
     def record(self, call: Call) -> None:
         """Append that a call without a result was made (C4, C8)."""
         self.add(record_message(dict(call), _now()))
+
+    def item(self, call: Call, value: Any) -> None:
+        """Append what a call for one item of a list has come to."""
+        self.add(item_message(dict(call), _now(), value))
 
     def append(self, call: Call, message: MessageObject) -> Reference | None:
         """Append a message that an Activity returned, as it is, and return the place that it writes, if any (A4).

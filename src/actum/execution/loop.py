@@ -137,6 +137,7 @@ class Loop:
                 continue
             self._scripts.append(script)
             wanted = script if plan.output is not None else wanted
+            self._scheduler.items[script.start] = plan.items
             for index, call in enumerate(plan.calls):
                 if index in plan.done:
                     self._scheduler.recall(script.answer, index, plan.done[index])

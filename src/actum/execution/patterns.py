@@ -106,7 +106,7 @@ class _Group:
     stop: LimitExceeded | None = None
 
     def see(self, event: AnyEvent) -> None:
-        if event.depth:
+        if event.depth or (isinstance(event, CallFinished | CallFailed) and event.of is not None):
             return
         if isinstance(event, CallFinished) and not self.decided.is_set():
             self.done[event.number] = (event.call, event.value)

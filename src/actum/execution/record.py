@@ -110,6 +110,8 @@ def _standing(run: _Run) -> Iterator[JsonObject]:
 def _suspend(parent: _Run, place: str, messages: list[JsonObject]) -> None:
     """Let what a delegate had come to stand in its parent, unless its call is done."""
     start, _, index = place.partition(".")
+    if not index.isdecimal():
+        return  # a call for one item of a list: which one it is, stands nowhere yet, so its delegate begins anew
     plan = parent.answers.get(int(start))
     if plan is None and int(start) < len(parent.messages):
         plan = parent.messages[int(start)]

@@ -14,7 +14,7 @@ from ..errors import ActumError, MessageError
 from ..protocol.approvals import Decisions
 from ..protocol.call import Call
 from ..protocol.context import Memory, absorb
-from ..protocol.message import is_record, write_of
+from ..protocol.message import is_item, is_record, write_of
 from ..schema.json import JsonObject, encode
 
 
@@ -25,6 +25,8 @@ class Standing:
     index: int
     calls: list[Call]
     done: dict[int, Any]
+    items: dict[str, list[Any]]
+    """What calls for single items of a list have come to, by the text of the call."""
     output: Any
     mode: Literal["eager", "lazy"]
 
@@ -43,9 +45,9 @@ def standing_plans(messages: Sequence[JsonObject], data_kinds: Collection[str]) 
         if message.get("type") == "plan":
             planned = [_call(call, index, place) for place, call in enumerate(cast("list[Any]", message["plan"]))]
             calls = [_replaced(call, decisions, f"{index}.{place}") for place, call in enumerate(planned)]
-            done = _done(calls, messages, index, data_kinds)
+            done, items = _done(calls, messages, index, data_kinds)
             _check_output(message.get("output"), index)
-            yield Standing(index, calls, done, message.get("output"), message.get("mode", "eager"))
+            yield Standing(index, calls, done, items, message.get("output"), message.get("mode", "eager"))
 
 
 def _replaced(call: Call, decisions: Decisions, of: str) -> Call:
@@ -70,13 +72,18 @@ def _call(call: Any, index: int, place: int) -> Call:
         raise MessageError(error.message, index=index, path=f"plan[{place}]") from None
 
 
-def _done(calls: list[Call], messages: Sequence[JsonObject], start: int, data_kinds: Collection[str]) -> dict[int, Any]:
+def _done(
+    calls: list[Call], messages: Sequence[JsonObject], start: int, data_kinds: Collection[str]
+) -> tuple[dict[int, Any], dict[str, list[Any]]]:
     since = Memory()
+    items: defaultdict[str, list[Any]] = defaultdict(list)
     left: defaultdict[str, list[tuple[Any, Reference | None, str | None]]] = defaultdict(list)
     for index in range(start + 1, len(messages)):
         message = messages[index]
         _absorb(since, message, index, data_kinds)
-        if "_call" in message:
+        if is_item(message):
+            items[encode(message["_call"], sort_keys=True)].append(message["data"]["result"])
+        elif "_call" in message:
             left[encode(message["_call"], sort_keys=True)].append(_outcome(message, index, data_kinds))
     done: dict[int, Any] = {}
     for place, call in enumerate(calls):
@@ -86,7 +93,7 @@ def _done(calls: list[Call], messages: Sequence[JsonObject], start: int, data_ki
         value, reference, instance = outcomes.pop(0)
         if reference is None or since.read(reference, instance) is not MISSING or call.get("_outputMethod") == "erase":
             done[place] = value
-    return done
+    return done, items
 
 
 def _absorb(memory: Memory, message: JsonObject, index: int, data_kinds: Collection[str]) -> None:

@@ -17,14 +17,15 @@ from ..errors import ActumError, ApprovalDenied, InvalidParameters, LimitExceede
 from ..events import CallFailed, CallReady, CallSkipped, CallStarted, CallWaiting
 from ..generation.offer import Toolset
 from ..protocol.approvals import approval
-from ..protocol.call import Call
+from ..protocol.call import EACH, Call
 from ..protocol.context import Context
 from ..protocol.provenance import CODE, MODEL
 from ..schema.json import JsonObject, encode
 from .approval import Approve, decide
 from .complaints import complaint
+from .each import Batch, calls_of
 from .emitter import Emitter
-from .job import Job, judge
+from .job import Job, item_of, judge
 from .journal import Journal, is_gate
 from .limits import Budget
 from .run_call import Delegate, Suspended, Suspension, Yield, carry_out, check_result, judged
@@ -63,6 +64,8 @@ class Scheduler:
     """What proposals wait for, in order (C7)."""
     makers: dict[str, str] = field(default_factory=dict[str, str])
     """Who carried out the calls of each tool (X0)."""
+    items: dict[int, dict[str, list[Any]]] = field(default_factory=dict[int, dict[str, list[Any]]])
+    """What calls for single items came to before this run, by where their answer began and their text (L8)."""
 
     def __post_init__(self) -> None:
         self.graph = Graph(self.journal.read)
@@ -266,10 +269,13 @@ class Scheduler:
         node.answer.nodes[node.index] = node
         self.graph.settle(node, Status.FAILED)
         # Nothing waits for a call without a result: once it runs, its failure is an event and no more (C8).
-        if job is None or job.has_result or not job.has_begun:
+        if job is None or (job.parent is None and (job.has_result or not job.has_begun)):
             self.failures.append(Failure(error, call, job))
-        self.emit(CallFailed, call=call if call is not None else Call(), number=node.number, error=error)
+        of = None if job is None else job.of
+        self.emit(CallFailed, call=call if call is not None else Call(), number=node.number, error=error, of=of)
         self._lead(job)
+        if job is not None:
+            self._item_ended(job, error)
         self.pump()
 
     def _lead(self, job: Job | None) -> None:
@@ -283,6 +289,9 @@ class Scheduler:
         if values is None or (self._started and self._follows(job)):
             return
         try:
+            if job.batch is not None:
+                self._make_each(job, job.batch, values)
+                return
             call = self._resolved(job, values)
             self.budget.call()
         except LimitExceeded as error:
@@ -292,7 +301,7 @@ class Scheduler:
             self._refuse(job.node, error, job.call, job)
             return
         if self.emit:
-            self.emit(CallReady, call=job.call, number=job.node.number)
+            self.emit(CallReady, call=job.call, number=job.node.number, of=job.of)
         decision = self.journal.decisions.find(job.place, job.call)
         if decision is not None and decision.verdict == "held" and self.approve is None:
             self._wait_for_approval(job, [f"approval {job.place}"])
@@ -342,8 +351,8 @@ class Scheduler:
         delegate = call.get("_delegate") if job.tool.is_delegated else None
         self.makers[job.tool.name] = _maker(job, delegate)
         if self.emit:
-            number, crossed = job.node.number, tuple(context)
-            self.emit(CallStarted, call=job.call, number=number, made=call, delegate=delegate, crossed=crossed)
+            about = {"call": job.call, "number": job.node.number, "of": job.of}
+            self.emit(CallStarted, **about, made=call, delegate=delegate, crossed=tuple(context))
 
     async def _carry(self, job: Job, call: Call) -> None:
         try:
@@ -388,10 +397,16 @@ class Scheduler:
                 "what was approved in its place refers to what isn't there", tool=changed.tool.name
             )
         self.journal.add(approval(job.place, job.call, "approve", replacement=changed.call))
-        job.call, job.tool, job.template = changed.call, changed.tool, changed.template
-        job.path, job.method, job.scopes = changed.path, changed.method, changed.scopes
-        job.is_latent, job.node.instance = changed.is_latent, changed.node.instance
+        self._become(job, changed)
         return self._resolved(job, values)
+
+    def _become(self, job: Job, changed: Job) -> None:
+        if changed.batch is not None:
+            raise InvalidParameters("a call for every item can't take the place of one", tool=changed.tool.name)
+        job.call, job.tool, job.template = changed.call, changed.tool, changed.template
+        job.scopes, job.is_latent, job.node.instance = changed.scopes, changed.is_latent, changed.node.instance
+        if job.parent is None:
+            job.path, job.method = changed.path, changed.method
 
     def _wait_for_approval(self, job: Job, waiting: Sequence[str], shown: JsonObject | None = None) -> None:
         """Keep a call for a later run; those that read what it will write wait with it."""
@@ -400,7 +415,8 @@ class Scheduler:
             self.journal.add(approval(job.place, job.call, "held", shown=shown, takes=job.tool.parameters))
         job.node.status = Status.HELD
         self.gates |= dict.fromkeys(waiting)
-        self.emit(CallWaiting, call=job.call, number=job.node.number, on=tuple(waiting))
+        self.emit(CallWaiting, call=job.call, number=job.node.number, on=tuple(waiting), of=job.of)
+        self._item_ended(job)
 
     async def _yield(self, job: Job, call: Call, context: Context) -> Yield:
         if job.tool.is_delegated:
@@ -444,7 +460,65 @@ class Scheduler:
         for reference in written:
             self.graph.wrote(reference, job.node.instance)
         self._writer.tell(job, value)
+        self._item_ended(job)
         self.pump()
+
+    # One call for every item of a list
+
+    def _make_each(self, job: Job, own: Batch, values: Sequence[Any]) -> None:
+        """Make a call for each item; those that were made before this run stand for themselves (L8)."""
+        calls = list(calls_of(job, own, [exported(value) for value in values]))
+        self._begin(job, job.call)
+        answer = Answer(start=job.node.answer.start)
+        before = self.items.get(answer.start, {})
+        for number, (call, parameters) in enumerate(calls):
+            node = self._node(answer, number)
+            own.jobs.append(self._as_decided(item_of(job, call, parameters, node)))
+        own.open = len(own.jobs)
+        for item in own.jobs:
+            outcomes = before.get(encode(item.call, sort_keys=True)) if before else None
+            if outcomes:
+                self.graph.settle(item.node, Status.DONE, outcomes.pop(0))
+                own.open -= 1
+            else:
+                self.jobs[item.node.number] = item
+                self.graph.add(item.node)
+        if not own.open:
+            self._gather(job, own)
+        self.pump()
+
+    def _as_decided(self, item: Job) -> Job:
+        """The call for an item, or the one that was approved in its place before this run (L6)."""
+        decision = self.journal.decisions.find(item.place, item.call)
+        if decision is not None and decision.replacement is not None:
+            self._become(item, judge(Call(decision.replacement), self.toolset, self.journal.instances, item.node))
+            item.node.writes = ()
+        return item
+
+    def _item_ended(self, item: Job, error: ActumError | None = None) -> None:
+        job = item.parent
+        if job is None or job.batch is None:
+            return
+        job.batch.open -= 1
+        if error is not None:
+            job.batch.errors[item.node.index] = error
+        if not job.batch.open:
+            self._gather(job, job.batch)
+
+    def _gather(self, job: Job, own: Batch) -> None:
+        """The results of all items are that of the call; where an item failed, the others' are told one by one."""
+        if any(item.node.status is Status.HELD for item in own.jobs):
+            job.node.status = Status.HELD
+            return
+        try:
+            if own.errors:
+                for item in own.jobs:
+                    if item.node.status is Status.DONE and item.has_result:
+                        self.journal.result(item.call, item.node.value)
+                raise own.failure(job.tool.name)
+            self._finish(job, Yield(value=[item.node.value for item in own.jobs]))
+        except ActumError as failure:
+            self._refuse(job.node, failure, job.call, job)
 
     # The same call again
 
@@ -472,7 +546,9 @@ class Scheduler:
             return Reference(CALLS, (self._identity(self.jobs[target.number]), *reference.path[1:]))
 
         own = {key: value for key, value in job.call.items() if key.startswith("_")}
-        if not any(str(reference).startswith("†calls") for reference in job.template.expressions):
+        if job.batch is not None:
+            own[EACH] = job.batch.items.fill([str(mapped(one, meant)) for one in job.batch.items.expressions])
+        elif not any(str(reference).startswith("†calls") for reference in job.template.expressions):
             return encode(job.call, sort_keys=True)
         meanings = [str(mapped(expression, meant)) for expression in job.template.expressions]
         return encode([own, job.template.fill(meanings)], sort_keys=True)

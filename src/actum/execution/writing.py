@@ -36,6 +36,10 @@ class Writer:
             ScopeDenied: where it would open a gate.
         """
         self.finished += 1
+        if job.parent is not None:
+            value = self._append(job, result)[0] if result.messages else result.value
+            self._journal.item(job.call, value)
+            return value, ()
         if result.messages:
             return self._append(job, result)
         targets = self._targets(job, result)
@@ -56,8 +60,8 @@ class Writer:
         if not self._emit:
             return
         number = job.node.number
-        overwrote = number in self._overwrote
-        self._emit(CallFinished, call=job.call, number=number, value=value, overwrote=overwrote, latent=job.is_latent)
+        about = {"call": job.call, "number": number, "of": job.of}
+        self._emit(CallFinished, **about, value=value, overwrote=number in self._overwrote, latent=job.is_latent)
 
     def is_erased(self, job: Job) -> bool:
         """Whether a call was done and what it wrote has been erased since, so that it is owed again (O4)."""

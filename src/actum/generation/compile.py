@@ -61,6 +61,7 @@ class Frame:
                 owed=owed,
                 notices=notices,
                 prompted=schema if is_told else None,
+                each=self.config.each,
             ),
             schema=schema,
             settings=dict(self.config.settings),

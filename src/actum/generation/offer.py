@@ -126,6 +126,7 @@ def composition(toolset: Toolset, context: Context, output: JsonObject, config: 
         references=config.references,
         reasoning=config.reasoning,
         instances=tuple(context.instances),
+        each=config.each,
         existing=frozenset(known),
     )
     tools = tuple((tool, toolset.is_latent(tool)) for tool in toolset.shown())

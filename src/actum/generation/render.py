@@ -20,6 +20,11 @@ PRIMER = (
     "`output` may refer to them too and ends the work; it is null while results must be seen first."
 )
 """What a model must know of the † language, in few tokens (T10)."""
+EACH = (
+    " A call with `_each`, a list or a reference to one, is made once for every item: there `†each` is the item, "
+    "`†each.name` a part of it. Its result is the list of their results."
+)
+"""The same of calls for every item, where they are offered."""
 
 
 def render(
@@ -30,12 +35,14 @@ def render(
     owed: Sequence[JsonObject] = (),
     notices: Sequence[str] = (),
     prompted: JsonObject | None = None,
+    each: bool = False,
 ) -> tuple[ModelMessage, ...]:
-    """Render a context; `prompted` is the schema that must be told in words because it can't be sent natively.
+    """Render a context; `prompted` is the schema that must be told in words because it can't be sent natively;
+    `each`: calls for every item of a list are offered.
 
     `waiting` and `owed` are the calls that stand open, `notices` short texts that hold for this tick only (L5).
     """
-    blocks = [*_preamble(toolset, prompted), *_shown(context)]
+    blocks = [*_preamble(toolset, prompted, each), *_shown(context)]
     blocks.sort(key=lambda block: block.volatility)
     blocks += open_calls(waiting, owed)
     blocks += [Block("user", f"¶notice {notice}", Volatility.DERIVED) for notice in notices]
@@ -43,9 +50,9 @@ def render(
     return tuple(messages)
 
 
-def _preamble(toolset: Toolset, prompted: JsonObject | None) -> Iterable[Block]:
+def _preamble(toolset: Toolset, prompted: JsonObject | None, each: bool) -> Iterable[Block]:
     if toolset.tools:
-        yield Block("system", PRIMER)
+        yield Block("system", PRIMER + EACH if each else PRIMER)
     if prompted is not None:
         yield Block("system", f"Answer with JSON of this schema and nothing else:\n{encode(prompted)}")
     shown = toolset.shown()

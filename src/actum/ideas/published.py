@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from ..protocol.call import META
+from ..protocol.call import EACH, META
 from ..protocol.config import Config
 from ..protocol.message import DATA_KINDS, FORMS
 from ..schema.json import JsonObject
@@ -132,7 +132,7 @@ def _call() -> JsonObject:
         "description": "A call: the tool's name and its parameters; a string that begins with † is a reference.",
         "properties": {
             "_tool": {**_STRING, "description": "The tool that is called."},
-            **{name: True for name in META if name != "_tool"},
+            **{name: True for name in (*META, EACH) if name != "_tool"},
         },
         "required": ["_tool"],
     }

@@ -10,7 +10,7 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import exported
 from ..dataflow.reference import Reference
 from ..protocol.context import Context
-from ..protocol.message import is_record, is_result
+from ..protocol.message import is_item, is_record, is_result
 from ..protocol.scopes import notes_of
 from ..schema.json import JsonObject, encode
 from .block import BLOCK_SIGIL, Block, Kind, View, Volatility
@@ -56,6 +56,8 @@ def _show(message: JsonObject, view: View) -> Iterable[Block]:
     if is_result(message):
         call, value = encode(message["_call"]), encode(message["data"])
         yield Block("user", f"{BLOCK_SIGIL}result of {call}\n{value}", Volatility.APPENDED)
+    elif is_item(message):
+        return  # it shows in what the call for all items comes to
     elif is_record(message):
         yield Block("user", f"{BLOCK_SIGIL}done {encode(message['_call'])}", Volatility.APPENDED)
     elif kind is not None and kind not in view.shown:

@@ -11,6 +11,7 @@ import importlib
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelError
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 _CLIENTS = "actum.models.clients"
 _POOL = "actum.models.pool"
 _CHAT_MODULE = "actum.models.chat"
+_importing = Lock()
+"""Held while SDKs are imported: modules that import each other can't be imported by two threads at once."""
+_imported: set[str] = set()
+"""Modules whose import has ended; `sys.modules` holds them from when it begins."""
 _CHAT = ("openai", "openai-compatible")
 """The wires that need no library."""
 _LIBRARY: dict[Kind, str] = {
@@ -120,7 +125,7 @@ class Hosted:
     async def _answer(self, request: ModelRequest) -> AsyncGenerator[str | Ended]:
         """What answers a request, everything that it needs being imported."""
         if self._endpoint.kind in _CHAT:
-            if _CHAT_MODULE not in sys.modules:
+            if _CHAT_MODULE not in _imported:
                 await asyncio.to_thread(self._import, _CHAT_MODULE, "genai_prices")
             from . import chat
 
@@ -155,8 +160,9 @@ class Hosted:
     async def _connected(self) -> Model[Any]:
         try:
             # A second of imports, once: on a thread, so that what else runs on the loop goes on.
-            if _CLIENTS not in sys.modules or _LIBRARY[self._endpoint.kind] not in sys.modules:
-                await asyncio.to_thread(self._import, _LIBRARY[self._endpoint.kind], "pydantic_ai.direct", _CLIENTS)
+            library = _LIBRARY[self._endpoint.kind]
+            if not _imported.issuperset((library, _CLIENTS)):
+                await asyncio.to_thread(self._import, library, "pydantic_ai.direct", _CLIENTS)
             from . import clients
 
             return await clients.model(self._endpoint, self._model, self)
@@ -167,8 +173,10 @@ class Hosted:
 
     def _import(self, *names: str) -> None:
         try:
-            for name in names:
-                importlib.import_module(name)
+            with _importing:
+                for name in names:
+                    importlib.import_module(name)
+                    _imported.add(name)
         except ImportError as error:
             raise ModelError(f"{self.name}: {error}", code="model_not_installed") from error
 

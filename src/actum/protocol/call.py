@@ -19,6 +19,8 @@ META = (
 
 WITH = "_with"
 """References beside the literal parameters, in the *aside* form (T9)."""
+EACH = "_each"
+"""The list for whose items a call is made, one by one; beyond the protocol, see docs/semantics.md."""
 
 
 class Call(dict[str, Any]):

@@ -10,7 +10,7 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import METHODS, OutputMethod, nested, unnested
 from ..dataflow.reference import Path, Reference, ReferenceSyntax, scan_reference
 from ..errors import MessageError
-from ..schema.json import JsonObject, NotJson, plain
+from ..schema.json import Json, JsonObject, NotJson, plain
 
 DATA_KINDS = frozenset({"input", "state"})
 """The types whose own key may be left out (M2); a runtime may know more of them."""
@@ -222,6 +222,16 @@ def written_message(
     return message
 
 
-def record_message(call: JsonObject, date: str) -> JsonObject:
-    """The message of a call that was made and has no result (C4, C8)."""
-    return {"type": "data", "kind": RECORD, "data": None, "_call": call, "_date": date}
+def record_message(call: JsonObject, date: str, data: Json = None) -> JsonObject:
+    """The message of a call that was made and has no result of its own (C4, C8)."""
+    return {"type": "data", "kind": RECORD, "data": data, "_call": call, "_date": date}
+
+
+def item_message(call: JsonObject, date: str, value: Json) -> JsonObject:
+    """The message of a call that was made for one item of a list, whose result is a part of another's."""
+    return record_message(call, date, {"result": value})
+
+
+def is_item(message: JsonObject) -> bool:
+    """Whether a message is such a one."""
+    return is_record(message) and message["data"] is not None

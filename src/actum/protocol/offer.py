@@ -8,7 +8,7 @@ from typing import Any, cast
 from ..dataflow.fold import METHODS
 from ..schema.compose import REFERENCE, References, or_reference, rooted
 from ..schema.json import JsonObject
-from .call import WITH
+from .call import EACH, WITH
 from .tool import Tool
 
 _COUNTS = {"minProperties", "maxProperties", "propertyNames", "examples", "required", "properties"}
@@ -22,6 +22,8 @@ class Offer:
     """The form of references, None where the model's provider decides."""
     reasoning: bool = False
     instances: tuple[str, ...] = ()
+    each: bool = False
+    """Whether a call may be made for every item of a list."""
     existing: frozenset[str] = frozenset()
     """The data kinds and message types that exist: a dynamic scope is cut down to them (S2)."""
 
@@ -30,7 +32,7 @@ def call_schema(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     """The schema of a call of this tool: what the model may write, and only what the runtime can't know (T8, T10)."""
     own = rooted(tool.parameters, tool.name)
     rest = {key: value for key, value in own.items() if key not in _COUNTS}
-    before, after = _meta_before(tool, offer), _meta_after(tool, is_latent=is_latent)
+    before, after = _meta_before(tool, offer, is_latent=is_latent), _meta_after(tool, is_latent=is_latent)
     parameters = cast("JsonObject", own["properties"])
     if offer.references != "aside":
         parameters = {name: or_reference(schema) for name, schema in parameters.items()}
@@ -44,13 +46,15 @@ def call_schema(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     return result
 
 
-def _meta_before(tool: Tool, offer: Offer) -> JsonObject:
+def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     found: JsonObject = {"_tool": {"const": tool.name}}
     reasoning = tool.meta.get("_reasoningForCall")
     if offer.reasoning or (reasoning is not None and "const" not in reasoning):
         found["_reasoningForCall"] = reasoning or {"type": "string"}
     if offer.instances:
         found["_instance"] = {"enum": list(offer.instances)}
+    if offer.each and not is_latent:
+        found[EACH] = dict(REFERENCE) if offer.references == "aside" else {"anyOf": [_LITERALS, dict(REFERENCE)]}
     for key in ("_delegate", "_activity", "_scopes"):
         if key in tool.meta and not tool.is_fixed(key):
             found[key] = _cut(tool.meta[key], offer) if key == "_scopes" else tool.meta[key]
@@ -59,6 +63,8 @@ def _meta_before(tool: Tool, offer: Offer) -> JsonObject:
     return found
 
 
+_LITERALS: JsonObject = {"type": "array", "items": {"type": ["string", "number"]}}
+"""Items that a model may list itself; others it refers to."""
 _NO_SCOPES: JsonObject = {"type": "array", "maxItems": 0}
 
 

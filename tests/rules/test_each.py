@@ -1,0 +1,309 @@
+"""`_each`, beyond the protocol: one call that is made for every item of a list (docs/semantics.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actum import HOLD, Agent, Call, Config, Limits, Tools, approvals, errors, events, models
+from actum.schema.dialects import OPENAI
+
+from .scripts import agent, answer, call, call_schemas, run, sent, text_of
+
+EACH = Config(each=True)
+ITEMS = {"type": "input", "input": {"items": ["ab", "c", "def"]}}
+
+
+def toolbox(log: list[Any] | None = None) -> Tools:
+    tools = Tools()
+    seen = log if log is not None else []
+
+    @tools.tool
+    async def size(of: Any, bonus: int = 0) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Measure something; what begins with "bad" can't be."""
+        seen.append(of)
+        if str(of).startswith("bad"):
+            raise ValueError(f"no {of}")
+        return len(of) + bonus
+
+    @tools.tool
+    async def find(what: str) -> list[dict[str, Any]]:  # pyright: ignore[reportUnusedFunction]
+        """Find pages."""
+        return [{"url": f"{what}/{n}", "tags": ["x"] * n} for n in range(3)]
+
+    @tools.tool
+    async def note(text: str) -> None:  # pyright: ignore[reportUnusedFunction]
+        """Note a text."""
+        seen.append(f"noted {text}")
+
+    return tools
+
+
+async def test_a_call_is_made_for_every_item_and_its_result_is_the_list_in_order() -> None:
+    said = answer(call("size", _each="†input.items", of="†each"), output={"all": "†calls.0", "last": "†calls.0[2]"})
+    result = await run(said, context=[ITEMS], tools=toolbox(), config=EACH)
+    assert result.output == {"all": [2, 1, 3], "last": 3}
+    assert len(result.solutions) == 1
+
+
+async def test_the_list_may_be_the_result_of_another_call_and_the_results_another_list() -> None:
+    calls = (
+        call("find", what="ships"),
+        call("size", _each="†calls.0", of="†each.url", bonus="†state.bonus"),
+        call("size", _each="†calls.0", of="†each.tags", _outputPath="†state.tags"),
+        call("size", of="†calls.1"),
+    )
+    context = [{"type": "state", "bonus": 10}]
+    result = await run(
+        answer(*calls, output=["†calls.1", "†state.tags", "†calls.3"]), context=context, tools=toolbox(), config=EACH
+    )
+    assert result.output == [[17, 17, 17], [0, 1, 2], 3]
+    assert result.context.state["tags"] == [0, 1, 2]
+
+
+async def test_the_items_run_in_parallel_but_no_more_than_config_says() -> None:
+    tools = Tools()
+    running, most = 0, 0
+
+    @tools.tool
+    async def work(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Work."""
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        running -= 1
+        return n
+
+    said = answer(call("work", _each=list(range(20)), n="†each"), output="†calls.0")
+    for parallel, expected in ((1_000, 20), (4, 4)):
+        most = 0
+        result = await run(said, tools=tools, config=Config(each=True, parallel=parallel))
+        assert (result.output, most) == (list(range(20)), expected)
+
+
+async def test_no_items_are_an_empty_list() -> None:
+    said = answer(call("size", _each=[], of="†each"), output="†calls.0")
+    assert (await run(said, tools=toolbox(), config=EACH)).output == []
+
+
+@given(st.lists(st.text(max_size=5) | st.sampled_from(["†x", "††", "(†a)", "†each", "†calls.0"]), max_size=6))
+def test_an_item_is_data_whatever_it_looks_like(items: list[str]) -> None:
+    tools = Tools()
+
+    @tools.tool
+    async def same(of: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Return it."""
+        return of
+
+    said = answer(call("same", _each="†input.items", of="†each"), output="†calls.0")
+    context = [{"type": "input", "input": {"items": items}}]
+    assert asyncio.run(run(said, context=context, tools=tools, config=EACH)).output == items
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        (call("size", _each="†input.items[0]", of="†each"), "no list"),
+        (call("size", _each="†input.items", of="†each.name"), "item 0 has no †each.name"),
+        (call("size", _each="†input.items", of="†each <|> †state.x"), "stands alone"),
+        (call("size", _each="†each", of="†each"), "can't name the items"),
+        (call("size", _each="items", of="†each"), "a reference to a list, or a list"),
+        (call("size", _each=7, of="†each"), "a reference to a list, or a list"),
+        (call("size", _each="†", of="†each"), "†"),
+        (call("size", _each="†state.nothing", of="†each"), "†state.nothing"),
+        (call("size", of="†each"), "†each"),
+    ],
+)
+async def test_what_is_wrong_with_it_is_told_and_nothing_runs(bad: dict[str, Any], why: str) -> None:
+    log: list[Any] = []
+    result = await run(answer(bad), answer(output=1), context=[ITEMS], tools=toolbox(log), config=EACH)
+    (error,) = result.errors
+    assert why in str(error)
+    assert log == []
+
+
+async def test_parameters_are_judged_for_each_item() -> None:
+    said = answer(
+        call("size", _each=[{"of": "a", "bonus": 1}, {"of": "b", "bonus": "x"}], of="†each.of", bonus="†each.bonus")
+    )
+    log: list[Any] = []
+    result = await run(said, answer(output=1), tools=toolbox(log), config=EACH)
+    assert log == ["a"]
+    assert "1 of 2 items failed: item 1:" in str(result.errors[0])
+
+
+async def test_a_failed_item_fails_what_depends_on_all_and_keeps_the_others_results() -> None:
+    calls = (call("size", _each=["a", "bad1", "bb", "bad2"], of="†each"), call("size", of="†calls.0"))
+    runner = agent(answer(*calls), answer(output=1), tools=toolbox(), config=EACH)
+    result = await runner.run("go")
+    assert [str(error).partition(":")[0] for error in result.errors] == ["tool 'size'", "tool 'size'"]
+    assert "2 of 4 items failed: item 1:" in str(result.errors[0])
+    shown = text_of(sent(runner)[1].messages)
+    assert '¶result of {"_tool":"size","of":"a"}\n1' in shown
+    assert '¶result of {"_tool":"size","of":"bb"}\n2' in shown
+
+
+async def test_a_model_is_shown_the_whole_and_not_the_items() -> None:
+    runner = agent(
+        answer(call("size", _each="†input.items", of="†each")), answer(output=1), tools=toolbox(), config=EACH
+    )
+    await runner.run([ITEMS])
+    shown = text_of(sent(runner)[1].messages)
+    assert shown.count("¶result of") == 1
+    assert "¶done" not in shown
+    assert "[2,1,3]" in shown
+
+
+async def test_calls_without_a_result_are_made_and_drained() -> None:
+    log: list[Any] = []
+    await run(
+        answer(call("note", _each="†input.items", text="†each"), output=1),
+        context=[ITEMS],
+        tools=toolbox(log),
+        config=EACH,
+    )
+    assert log == ["noted ab", "noted c", "noted def"]
+
+
+@pytest.mark.parametrize("dialect", [None, OPENAI])
+async def test_it_is_offered_where_the_config_says_so(dialect: Any) -> None:
+    for config in (EACH, Config()):
+        model = models.Scripted([answer(output=1)], dialect=dialect)
+        await Agent(model, tools=toolbox(), config=config).run([ITEMS])
+        (request,) = model.requests
+        assert ("_each" in json.dumps(request.schema)) is config.each
+        assert ("`†each`" in text_of(request.messages)) is config.each
+
+
+async def test_a_latent_tool_is_neither_offered_it_nor_takes_it() -> None:
+    tools = Tools()
+    tools.register("think", {"properties": {"of": {"type": "string"}, "_output": {"type": "string"}}})
+    tools.register("act", {"properties": {"of": {"type": "string"}}, "_delegate": "anonymous"})
+    runner = agent(
+        answer(call("think", _each=["a"], of="†each", _output="x")), answer(output=1), tools=tools, config=EACH
+    )
+    result = await runner.run("go")
+    assert "writes one for each item" in str(result.errors[0])
+    schemas = call_schemas(sent(runner)[0].schema)
+    assert ["_each" in schemas[name]["properties"] for name in ("think", "act")] == [False, True]
+
+
+async def test_it_is_null_where_a_host_wants_everything_written() -> None:
+    model = models.Scripted([answer(call("size", _each=None, of="abc"), output="†calls.0")], dialect=OPENAI)
+    assert (await Agent(model, tools=toolbox(), config=EACH).run("go")).output == 3
+
+
+async def test_references_may_stand_beside() -> None:
+    said = answer(call("size", _each="†input.items", _with={"of": "†each"}), output="†calls.0")
+    result = await run(said, context=[ITEMS], tools=toolbox(), config=Config(each=True, references="aside"))
+    assert result.output == [2, 1, 3]
+
+
+async def test_an_instance_reads_its_own_items() -> None:
+    context = [
+        {"type": "state", "_instance": "①", "items": ["a", "bb"]},
+        {"type": "state", "_instance": "②", "items": ["ccc"]},
+    ]
+    calls = [call("size", _instance=one, _each="†state.items", of="†each") for one in "①②"]
+    result = await run(answer(*calls, output=["†calls.0", "†calls.1"]), context=context, tools=toolbox(), config=EACH)
+    assert result.output == [[1, 2], [3]]
+
+
+async def test_events_tell_whose_items_they_are() -> None:
+    runner = agent(
+        answer(call("size", _each="†input.items", of="†each"), output="†calls.0"), tools=toolbox(), config=EACH
+    )
+    async with runner.stream([ITEMS]) as stream:
+        seen = [event async for event in stream]
+    started = [event for event in seen if isinstance(event, events.CallStarted)]
+    finished = [event for event in seen if isinstance(event, events.CallFinished)]
+    assert [event.of for event in started] == [None, 0, 0, 0]
+    assert [(event.of, event.value) for event in finished] == [(0, 2), (0, 1), (0, 3), (None, [2, 1, 3])]
+
+
+async def test_each_item_spends_a_call() -> None:
+    log: list[Any] = []
+    said = answer(call("size", _each="†input.items", of="†each"), output="†calls.0")
+    with pytest.raises(errors.LimitExceeded) as caught:
+        await run(said, context=[ITEMS], tools=toolbox(log), config=EACH, limits=Limits(calls=2))
+    assert log == ["ab", "c"]
+    assert caught.value.result is not None
+    result = await agent(tools=toolbox(log), config=EACH).resume(caught.value.result.context)
+    assert (result.output, log) == ([2, 1, 3], ["ab", "c", "def"])
+
+
+async def test_a_cut_run_goes_on_with_the_items_that_are_left() -> None:
+    log: list[Any] = []
+    tools = Tools()
+    gate = asyncio.Event()
+
+    @tools.tool
+    async def slow(of: str) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Measure slowly."""
+        log.append(of)
+        if of == "c" and not gate.is_set():
+            await asyncio.Event().wait()
+        return len(of)
+
+    items = {"type": "input", "input": {"items": ["ab", "c", "ab", "def"]}}
+    said = answer(call("slow", _each="†input.items", of="†each"), output="†calls.0")
+    with pytest.raises(errors.LimitExceeded) as caught:
+        await run(said, context=[items], tools=tools, config=EACH, limits=Limits(seconds=0.2))
+    assert caught.value.result is not None
+    gate.set()
+    result = await agent(tools=tools, config=EACH).resume(caught.value.result.context)
+    assert (result.output, sorted(log)) == ([2, 1, 2, 3], ["ab", "ab", "c", "c", "def"])
+
+
+async def test_items_are_held_approved_changed_and_denied_one_by_one() -> None:
+    log: list[Any] = []
+
+    async def hold(made: Call, _tool: Any, _context: Any) -> Any:
+        return HOLD if made["of"] != "c" else True
+
+    said = answer(call("size", _each="†input.items", of="†each"), output="†calls.0")
+    held = await run(said, context=[ITEMS], tools=toolbox(log), config=EACH, approve=hold)
+    assert (held.output, log) == (None, ["c"])
+    first, second = approvals.pending(held.context)
+    assert [(one.of, one.call["of"]) for one in (first, second)] == [("1.0.0", "ab"), ("1.0.2", "def")]
+
+    context = approvals.decided(held.context, first.of, "approve", replacement={"_tool": "size", "of": "longer"})
+    context = approvals.decided(context, second.of, "approve")
+    done = await agent(tools=toolbox(log), config=EACH).resume(context)
+    assert (done.output, log) == ([6, 1, 3], ["c", "longer", "def"])
+
+    context = approvals.decided(held.context, first.of, "approve")
+    denied = approvals.decided(context, second.of, "deny", reason="too long")
+    refused = await agent(answer(output=0), tools=toolbox(), config=EACH).resume(denied)
+    assert "1 of 3 items failed: item 2:" in str(refused.errors[0])
+    assert "too long" in str(refused.errors[0])
+
+
+async def test_a_corrected_answer_starts_no_item_twice() -> None:
+    log: list[Any] = []
+    calls = (call("find", what="a"), call("size", _each="†calls.0", of="†each.url"))
+    text = json.dumps(answer(*calls, output="†"))
+    moved = answer(call("size", _each="†calls.1", of="†each.url"), call("find", what="a"), output="†calls.0")
+    result = await run(text, moved, tools=toolbox(log), config=EACH)
+    assert (result.output, len(log)) == ([3, 3, 3], 3)
+
+
+async def test_in_a_pattern_it_counts_as_one_call() -> None:
+    tools = toolbox()
+    found = await tools.all([call("size", _each=["a", "bb"], of="†each"), call("size", of="ccc")])
+    assert found == [[1, 2], 3]
+
+
+async def test_ten_thousand_items_cost_ten_times_a_thousand() -> None:
+    log: list[Any] = []
+    for count in (1_000, 10_000):
+        said = answer(call("size", _each=["x"] * count, of="†each"), output="†calls.0")
+        assert (await run(said, tools=toolbox(log), config=EACH)).output == [1] * count
+    assert len(log) == 11_000
