@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from .expression import MISSING, Each, Expression, First, evaluate, references
 from .fold import Fold
@@ -20,6 +20,10 @@ from .waiting import Waiting
 
 CALLS = "calls"
 """The kind whose N-th member is the result of the N-th call of the same answer (O6)."""
+
+
+_NOTHING = cast("set[int]", frozenset())
+"""What is noted of the references of a call that has none, as most have."""
 
 
 class Status(IntEnum):
@@ -59,8 +63,8 @@ class Node:
     status: Status = Status.WAITING
     value: Any = MISSING
     written: Sequence[Reference] = ()
-    unmet: set[int] = field(default_factory=set[int])
-    partial: set[int] = field(default_factory=set[int])
+    unmet: set[int] = _NOTHING
+    partial: set[int] = _NOTHING
 
 
 _Waiter: TypeAlias = tuple[Node, int]
@@ -131,7 +135,10 @@ class Graph:
         return absent or unmet
 
     def _assess(self, node: Node) -> None:
-        node.unmet = set(range(len(node.expressions)))
+        if not node.expressions:
+            self._make_ready(node)
+            return
+        node.unmet, node.partial = set(range(len(node.expressions))), node.partial or set()
         node.status = Status.WAITING
         for place in range(len(node.expressions)):
             self._check(node, place)

@@ -35,6 +35,8 @@ def template(value: Any) -> Template:
     Raises:
         ReferenceSyntax: naming the place of the reference that can't be read.
     """
+    if _is_literal(value):
+        return Template(value, (), ())
     compiler = _Compiler()
     return Template(compiler.visit(value, ()), tuple(compiler.expressions), tuple(compiler.places))
 
@@ -46,6 +48,15 @@ def escaped(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: escaped(member) for key, member in cast("dict[str, Any]", value).items()}
     return [escaped(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether nothing in a value can be a reference or is spelled like one."""
+    if isinstance(value, str):
+        return not value.startswith((SIGIL, "("))
+    if isinstance(value, dict):
+        return all(map(_is_literal, cast("dict[str, Any]", value).values()))
+    return not isinstance(value, list) or all(map(_is_literal, cast("list[Any]", value)))
 
 
 class _Compiler:

@@ -42,6 +42,8 @@ class Journal:
         for index, message in enumerate(self._messages):
             absorb(self.memory, message, index, self.data_kinds)
         self._catalogue: Catalogue | None = None
+        self._nothing = Context(data_kinds=self.data_kinds, origin=self._origin)
+        """What crosses to a call without scopes (S3)."""
         self.decisions = Decisions(self._messages)
         """What was decided of calls, and what suspended delegates have come to."""
         self._gates = Memory()
@@ -64,7 +66,7 @@ class Journal:
     def scoped(self, scopes: Sequence[str], instance: str | None) -> Context:
         """What of the context crosses to a call (S1-S6)."""
         if not scopes:
-            return Context(data_kinds=self.data_kinds, origin=self._origin)
+            return self._nothing
         if self._catalogue is None:
             self._catalogue = Catalogue(self._messages, self.data_kinds)
         return scoped(self._catalogue, self.memory, scopes, instance, self._origin)

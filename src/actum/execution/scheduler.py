@@ -16,8 +16,8 @@ from ..dataflow.verdict import Fate, Verdict, verdicts
 from ..errors import ActumError, ApprovalDenied, InvalidParameters, LimitExceeded, UnresolvedReference
 from ..events import CallFailed, CallReady, CallSkipped, CallStarted, CallWaiting
 from ..generation.offer import Toolset
-from ..protocol.approvals import approval
-from ..protocol.call import EACH, Call
+from ..protocol.approvals import Decision, approval
+from ..protocol.call import EACH, WITH, Call
 from ..protocol.context import Context
 from ..protocol.provenance import CODE, MODEL
 from ..schema.json import JsonObject, encode
@@ -302,7 +302,7 @@ class Scheduler:
             return
         if self.emit:
             self.emit(CallReady, call=job.call, number=job.node.number, of=job.of)
-        decision = self.journal.decisions.find(job.place, job.call)
+        decision = self._decision(job)
         if decision is not None and decision.verdict == "held" and self.approve is None:
             self._wait_for_approval(job, [f"approval {job.place}"])
         elif job.is_latent and self.approve is None and decision is None:
@@ -316,9 +316,8 @@ class Scheduler:
         parameters = job.template.fill([exported(value) for value in values])
         if (problem := job.tool.validator.complaint(parameters)) is not None:
             raise InvalidParameters(problem, tool=job.tool.name)
-        fixed = {key: schema["const"] for key, schema in job.tool.meta.items() if "const" in schema}
-        written = {key: value for key, value in job.call.items() if key.startswith("_") and key != "_with"}
-        return Call.of({"_tool": job.tool.name, **fixed, **written, **parameters})
+        written = {key: value for key, value in job.call.items() if key[0:1] == "_" and key != WITH}
+        return Call.of({"_tool": job.tool.name, **job.tool.constants, **written, **parameters})
 
     def _spawn(self, job: Job, work: Coroutine[Any, Any, None]) -> None:
         assert self._tasks is not None
@@ -362,7 +361,7 @@ class Scheduler:
             if approved is None:
                 self._wait_for_approval(job, [f"approval {job.place}"], _shown(call, context))
                 return
-            if approved != call:
+            if approved is not call and approved != call:
                 call = self._replace(job, approved)
                 if shown != (job.scopes, job.node.instance):  # otherwise exactly what was approved crosses
                     context = self.journal.scoped(job.scopes, job.node.instance)
@@ -378,7 +377,7 @@ class Scheduler:
 
     async def _approved(self, job: Job, call: Call, context: Context) -> Call | None:
         """The call that may run: as it was decided before, else as the approver says; None where it has to wait."""
-        decision = self.journal.decisions.find(job.place, job.call)
+        decision = self._decision(job)
         if decision is not None and decision.verdict == "deny":
             raise ApprovalDenied(decision.reason or "denied", tool=job.tool.name)
         approved = decision if decision is not None and decision.verdict == "approve" else None
@@ -387,6 +386,10 @@ class Scheduler:
         if self.approve is not None:
             return await decide(self.approve, call, job.tool, context)
         return call if approved is None else None  # other values than those that were approved are asked about again
+
+    def _decision(self, job: Job) -> Decision | None:
+        """What was decided of a call before this run, or since."""
+        return self.journal.decisions.find(job.place, job.call) if self.journal.decisions else None
 
     def _replace(self, job: Job, decided: Call) -> Call:
         """Let another call run in the place of the planned one, and record that (L6)."""
@@ -410,7 +413,7 @@ class Scheduler:
 
     def _wait_for_approval(self, job: Job, waiting: Sequence[str], shown: JsonObject | None = None) -> None:
         """Keep a call for a later run; those that read what it will write wait with it."""
-        decision = self.journal.decisions.find(job.place, job.call)
+        decision = self._decision(job)
         if shown is not None and (decision is None or (decision.verdict, decision.shown) != ("held", shown)):
             self.journal.add(approval(job.place, job.call, "held", shown=shown, takes=job.tool.parameters))
         job.node.status = Status.HELD
@@ -489,7 +492,7 @@ class Scheduler:
 
     def _as_decided(self, item: Job) -> Job:
         """The call for an item, or the one that was approved in its place before this run (L6)."""
-        decision = self.journal.decisions.find(item.place, item.call)
+        decision = self._decision(item)
         if decision is not None and decision.replacement is not None:
             self._become(item, judge(Call(decision.replacement), self.toolset, self.journal.instances, item.node))
             item.node.writes = ()

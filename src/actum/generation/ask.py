@@ -177,7 +177,7 @@ def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge
             return  # without tools `calls` is a list of null for decoders that know no empty list
         call = _call(part, frame)
         (answered.calls if isinstance(call, Call) else answered.errors).append(cast("Any", call))
-        receiver.element(part.index, call)
+        receiver.element(part.place, call)
         return
     try:
         if part.refused is not None:
@@ -201,7 +201,7 @@ def _call(part: Element, frame: Frame) -> Call | CallError:
             raise NotJson(f"a call is a JSON object, not {type(value).__name__}")
         return Call.of(normalised(frame.lowered.restore_call(value)))
     except NotJson as error:
-        return InvalidParameters(str(error), path=f"calls[{part.index}]")
+        return InvalidParameters(str(error), path=f"calls[{part.place}]")
     except CallError as error:
         return error
 

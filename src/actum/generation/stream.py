@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum, auto
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ..schema.json import MAX_DEPTH
 
 MOST_CHARACTERS = 64 * 1024 * 1024
 """How long one call, or the output, may be."""
 _DEEPEST = 100_000
+_MOST_AT_ONCE = 64 * 1024
+"""How far ahead a call is looked for that is there as a whole; longer ones are read piece by piece."""
 
 Name: TypeAlias = Literal["calls", "output", "meta"]
 
@@ -26,17 +27,15 @@ class AnswerSyntax(ValueError):
     """The text is not an answer; the message says where it stops being one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(NamedTuple):
     """The text of the N-th element of `calls`, or why it was not kept."""
 
-    index: int
+    place: int
     text: str
     refused: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(NamedTuple):
     """The text of `output` or `meta`, or why it was not kept."""
 
     name: Name
@@ -63,6 +62,8 @@ _CLOSING = {"{": "}", "[": "]"}
 _VISIBLE = re.compile(r"\S")
 _STRUCTURE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\],]', re.DOTALL)
 """A string that is whole, or one character of JSON's; possessive, so that a string that isn't whole is read once."""
+_WHOLE = re.compile(r"""\s*+(\{[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+\})\s*+([,\]])""", re.DOTALL)
+"""An object without containers in it, and what follows it in a list: most calls, where much arrives at once."""
 _STRING_STOP = re.compile(r'["\\]')
 _KNOWN = ("calls", "output", "meta")
 
@@ -95,6 +96,11 @@ class AnswerParser:
                     yield done
             elif self._mode is _Mode.DONE:
                 return
+            elif self._mode is _Mode.ITEM and (whole := _WHOLE.match(text, position, position + _MOST_AT_ONCE)):
+                self._mode = _Mode.ITEM if whole[2] == "," else _Mode.AFTER
+                self._items += 1
+                position = whole.end()
+                yield Element(self._items - 1, whole[1])
             else:
                 position = self._between(text, position)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, get_type_hints
@@ -46,7 +46,7 @@ class Activity:
         self.compensation = function
         return function
 
-    @property
+    @cached_property
     def is_async(self) -> bool:
         """Whether it runs on the event loop; otherwise it runs in a worker thread."""
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
@@ -90,17 +90,26 @@ class Activity:
         Raises:
             InvalidParameters: where a value doesn't fit the type of the argument.
         """
-        given: Mapping[str, Any] = {"call": call, "tool": tool, "context": context}
-        parameters = call.parameters
         arguments: dict[str, Any] = {}
-        for name, parameter in self.signature.parameters.items():
-            if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                arguments |= {key: value for key, value in parameters.items() if key not in arguments}
-            elif parameter.kind in _KEYWORD and name in parameters:
-                arguments[name] = self._typed(name, parameters[name], tool)
-            elif parameter.kind in _KEYWORD and name.lstrip("_") in given:
-                arguments[name] = given[name.lstrip("_")]
+        for name, reserved in self._named:
+            if name in call and not name.startswith("_"):
+                arguments[name] = self._typed(name, call[name], tool)
+            elif reserved is not None:
+                arguments[name] = {"call": call, "tool": tool, "context": context}[reserved]
+        if self._takes_all:
+            arguments |= {key: value for key, value in call.parameters.items() if key not in arguments}
         return arguments
+
+    @cached_property
+    def _named(self) -> list[tuple[str, str | None]]:
+        """The arguments that can be given by name, each with which of the documents' three it may be (A2)."""
+        names = [name for name, parameter in self.signature.parameters.items() if parameter.kind in _KEYWORD]
+        return [(name, name.lstrip("_") if name.lstrip("_") in _RESERVED else None) for name in names]
+
+    @cached_property
+    def _takes_all(self) -> bool:
+        kinds = [parameter.kind for parameter in self.signature.parameters.values()]
+        return inspect.Parameter.VAR_KEYWORD in kinds
 
     def _typed(self, name: str, value: Any, tool: Tool) -> Any:
         adapter = self._types.get(name)

@@ -52,6 +52,9 @@ class Decisions:
         for message in messages:
             self.add(message)
 
+    def __bool__(self) -> bool:
+        return bool(self._decisions)
+
     def add(self, message: JsonObject) -> None:
         """Take in one message, if it is of these."""
         if message.get("type") == "approval":

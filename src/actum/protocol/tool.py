@@ -97,6 +97,11 @@ class Tool:
         return "const" in self.meta.get(key, {})
 
     @cached_property
+    def constants(self) -> JsonObject:
+        """The meta-properties that the author fixed (T8)."""
+        return {key: schema["const"] for key, schema in self.meta.items() if "const" in schema}
+
+    @cached_property
     def output_path(self) -> Expression | None:
         """The output path that the author fixed."""
         path = self.fixed("_outputPath")
