@@ -8,6 +8,8 @@ from typing import Any, cast
 from .expression import Expression, is_expression, parse
 from .reference import SIGIL, Path, ReferenceSyntax, print_path
 
+_CONTAINERS = frozenset[type]({dict, list})
+
 
 @dataclass(frozen=True, slots=True)
 class Hole:
@@ -23,6 +25,8 @@ class Template:
     value: Any
     expressions: tuple[Expression, ...]
     places: tuple[Path, ...]
+    is_flat: bool = False
+    """Whether it is an object of scalars that stand as they were authored: nobody needs a copy of their own."""
 
     def fill(self, values: list[Any]) -> Any:
         """The value with each expression replaced by the value of the same number; always a fresh copy."""
@@ -36,7 +40,8 @@ def template(value: Any) -> Template:
         ReferenceSyntax: naming the place of the reference that can't be read.
     """
     if _is_literal(value):
-        return Template(value, (), ())
+        is_flat = isinstance(value, dict) and _CONTAINERS.isdisjoint(map(type, cast("dict[str, Any]", value).values()))
+        return Template(value, (), (), is_flat)
     compiler = _Compiler()
     return Template(compiler.visit(value, ()), tuple(compiler.expressions), tuple(compiler.places))
 
@@ -92,6 +97,8 @@ class _Compiler:
 
 
 def _fill(value: Any, values: list[Any]) -> Any:
+    if isinstance(value, str):
+        return value
     if isinstance(value, Hole):
         return values[value.number]
     if isinstance(value, dict):

@@ -16,7 +16,7 @@ from ..generation.offer import Toolset
 from ..protocol.call import EACH, META, WITH, Call
 from ..protocol.scopes import scopes_of
 from ..protocol.tool import Tool
-from ..schema.json import copy
+from ..schema.json import JsonObject, copy
 from .each import Batch, batch, outside
 from .journal import GATES
 
@@ -109,6 +109,8 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node) ->
     if not call.tool:
         raise UnknownTool("a call names its tool in '_tool'")
     tool = toolset.find(call.tool)
+    if tool.is_plain and len(parameters := call.parameters) == len(call) - 1:
+        return _plain(call, tool, parameters, node, is_latent=toolset.is_latent(tool))
     _check_meta(call, tool, instances)
     _check_delegate(call, tool)
     path = _output_path(call, tool)
@@ -127,6 +129,16 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node) ->
         job.batch = batch(call, job.template, is_latent=job.is_latent)
         node.expressions = outside(job.batch, job.template)
     return job
+
+
+def _plain(call: Call, tool: Tool, parameters: JsonObject, node: Node, *, is_latent: bool) -> Job:
+    """A call that is a name and parameters, of a tool that says no more: there is nothing else to judge."""
+    try:
+        own = template(parameters)
+    except ReferenceSyntax as error:
+        raise UnresolvedReference(str(error), tool=tool.name) from None
+    node.expressions = own.expressions
+    return Job(call=call, tool=tool, template=own, path=None, method="set", scopes=[], is_latent=is_latent, node=node)
 
 
 def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:

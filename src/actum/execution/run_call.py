@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -81,7 +81,7 @@ async def carry_out(call: Call, tool: Tool, context: Context, activity: Activity
     """
     arguments = activity.arguments(call, tool, context)
     try:
-        returned = await _invoked(activity, arguments)
+        returned = await (activity.function(**arguments) if activity.is_async else _in_thread(activity, arguments))
     except ActumError:
         raise
     except asyncio.CancelledError:
@@ -94,9 +94,7 @@ async def carry_out(call: Call, tool: Tool, context: Context, activity: Activity
     return judged(returned, tool)
 
 
-async def _invoked(activity: Activity, arguments: dict[str, Any]) -> Any:
-    if activity.is_async:
-        return await activity.function(**arguments)
+async def _in_thread(activity: Activity, arguments: dict[str, Any]) -> Any:
     returned = await in_thread(functools.partial(activity.function, **arguments))
     return await cast("Awaitable[Any]", returned) if isinstance(returned, Awaitable) else returned
 
@@ -127,8 +125,7 @@ def judged(returned: Any, tool: Tool) -> Yield:
     path = None
     if isinstance(returned, Output):
         path, returned = _named_path(returned.path, tool), returned.value
-    messages = tuple(_messages(returned))
-    if messages:
+    if messages := _messages(returned):
         return Yield(messages=messages, path=path)
     value = _json(returned, tool)
     check_result(value, tool)
@@ -145,13 +142,14 @@ def check_result(value: Json, tool: Tool) -> None:
         raise InvalidParameters(f"the result doesn't fit '_output': {complaint}", tool=tool.name, path="_output")
 
 
-def _messages(returned: Any) -> Iterator[MessageObject]:
+def _messages(returned: Any) -> tuple[MessageObject, ...]:
     if is_message(returned):
-        yield returned
-    elif isinstance(returned, list | tuple) and returned:
+        return (cast("MessageObject", returned),)
+    if isinstance(returned, list | tuple) and returned:
         items = cast("list[Any]", returned)
         if all(is_message(item) for item in items):
-            yield from items
+            return tuple(items)
+    return ()
 
 
 def _json(returned: Any, tool: Tool) -> Json:

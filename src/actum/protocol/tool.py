@@ -97,6 +97,11 @@ class Tool:
         return "const" in self.meta.get(key, {})
 
     @cached_property
+    def is_plain(self) -> bool:
+        """Whether it says nothing of how its calls are carried out, as most tools."""
+        return self.meta.keys() <= {"_tool", "_output"} and "const" not in self.meta.get("_output", {})
+
+    @cached_property
     def constants(self) -> JsonObject:
         """The meta-properties that the author fixed (T8)."""
         return {key: schema["const"] for key, schema in self.meta.items() if "const" in schema}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeAlias, cast
 
 Json: TypeAlias = "dict[str, Any] | list[Any] | str | int | float | bool | None"
@@ -31,7 +31,7 @@ def decode(text: str) -> Json:
     """
     _check_text_depth(text)
     try:
-        value = _DECODER.decode(text)
+        value = _read(text)
     except json.JSONDecodeError as error:
         raise NotJson(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
@@ -127,6 +127,19 @@ def _float(text: str) -> float:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_float)
+
+
+_scan: Callable[[str, int], tuple[Any, int]] = cast("Any", _DECODER).scan_once
+
+
+def _read(text: str) -> Any:
+    """What the decoder makes of a text; it is asked again where something is wrong, to say what."""
+    bare = text.strip(" \t\n\r")
+    try:
+        value, end = _scan(bare, 0)
+    except StopIteration:
+        return _DECODER.decode(text)
+    return value if end == len(bare) else _DECODER.decode(text)
 
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)

@@ -102,7 +102,7 @@ class Shapes:
             return {**cast("JsonObject", inner), **rest} if isinstance(inner, dict) else inner
         name = cast("JsonObject", value).get("_tool") if isinstance(value, dict) else None
         shape = self.calls.get(name) if isinstance(name, str) else None
-        return self.restore(value, shape)
+        return self.restore(value, shape) if shape is not None else cast("Any", value)
 
     def restore(self, value: Any, shape: Shape, depth: int = 0) -> Any:
         """Undo on a value what lowering did to its schema; the value itself is not changed."""
