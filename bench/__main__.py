@@ -1,6 +1,7 @@
 """`python -m bench`: measure everything in one run, and write what docs/performance.md shows.
 
-`--quick` takes each measure once and writes to out/bench; `--report` writes the page anew from the results that stand.
+`--quick` takes each measure once; that, and a part of the systems or scenarios, is written to out/bench. `--report`
+writes the page anew from the results that stand.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -22,7 +24,7 @@ from .measures import Measured, Plan, measured
 from .processes import Bench, running
 from .report import Results, charts, filled, tables
 from .scenarios import ALL as SCENARIOS
-from .scenarios import BY_NAME, FAN_OUT
+from .scenarios import BY_NAME, FAN_OUT, Scenario
 from .systems import ALL as SYSTEMS
 from .systems import BY_NAME as SYSTEM_BY_NAME
 from .systems import System
@@ -38,18 +40,20 @@ AT_ONCE = {"one-shot": 100, "chain-4": 100}
 def main() -> None:
     """Measure, or only report."""
     options = _options()
-    folder = ROOT / "out" / "bench" if options.quick else ROOT / "docs" / "performance"
+    is_part = options.quick or options.systems or options.scenarios
+    folder = ROOT / "out" / "bench" if is_part else ROOT / "docs" / "performance"
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / "results.json"
     if not options.report:
         chosen = [SYSTEM_BY_NAME[name] for name in options.systems.split(",")] if options.systems else _there()
-        results = _measured(chosen, quick=options.quick)
+        scenarios = [BY_NAME[name] for name in options.scenarios.split(",")] if options.scenarios else SCENARIOS
+        results = _measured(chosen, scenarios, quick=options.quick)
         kept.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     results = json.loads(kept.read_text(encoding="utf-8"))
     for name, drawn in charts(results).items():
         (folder / name).write_text(drawn, encoding="utf-8")
     page = filled(PAGE.read_text(encoding="utf-8"), tables(results))
-    (folder / "performance.md" if options.quick else PAGE).write_text(page, encoding="utf-8")
+    (folder / "performance.md" if is_part else PAGE).write_text(page, encoding="utf-8")
     sys.stdout.write(tables(results)["goals"] + "\n")
 
 
@@ -58,16 +62,17 @@ def _there() -> list[System]:
     return [system for system in SYSTEMS if python_of(system.environment) is not None]
 
 
-def _measured(systems: list[System], *, quick: bool) -> Results:
+def _measured(systems: list[System], scenarios: Sequence[Scenario], *, quick: bool) -> Results:
     plan = Plan(blocks=1, runs=2, realistic=1) if quick else Plan(blocks=3, runs=5, realistic=3)
     repeats = 1 if quick else 5
     _say("scheduling and import")
     own = json.loads(_run("-m", "bench.scheduling", *(["--quick"] if quick else [])))
     core = {"import": import_core_seconds(repeats), "count": inventory("actum-core")["count"]}
     with running() as bench:
-        found = measured(bench, systems, SCENARIOS, plan, _say)
-        concurrent = _concurrent(bench, systems)
-        strips = {scenario: [_strip(bench, system, scenario) for system in systems] for scenario in DRAWN}
+        found = measured(bench, systems, scenarios, plan, _say)
+        names = {scenario.name for scenario in scenarios}
+        concurrent = {name: _concurrent(bench, systems, name) for name in AT_ONCE if name in names}
+        strips = {name: [_strip(bench, system, name) for system in systems] for name in DRAWN if name in names}
         runs = 20 if quick else 100
         first = {way: _first(bench, way, runs) for way in ("hosted", "bare")}
         first |= {f"{way}, frozen": _first(bench, way, runs, "--frozen") for way in ("hosted", "bare")}
@@ -91,15 +96,13 @@ def _measured(systems: list[System], *, quick: bool) -> Results:
     }
 
 
-def _concurrent(bench: Bench, systems: list[System]) -> dict[str, dict[str, float]]:
+def _concurrent(bench: Bench, systems: list[System], scenario: str) -> dict[str, float]:
     bench.set_latency(NONE)
-    found: dict[str, dict[str, float]] = {}
-    for scenario, count in AT_ONCE.items():
-        _say(f"{scenario}: {count} runs at once")
-        found[scenario] = {}
-        for system in systems:
-            (line,) = bench.order(system, scenario, concurrent=count, instant=True, warm=1)
-            found[scenario][system.name] = line["runs"] / line["wall"]
+    _say(f"{scenario}: {AT_ONCE[scenario]} runs at once")
+    found: dict[str, float] = {}
+    for system in systems:
+        (line,) = bench.order(system, scenario, concurrent=AT_ONCE[scenario], instant=True, warm=1)
+        found[system.name] = line["runs"] / line["wall"]
     return found
 
 
@@ -154,7 +157,8 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Actum beside its peers.")
     parser.add_argument("--quick", action="store_true", help="each measure once, into out/bench")
     parser.add_argument("--report", action="store_true", help="measure nothing, write the page of what was measured")
-    parser.add_argument("--systems", default="", help="only these, separated by commas")
+    parser.add_argument("--systems", default="", help="only these, separated by commas; ours is named actum")
+    parser.add_argument("--scenarios", default="", help="only these, separated by commas")
     return parser.parse_args()
 
 

@@ -74,7 +74,8 @@ def text_of(message: Json) -> str:
 
 def schema_of(body: Json) -> Json:
     """The schema that the answer is held to, {} where there is none."""
-    return (body.get("response_format") or {}).get("json_schema", {}).get("schema", {})
+    asked: Json = body.get("response_format") or {}
+    return asked.get("json_schema", {}).get("schema", {})
 
 
 def _is_composed(body: Json) -> bool:

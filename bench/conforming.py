@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 Json = dict[str, Any]
 
@@ -15,15 +15,15 @@ def conformed(value: Any, schema: Json) -> Any:
 def _conformed(value: Any, schema: Json, root: Json) -> Any:
     schema = _branch(value, _followed(schema, root), root)
     if isinstance(value, list):
-        items = schema.get("items")
-        return [_conformed(item, items, root) for item in value] if isinstance(items, dict) else value
+        items, listed = schema.get("items"), cast("list[Any]", value)
+        return [_conformed(item, cast("Json", items), root) for item in listed] if isinstance(items, dict) else listed
     properties: Json = schema.get("properties", {})
     if not isinstance(value, dict) or not properties:
-        return value
-    needed = set(schema.get("required", ()))
-    written = {key: value.get(key) for key in properties if key in value or key in needed}
+        return cast("Any", value)
+    members, needed = cast("Json", value), set(schema.get("required", ()))
+    written = {key: members.get(key) for key in properties if key in members or key in needed}
     written = {key: _conformed(part, properties[key], root) for key, part in written.items()}
-    return written | {key: part for key, part in value.items() if key not in properties}
+    return written | {key: part for key, part in members.items() if key not in properties}
 
 
 def _followed(schema: Json, root: Json) -> Json:
@@ -50,6 +50,6 @@ def _fits(value: Any, schema: Json, root: Json) -> bool:
         return schema.get("type") == "array" or "items" in schema
     if not isinstance(value, dict):
         return False
-    properties: Json = schema.get("properties", {})
+    members, properties = cast("Json", value), cast("Json", schema.get("properties", {}))
     fixed = {key: part["const"] for key, part in properties.items() if "const" in part}
-    return value.keys() <= properties.keys() and all(value.get(key) == const for key, const in fixed.items())
+    return members.keys() <= properties.keys() and all(members.get(key) == const for key, const in fixed.items())

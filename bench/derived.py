@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from .scenarios import Call, Scenario
 
 PREFIX = "†calls."
+Json: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +72,8 @@ def reads(value: Any) -> Iterator[int]:
     """Yield the numbers of the calls that a value refers to."""
     if isinstance(value, str) and value.startswith(PREFIX):
         yield int(value.removeprefix(PREFIX).partition(".")[0])
-    elif isinstance(value, dict | list):
-        for part in value.values() if isinstance(value, dict) else value:
+    else:
+        for part in _parts(value):
             yield from reads(part)
 
 
@@ -81,8 +82,15 @@ def filled(value: Any, resolve: Callable[[str], Any]) -> Any:
     if isinstance(value, str):
         return resolve(value) if value.startswith(PREFIX) else value
     if isinstance(value, dict):
-        return {key: filled(part, resolve) for key, part in value.items()}
-    return [filled(part, resolve) for part in value] if isinstance(value, list) else value
+        return {key: filled(part, resolve) for key, part in cast("Json", value).items()}
+    return [filled(part, resolve) for part in _parts(value)] if isinstance(value, list) else value
+
+
+def _parts(value: Any) -> list[Any]:
+    """What a list or an object holds; nothing of anything else."""
+    if isinstance(value, dict):
+        return list(cast("Json", value).values())
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _value(reference: str, results: list[Any]) -> Any:
@@ -100,9 +108,10 @@ def _spoken(call: Call) -> str:
 
 def _expression(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)}: {_expression(part)}" for key, part in value.items()) + "}"
+        members = cast("Json", value).items()
+        return "{" + ", ".join(f"{json.dumps(key)}: {_expression(part)}" for key, part in members) + "}"
     if isinstance(value, list):
-        return f"[{', '.join(_expression(part) for part in value)}]"
+        return f"[{', '.join(map(_expression, _parts(value)))}]"
     if isinstance(value, str) and value.startswith(PREFIX):
         number, *keys = value.removeprefix(PREFIX).split(".")
         return f"r{number}" + "".join(f"[{json.dumps(key)}]" for key in keys)

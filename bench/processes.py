@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -93,7 +93,7 @@ def with_requests(lines: list[Line], log: list[Line]) -> list[Line]:
 
 
 @contextmanager
-def running() -> Iterator[Bench]:
+def running() -> Generator[Bench]:
     """Start the server in its own process; end it and all runners when the block is left."""
     with ExitStack() as stack:
         command = [sys.executable, "-m", "bench.server"]
@@ -104,7 +104,7 @@ def running() -> Iterator[Bench]:
 
 
 @contextmanager
-def _ended(process: subprocess.Popen[str]) -> Iterator[None]:
+def _ended(process: subprocess.Popen[str]) -> Generator[None]:
     """End a process, which goes when its input is closed, when the block is left."""
     try:
         yield

@@ -51,7 +51,7 @@ def deltas(said: Said, number: int) -> Iterator[bytes]:
 
 def closing(said: Said, prompt: int, number: int) -> bytes:
     """Write the events behind the last token."""
-    last = {**_base(number, "chat.completion.chunk"), "choices": [], "usage": usage(said, prompt)}
+    last: dict[str, Any] = {**_base(number, "chat.completion.chunk"), "choices": [], "usage": usage(said, prompt)}
     return _choice(number, {}, _reason(said)) + _event(last) + DONE
 
 

@@ -16,7 +16,11 @@ from actum.models.hosted import Hosted
 
 from .timing import Run, Task, main
 
-_NAMES = {events.CallReady: "ready", events.CallStarted: "started", events.CallFinished: "finished"}
+_NAMES: dict[type[events.CallEvent], str] = {
+    events.CallReady: "ready",
+    events.CallStarted: "started",
+    events.CallFinished: "finished",
+}
 
 
 def prepare(task: Task) -> Run:
@@ -43,9 +47,10 @@ def prepare(task: Task) -> Run:
         shift = time.time() - time.monotonic()
         async with agent.stream(scenario.job, scenario.output) as told:
             async for event in told:
-                if (name := _NAMES.get(type(event))) and isinstance(event, events.CallStarted | events.CallFinished):
+                if isinstance(event, events.CallReady | events.CallStarted | events.CallFinished):
                     if "_each" in event.call:  # its items are what runs
                         continue
+                    name = _NAMES[type(event)]
                     line = {"name": name, "at": event.at - shift, "number": event.number, "tool": event.call.tool}
                     task.events.append(line | {"depth": event.depth})
         return told.result.output

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -180,12 +180,19 @@ class _Datas:
         self._size = 0
         self._data: list[bytes] = []
 
-    def take(self, chunk: bytes) -> Iterator[bytes]:
+    def take(self, chunk: bytes) -> Iterable[bytes]:
         """The data of the events that are whole now.
 
         Raises:
             ValueError: a line has no end.
         """
+        if not self._size and not self._data and chunk.endswith(b"\n\n"):
+            events = chunk[:-2].split(b"\n\n")
+            if all(event.startswith(b"data:") and b"\n" not in event for event in events):
+                return [event[5:].strip() for event in events]
+        return self._lines(chunk)
+
+    def _lines(self, chunk: bytes) -> Iterator[bytes]:
         first, *more = chunk.split(b"\n")
         self._line.append(first)
         self._size += len(first)
