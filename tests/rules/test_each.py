@@ -262,6 +262,30 @@ async def test_a_cut_run_goes_on_with_the_items_that_are_left() -> None:
     assert (result.output, sorted(log)) == ([2, 1, 2, 3], ["ab", "ab", "c", "c", "def"])
 
 
+async def test_where_its_path_is_erased_all_items_are_made_again() -> None:
+    log: list[Any] = []
+    tools = toolbox(log)
+    tools.register(
+        "forget", {"properties": {"_outputPath": {"const": "†state.sizes"}, "_outputMethod": {"const": "erase"}}}
+    )
+
+    @tools.activity("forget")
+    async def _() -> None:  # pyright: ignore[reportUnusedFunction]
+        return None
+
+    sizes = call("size", _each="†input.items", of="†each", _outputPath="†state.sizes")
+    first = await run(answer(sizes, output=1), context=[ITEMS], tools=tools, config=EACH)
+    plan = [ITEMS, {"type": "plan", "plan": [sizes]}, *first.context[1:]]
+    assert (await agent(answer(output=1), tools=tools, config=EACH).resume(plan)).output == 1
+    assert len(log) == 3
+    erased = [
+        *plan,
+        {"type": "state", "state": {"sizes": None}, "_outputMethod": "erase", "_outputPath": "†state.sizes"},
+    ]
+    again = await agent(answer(output=1), tools=tools, config=EACH).resume(erased)
+    assert (again.context.state["sizes"], len(log)) == ([2, 1, 3], 6)
+
+
 async def test_items_are_held_approved_changed_and_denied_one_by_one() -> None:
     log: list[Any] = []
 

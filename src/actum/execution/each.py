@@ -40,7 +40,8 @@ class Batch:
 
     def failure(self, tool: str) -> ActivityError:
         """The failed items as one error."""
-        told = [f"item {number}: {error.message}" for number, error in sorted(self.errors.items())[:_MOST_TOLD]]
+        errors = sorted(self.errors.items())[:_MOST_TOLD]
+        told = [f"item {number}: {error.message.removeprefix(f'tool {tool!r}: ')}" for number, error in errors]
         more = len(self.errors) - len(told)
         rest = f"; and {more} more" if more else ""
         return ActivityError(f"{len(self.errors)} of {len(self.jobs)} items failed: {'; '.join(told)}{rest}", tool=tool)

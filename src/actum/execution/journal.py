@@ -111,9 +111,9 @@ class Journal:
         """Append that a call without a result was made (C4, C8)."""
         self.add(record_message(dict(call), _now()))
 
-    def item(self, call: Call, value: Any) -> None:
-        """Append what a call for one item of a list has come to."""
-        self.add(item_message(dict(call), _now(), value))
+    def item(self, call: Call, value: Any, of: int) -> None:
+        """Append what a call for one item of a list has come to; `of` is the place of the call for all of them."""
+        self.add(item_message(dict(call), _now(), value, of))
 
     def append(self, call: Call, message: MessageObject) -> Reference | None:
         """Append a message that an Activity returned, as it is, and return the place that it writes, if any (A4).

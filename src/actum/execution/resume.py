@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..dataflow.template import template
 from ..errors import ActumError, MessageError
 from ..protocol.approvals import Decisions
-from ..protocol.call import Call
+from ..protocol.call import EACH, Call
 from ..protocol.context import Memory, absorb
 from ..protocol.message import is_item, is_record, write_of
 from ..schema.json import JsonObject, encode
+
+Items: TypeAlias = dict[int, dict[str, list[Any]]]
+"""The results of calls for single items of a list, by the place of the call for all of them and their own text."""
 
 
 @dataclass(slots=True)
@@ -25,8 +28,8 @@ class Standing:
     index: int
     calls: list[Call]
     done: dict[int, Any]
-    items: dict[str, list[Any]]
-    """What calls for single items of a list have come to, by the text of the call."""
+    items: Items
+    """What calls for single items have come to, where the call for all of them is not done."""
     output: Any
     mode: Literal["eager", "lazy"]
 
@@ -74,17 +77,23 @@ def _call(call: Any, index: int, place: int) -> Call:
 
 def _done(
     calls: list[Call], messages: Sequence[JsonObject], start: int, data_kinds: Collection[str]
-) -> tuple[dict[int, Any], dict[str, list[Any]]]:
+) -> tuple[dict[int, Any], Items]:
     since = Memory()
-    items: defaultdict[str, list[Any]] = defaultdict(list)
+    items: Items = {}
+    places = {encode(call, sort_keys=True): place for place, call in enumerate(calls) if EACH in call}
     left: defaultdict[str, list[tuple[Any, Reference | None, str | None]]] = defaultdict(list)
     for index in range(start + 1, len(messages)):
         message = messages[index]
         _absorb(since, message, index, data_kinds)
+        if "_call" not in message:
+            continue
+        text = encode(message["_call"], sort_keys=True)
         if is_item(message):
-            items[encode(message["_call"], sort_keys=True)].append(message["data"]["result"])
-        elif "_call" in message:
-            left[encode(message["_call"], sort_keys=True)].append(_outcome(message, index, data_kinds))
+            items.setdefault(message["data"]["of"], {}).setdefault(text, []).append(message["data"]["result"])
+            continue
+        left[text].append(_outcome(message, index, data_kinds))
+        if text in places:  # all of them are done; if they are to be made again, then from the beginning
+            items.pop(places[text], None)
     done: dict[int, Any] = {}
     for place, call in enumerate(calls):
         outcomes = left.get(encode(call, sort_keys=True))

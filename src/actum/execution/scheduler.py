@@ -28,6 +28,7 @@ from .emitter import Emitter
 from .job import Job, item_of, judge
 from .journal import Journal, is_gate
 from .limits import Budget
+from .resume import Items
 from .run_call import Delegate, Suspended, Suspension, Yield, carry_out, check_result, judged
 from .writing import Writer
 
@@ -64,8 +65,8 @@ class Scheduler:
     """What proposals wait for, in order (C7)."""
     makers: dict[str, str] = field(default_factory=dict[str, str])
     """Who carried out the calls of each tool (X0)."""
-    items: dict[int, dict[str, list[Any]]] = field(default_factory=dict[int, dict[str, list[Any]]])
-    """What calls for single items came to before this run, by where their answer began and their text (L8)."""
+    items: dict[int, Items] = field(default_factory=dict[int, Items])
+    """What calls for single items came to before this run, by where their answer began (L8)."""
 
     def __post_init__(self) -> None:
         self.graph = Graph(self.journal.read)
@@ -475,9 +476,11 @@ class Scheduler:
     def _make_each(self, job: Job, own: Batch, values: Sequence[Any]) -> None:
         """Make a call for each item; those that were made before this run stand for themselves (L8)."""
         calls = list(calls_of(job, own, [exported(value) for value in values]))
+        if self.emit:
+            self.emit(CallReady, call=job.call, number=job.node.number)
         self._begin(job, job.call)
         answer = Answer(start=job.node.answer.start)
-        before = self.items.get(answer.start, {})
+        before = self.items.get(answer.start, {}).pop(job.node.index, {})
         for number, (call, parameters) in enumerate(calls):
             node = self._node(answer, number)
             own.jobs.append(self._as_decided(item_of(job, call, parameters, node)))

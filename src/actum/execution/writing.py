@@ -38,7 +38,7 @@ class Writer:
         self.finished += 1
         if job.parent is not None:
             value = self._append(job, result)[0] if result.messages else result.value
-            self._journal.item(job.call, value)
+            self._journal.item(job.call, value, job.parent.node.index)
             return value, ()
         if result.messages:
             return self._append(job, result)

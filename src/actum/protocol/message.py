@@ -227,9 +227,9 @@ def record_message(call: JsonObject, date: str, data: Json = None) -> JsonObject
     return {"type": "data", "kind": RECORD, "data": data, "_call": call, "_date": date}
 
 
-def item_message(call: JsonObject, date: str, value: Json) -> JsonObject:
-    """The message of a call that was made for one item of a list, whose result is a part of another's."""
-    return record_message(call, date, {"result": value})
+def item_message(call: JsonObject, date: str, value: Json, of: int) -> JsonObject:
+    """The message of a call that was made for one item of a list; its result is a part of that of the call `of` all."""
+    return record_message(call, date, {"of": of, "result": value})
 
 
 def is_item(message: JsonObject) -> bool:
