@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import actum
+
 SOURCE = Path(__file__).parents[1] / "src" / "actum"
 HEAVY = [
     "aiohttp",
@@ -33,6 +35,17 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     code = f"import sys, actum; print(*[name for name in {HEAVY} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (run.stdout.split(), run.stderr) == ([], "")
+
+
+def test_importing_the_package_imports_nothing_of_it_and_each_name_brings_its_own() -> None:
+    code = "import sys, actum; print(*[name for name in sys.modules if name.startswith('actum.')])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (run.stdout.split(), run.stderr) == ([], "")
+    for name in actum.__all__:
+        assert getattr(actum, name) is not None
+        assert name in dir(actum)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        actum.nothing  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] # noqa: B018
 
 
 @pytest.mark.parametrize("layer", PURE)

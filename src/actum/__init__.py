@@ -1,26 +1,28 @@
 """Actum: a runtime for LLM agents in which one answer becomes a graph of calls that runs while it streams."""
 
-from . import errors, events, messages, models
-from .app.agent import Agent
-from .app.idea import Idea
-from .app.stream import Stream
-from .app.tools import DEFAULT, Tools
-from .execution.approval import HOLD
-from .execution.limits import Limits
-from .execution.run_call import Output
-from .protocol import approvals
-from .protocol.activity import Activity
-from .protocol.call import Call
-from .protocol.config import Config
-from .protocol.context import Context
-from .protocol.solution import Result, Solution
-from .protocol.tool import Tool
-from .protocol.usage import Usage
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import errors, events, messages, models
+    from .app.agent import Agent
+    from .app.idea import Idea
+    from .app.stream import Stream
+    from .app.tools import DEFAULT as tools  # noqa: N811 -- the process-wide default registry, as users know it
+    from .app.tools import Tools
+    from .execution.approval import HOLD
+    from .execution.limits import Limits
+    from .execution.run_call import Output
+    from .protocol import approvals
+    from .protocol.activity import Activity
+    from .protocol.call import Call
+    from .protocol.config import Config
+    from .protocol.context import Context
+    from .protocol.solution import Result, Solution
+    from .protocol.tool import Tool
+    from .protocol.usage import Usage
 
 __version__ = "0.1.0"
-
-tools = DEFAULT
-"""The process-wide default registry, which an `Agent` uses where it is given none."""
 
 __all__ = [
     "HOLD",
@@ -45,3 +47,41 @@ __all__ = [
     "models",
     "tools",
 ]
+
+_HOMES = {
+    "HOLD": "execution.approval:HOLD",
+    "Activity": "protocol.activity:Activity",
+    "Agent": "app.agent:Agent",
+    "Call": "protocol.call:Call",
+    "Config": "protocol.config:Config",
+    "Context": "protocol.context:Context",
+    "Idea": "app.idea:Idea",
+    "Limits": "execution.limits:Limits",
+    "Output": "execution.run_call:Output",
+    "Result": "protocol.solution:Result",
+    "Solution": "protocol.solution:Solution",
+    "Stream": "app.stream:Stream",
+    "Tool": "protocol.tool:Tool",
+    "Tools": "app.tools:Tools",
+    "Usage": "protocol.usage:Usage",
+    "approvals": "protocol.approvals",
+    "errors": "errors",
+    "events": "events",
+    "messages": "messages",
+    "models": "models",
+    "tools": "app.tools:DEFAULT",
+}
+"""Where each public name is imported from, when it is first used: `import actum` itself costs next to nothing."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, member = _HOMES[name].partition(":")
+    found: Any = import_module(f".{module}", __name__)
+    globals()[name] = found = getattr(found, member) if member else found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
