@@ -17,7 +17,6 @@ from actum.models.hosted import Hosted
 from .timing import Run, Task, main
 
 _NAMES: dict[type[events.CallEvent], str] = {
-    events.CallReady: "ready",
     events.CallStarted: "started",
     events.CallFinished: "finished",
 }
@@ -47,7 +46,7 @@ def prepare(task: Task) -> Run:
         shift = time.time() - time.monotonic()
         async with agent.stream(scenario.job, scenario.output) as told:
             async for event in told:
-                if isinstance(event, events.CallReady | events.CallStarted | events.CallFinished):
+                if isinstance(event, events.CallStarted | events.CallFinished):
                     if "_each" in event.call:  # its items are what runs
                         continue
                     name = _NAMES[type(event)]
