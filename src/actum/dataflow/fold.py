@@ -47,6 +47,9 @@ class Fold:
             Misfit: the path leads through a list by name or through an object by index, or the method can't be applied
                 to what stands there.
         """
+        if method == "set" and not path:
+            self._root = exported(value)
+            return
         check_way(self._root, path)
         old = self.read(path)
         if method == "erase":

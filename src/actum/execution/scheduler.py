@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -76,7 +76,8 @@ class Scheduler:
         self._running = 0
         self._idle = asyncio.Event()
         self._tasks: asyncio.TaskGroup | None = None
-        self._all: set[asyncio.Task[None]] = set()
+        self._all: dict[int, asyncio.Task[None]] = {}
+        """What runs, by the number of its call."""
         self._background: set[asyncio.Task[None]] = set()
         self._started: defaultdict[str, list[Job]] = defaultdict(list)
         self._owed: dict[str, Job] = {}
@@ -147,6 +148,7 @@ class Scheduler:
         self.pump()
         while not self._stopped and (self._running or (self.graph.waiting and self._background and not self._stop)):
             if self._running:
+                self._idle.clear()
                 await self._idle.wait()
             else:
                 await asyncio.wait(self._background, return_when=asyncio.FIRST_COMPLETED)
@@ -162,7 +164,8 @@ class Scheduler:
     def cancel(self) -> None:
         """Start nothing more and cancel everything that runs; the task group waits for it (L7)."""
         self._stopped = True
-        for task in self._all:
+        self._idle.set()
+        for task in self._all.values():
             task.cancel()
 
     def pump(self) -> None:
@@ -301,7 +304,7 @@ class Scheduler:
         except ActumError as error:
             self._refuse(job.node, error, job.call, job)
             return
-        if self.emit:
+        if self.emit.sink is not None:
             self.emit(CallReady, call=job.call, number=job.node.number, of=job.of)
         decision = self._decision(job)
         if decision is not None and decision.verdict == "held" and self.approve is None:
@@ -310,7 +313,7 @@ class Scheduler:
             self._begin(job, call)
             self._answer(job, call)
         else:
-            self._spawn(job, self._carry(job, call))
+            self._spawn(job, call)
 
     def _resolved(self, job: Job, values: Sequence[Any]) -> Call:
         """The call with its values in place of references, fixed meta-properties filled in, judged by the tool (C3)."""
@@ -323,53 +326,54 @@ class Scheduler:
         written = {key: value for key, value in job.call.items() if key[0:1] == "_" and key != WITH}
         return Call.of({"_tool": job.tool.name, **job.tool.constants, **written, **parameters})
 
-    def _spawn(self, job: Job, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, job: Job, call: Call) -> None:
         assert self._tasks is not None
         job.is_started = True
-        task = self._tasks.create_task(work)
-        self._all.add(task)
-        if job.has_result or self.awaits_all:
+        is_awaited = job.has_result or self.awaits_all
+        task = self._all[job.node.number] = self._tasks.create_task(self._own(job, call, is_awaited))
+        if is_awaited:
             self._running += 1
-            self._idle.clear()
-            task.add_done_callback(self._one_less)
         else:
             self._background.add(task)
-            task.add_done_callback(self._one_less_behind)
+            task.add_done_callback(self._background.discard)
 
-    def _one_less(self, task: asyncio.Task[None]) -> None:
-        self._all.discard(task)
-        self._running -= 1
-        self._stopped = self._stopped or task.cancelled() or task.exception() is not None
-        self.pump()
-        if not self._running:
-            self._idle.set()
-
-    def _one_less_behind(self, task: asyncio.Task[None]) -> None:
-        self._all.discard(task)
-        self._background.discard(task)
+    async def _own(self, job: Job, call: Call, is_awaited: bool) -> None:
+        """Carry a call out in its task. One that is cancelled before it begins is of a run that has stopped."""
+        try:
+            await self._carry(job, call)
+        except BaseException:
+            self._stopped = True
+            raise
+        finally:
+            self._all.pop(job.node.number, None)
+            if is_awaited:
+                self._running -= 1
+                self.pump()
+                if not self._running:
+                    self._idle.set()
 
     def _begin(self, job: Job, call: Call, context: Sequence[JsonObject] = ()) -> None:
         job.is_started = job.has_begun = True
         job.started = self._writer.finished
         delegate = call.get("_delegate") if job.tool.is_delegated else None
         self.makers[job.tool.name] = _maker(job, delegate)
-        if self.emit:
+        if self.emit.sink is not None:
             about = {"call": job.call, "number": job.node.number, "of": job.of}
             self.emit(CallStarted, **about, made=call, delegate=delegate, crossed=tuple(context))
 
     async def _carry(self, job: Job, call: Call) -> None:
         try:
             context = self.journal.scoped(job.scopes, job.node.instance)
-            shown = (job.scopes, job.node.instance)
-            is_asked = self.approve is not None or self.journal.decisions
-            approved = await self._approved(job, call, context) if is_asked else call
-            if approved is None:
-                self._wait_for_approval(job, [f"approval {job.place}"], _shown(call, context))
-                return
-            if approved is not call and approved != call:
-                call = self._replace(job, approved)
-                if shown != (job.scopes, job.node.instance):  # otherwise exactly what was approved crosses
-                    context = self.journal.scoped(job.scopes, job.node.instance)
+            if self.approve is not None or self.journal.decisions:
+                shown = (job.scopes, job.node.instance)
+                approved = await self._approved(job, call, context)
+                if approved is None:
+                    self._wait_for_approval(job, [f"approval {job.place}"], _shown(call, context))
+                    return
+                if approved != call:
+                    call = self._replace(job, approved)
+                    if shown != (job.scopes, job.node.instance):  # otherwise exactly what was approved crosses
+                        context = self.journal.scoped(job.scopes, job.node.instance)
             self._begin(job, call, context)
             if job.is_latent:
                 self._answer(job, call)

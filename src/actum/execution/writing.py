@@ -42,6 +42,9 @@ class Writer:
             return value, ()
         if result.messages:
             return self._append(job, result)
+        if job.path is None and result.path is None and job.has_result:
+            self._journal.result(job.call, result.value)
+            return result.value, ()
         targets = self._targets(job, result)
         self._check_gates(job, result.value, targets)
         for target in targets:
@@ -49,9 +52,7 @@ class Writer:
             self._journal.write(job.call, result.value, target, job.method)
             if job.method == "erase":
                 self.erased.append(target)
-        if not targets and job.has_result:
-            self._journal.result(job.call, result.value)
-        elif not targets:
+        if not targets:
             self._journal.record(job.call)
         return result.value, targets
 

@@ -92,8 +92,9 @@ class Activity:
         """
         arguments: dict[str, Any] = {}
         for name, reserved in self._named:
-            if name in call and not name.startswith("_"):
-                arguments[name] = self._typed(name, call[name], tool)
+            if name in call and name[0] != "_":
+                value = call[name]
+                arguments[name] = self._typed(name, value, tool) if name in self._types else value
             elif reserved is not None:
                 arguments[name] = {"call": call, "tool": tool, "context": context}[reserved]
         if self._takes_all:
@@ -112,13 +113,12 @@ class Activity:
         return inspect.Parameter.VAR_KEYWORD in kinds
 
     def _typed(self, name: str, value: Any, tool: Tool) -> Any:
-        adapter = self._types.get(name)
-        if adapter is None:
-            return value
         from pydantic import ValidationError
 
         try:
-            return adapter.validate_json(encode(value))  # as JSON: strict types take a date from a string then
+            return self._types[name].validate_json(
+                encode(value)
+            )  # as JSON: strict types take a date from a string then
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise InvalidParameters(first["msg"], tool=tool.name, path=name) from None
