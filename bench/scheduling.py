@@ -109,13 +109,15 @@ GROWING: dict[str, tuple[Load, int]] = {
 def measure(repeats: int) -> Json:
     """Take all loads."""
     count = 1_000
-    task, call = seconds(bare_tasks, count, repeats), seconds(calls, count, repeats)
+    pairs = [(seconds(bare_tasks, count, 1), seconds(calls, count, 1)) for _ in range(3 * repeats)]
+    task, call = (statistics.median(one[which] for one in pairs) for which in (0, 1))
+    ratio = statistics.median(call / task for task, call in pairs)
     growth: Json = {}
     for name, (load, small) in GROWING.items():
         little, much = (seconds(load, size, repeats, collects=False) for size in (small, 10 * small))
         growth[name] = {"small": small, "little": little, "large": 10 * small, "much": much, "ratio": much / little}
         growth[name]["collected"] = seconds(load, 10 * small, repeats) / seconds(load, small, repeats)
-    return {"task": task / count, "call": call / count, "ratio": call / task, "growth": growth}
+    return {"task": task / count, "call": call / count, "ratio": ratio, "growth": growth}
 
 
 def seconds(load: Load, size: int, repeats: int, *, collects: bool = True) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 from ..dataflow.expression import Each, Expression, First, is_expression, parse
@@ -33,7 +33,7 @@ class Job:
     template: Template
     path: Expression | None
     method: OutputMethod
-    scopes: list[str]
+    scopes: Sequence[str]
     is_latent: bool
     node: Node
     is_started: bool = False
@@ -46,7 +46,7 @@ class Job:
     """What it is made of where it is made for every item of a list."""
     parent: Job | None = None
     """The call for all items, where this one is made for one of them."""
-    followers: list[Job] = field(default_factory=list[Any])
+    followers: Sequence[Job] = ()
     """The same call in a corrected answer, which waits for what this one comes to (L3)."""
 
     @property
@@ -106,9 +106,9 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node) ->
     Raises:
         CallError: what is wrong with it, so that nothing of it runs.
     """
-    if not call.tool:
+    if not (name := call.tool):
         raise UnknownTool("a call names its tool in '_tool'")
-    tool = toolset.find(call.tool)
+    tool = toolset.find(name)
     if tool.is_plain and len(parameters := call.parameters) == len(call) - 1:
         return _plain(call, tool, parameters, node, is_latent=toolset.is_latent(tool))
     _check_meta(call, tool, instances)
@@ -138,7 +138,7 @@ def _plain(call: Call, tool: Tool, parameters: JsonObject, node: Node, *, is_lat
     except ReferenceSyntax as error:
         raise UnresolvedReference(str(error), tool=tool.name) from None
     node.expressions = own.expressions
-    return Job(call=call, tool=tool, template=own, path=None, method="set", scopes=[], is_latent=is_latent, node=node)
+    return Job(call=call, tool=tool, template=own, path=None, method="set", scopes=(), is_latent=is_latent, node=node)
 
 
 def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:

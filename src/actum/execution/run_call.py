@@ -19,6 +19,8 @@ from ..protocol.tool import Tool
 from ..schema.infer import jsonable
 from ..schema.json import Json, JsonObject, NotJson, plain
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
 
 class Suspended(Exception):
     """A delegate has ended without an output, because it waits for a decision (L6)."""
@@ -125,7 +127,7 @@ def judged(returned: Any, tool: Tool) -> Yield:
     path = None
     if isinstance(returned, Output):
         path, returned = _named_path(returned.path, tool), returned.value
-    if messages := _messages(returned):
+    if type(returned) not in _SCALARS and (messages := _messages(returned)):
         return Yield(messages=messages, path=path)
     value = _json(returned, tool)
     check_result(value, tool)

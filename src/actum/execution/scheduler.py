@@ -356,7 +356,8 @@ class Scheduler:
         job.is_started = job.has_begun = True
         job.started = self._writer.finished
         delegate = call.get("_delegate") if job.tool.is_delegated else None
-        self.makers[job.tool.name] = _maker(job, delegate)
+        if delegate is not None or job.tool.name not in self.makers:
+            self.makers[job.tool.name] = _maker(job, delegate)
         if self.emit.sink is not None:
             about = {"call": job.call, "number": job.node.number, "of": job.of}
             self.emit(CallStarted, **about, made=call, delegate=delegate, crossed=tuple(context))
@@ -375,10 +376,14 @@ class Scheduler:
                     if shown != (job.scopes, job.node.instance):  # otherwise exactly what was approved crosses
                         context = self.journal.scoped(job.scopes, job.node.instance)
             self._begin(job, call, context)
+            activity = None if job.tool.is_delegated else self.toolset.activities[job.tool.name]
             if job.is_latent:
                 self._answer(job, call)
             else:
-                self._finish(job, await self._yield(job, call, context))
+                carried = (
+                    carry_out(call, job.tool, context, activity) if activity else self._delegated(job, call, context)
+                )
+                self._finish(job, await carried)
         except Suspended:
             return
         except ActumError as error:
@@ -430,19 +435,12 @@ class Scheduler:
         self.emit(CallWaiting, call=job.call, number=job.node.number, on=tuple(waiting), of=job.of)
         self._item_ended(job)
 
-    async def _yield(self, job: Job, call: Call, context: Context) -> Yield:
-        if job.tool.is_delegated:
-            return judged(await self._delegated(job, call, context), job.tool)
-        activity = self.toolset.activities[job.tool.name]
-        assert activity is not None
-        return await carry_out(call, job.tool, context, activity)
-
-    async def _delegated(self, job: Job, call: Call, context: Context) -> Any:
+    async def _delegated(self, job: Job, call: Call, context: Context) -> Yield:
         """Let the delegate go on from where it was cut before; where it is cut again, keep what it has come to (L8)."""
         before = self.journal.decisions.suspended(job.place, job.call)
         suspension = Suspension(before, place=job.place)
         try:
-            return await self.delegate(call, job.tool, context, suspension)
+            return judged(await self.delegate(call, job.tool, context, suspension), job.tool)
         finally:
             if suspension.context is not None and suspension.context is not before:
                 own = {"of": job.place, "call": dict(job.call), "context": suspension.context}
@@ -544,7 +542,7 @@ class Scheduler:
         first = started.pop()
         job.is_started = True
         if first.node.status is Status.READY:
-            first.followers.append(job)
+            first.followers = (*first.followers, job)
         else:
             self.graph.settle(job.node, first.node.status, first.node.value, first.node.written)
         return True

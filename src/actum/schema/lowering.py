@@ -36,7 +36,7 @@ class Lowered:
 
     def restore_call(self, call: Any) -> Any:
         """A call as the composed schema means it, by the tool it names."""
-        return self.shapes.call(call)
+        return self.shapes.call(call) if self.shapes.calls or self.shapes.stored else call
 
     def restore_output(self, output: Any) -> Any:
         """The output as the composed schema means it."""
