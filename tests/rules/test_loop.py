@@ -362,3 +362,19 @@ async def test_events_tell_depth_path_and_time_in_order() -> None:
     assert [name for name in names if name.startswith("Call")] == ["CallReady", "CallStarted", "CallFinished"]
     assert all(event.depth == 0 and event.path == () for event in seen)
     assert [event.at for event in seen] == sorted(event.at for event in seen)
+
+
+@pytest.mark.rule("L3")
+async def test_a_corrected_answer_with_a_long_chain_starts_none_of_it_twice() -> None:
+    log: list[int] = []
+    calls = [call("step", n=f"†calls.{n - 1}" if n else 0) for n in range(200)]
+    result = await run(json.dumps(answer(*calls, output="†")), answer(*calls, output="†calls.199"), tools=toolbox(log))
+    assert (result.output, log) == (200, list(range(200)))
+
+
+@pytest.mark.rule("C4", "C6")
+async def test_a_long_chain_of_latent_calls_that_is_listed_backwards_comes_to_its_end() -> None:
+    tools, count = toolbox(), 500
+    tools.register("think", {"properties": {"of": {}, "_output": INTEGER}})
+    calls = [call("think", of=f"†calls.{n + 1}" if n < count - 1 else 0, _output=n) for n in range(count)]
+    assert (await run(answer(*calls, output="†calls.0"), tools=tools)).output == 0

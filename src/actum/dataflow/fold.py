@@ -47,9 +47,6 @@ class Fold:
             Misfit: the path leads through a list by name or through an object by index, or the method can't be applied
                 to what stands there.
         """
-        if method == "set" and not path:
-            self._root = exported(value)
-            return
         check_way(self._root, path)
         old = self.read(path)
         if method == "erase":
@@ -160,6 +157,8 @@ def check_way(root: Any, path: Path) -> None:
 
 def _applied(method: OutputMethod, old: Any, value: Any, path: Path) -> Any:
     match method:
+        case "set":
+            return exported(value)
         case "merge" if isinstance(old, dict) and isinstance(value, dict):
             return _merge(cast("dict[str, Any]", old), cast("dict[str, Any]", value))
         case "assign" if isinstance(old, dict) and isinstance(value, dict):

@@ -46,6 +46,10 @@ class Job:
     """What it is made of where it is made for every item of a list."""
     parent: Job | None = None
     """The call for all items, where this one is made for one of them."""
+    is_final: bool = False
+    """Whether it is carried out as it was authored: there is nothing to resolve or to fill in."""
+    identity: str = ""
+    """What is the same in the same call, once it was asked for (see `identity`)."""
     followers: Sequence[Job] = ()
     """The same call in a corrected answer, which waits for what this one comes to (L3)."""
 
@@ -138,7 +142,17 @@ def _plain(call: Call, tool: Tool, parameters: JsonObject, node: Node, *, is_lat
     except ReferenceSyntax as error:
         raise UnresolvedReference(str(error), tool=tool.name) from None
     node.expressions = own.expressions
-    return Job(call=call, tool=tool, template=own, path=None, method="set", scopes=(), is_latent=is_latent, node=node)
+    return Job(
+        call=call,
+        tool=tool,
+        template=own,
+        path=None,
+        method="set",
+        scopes=(),
+        is_latent=is_latent,
+        node=node,
+        is_final=own.is_flat,
+    )
 
 
 def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:

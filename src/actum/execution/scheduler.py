@@ -8,16 +8,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..dataflow.expression import MISSING, mapped
+from ..dataflow.expression import MISSING
 from ..dataflow.fold import exported
-from ..dataflow.graph import CALLS, Answer, Graph, Node, Status, call_index
+from ..dataflow.graph import Answer, Graph, Node, Status
 from ..dataflow.reference import Reference
 from ..dataflow.verdict import Fate, Verdict, verdicts
 from ..errors import ActumError, ApprovalDenied, InvalidParameters, LimitExceeded, UnresolvedReference
 from ..events import CallFailed, CallReady, CallSkipped, CallStarted, CallWaiting
 from ..generation.offer import Toolset
 from ..protocol.approvals import Decision, approval
-from ..protocol.call import EACH, WITH, Call
+from ..protocol.call import WITH, Call
 from ..protocol.context import Context
 from ..protocol.provenance import CODE, MODEL
 from ..schema.json import JsonObject, encode
@@ -25,6 +25,7 @@ from .approval import Approve, decide
 from .complaints import complaint
 from .each import Batch, calls_of
 from .emitter import Emitter
+from .identity import identity, owing
 from .job import Job, item_of, judge
 from .journal import Journal, is_gate
 from .limits import Budget
@@ -83,6 +84,7 @@ class Scheduler:
         self._owed: dict[str, Job] = {}
         self._stop: LimitExceeded | None = None
         self._stopped = False
+        self._is_pumping = False
 
     # Taking calls in
 
@@ -129,7 +131,7 @@ class Scheduler:
         """Begin an answer again: of its calls, those that run or have run stay and are not started twice (L3)."""
         for job in [job for job in self.jobs.values() if job.node.answer is answer]:
             if job.is_started:
-                self._started[self._identity(job)].append(job)
+                self._started[identity(job, self.jobs)].append(job)
             else:
                 self.graph.settle(job.node, Status.SKIPPED)
                 del self.jobs[job.node.number]
@@ -170,8 +172,14 @@ class Scheduler:
 
     def pump(self) -> None:
         """Start what is ready, as far as there is room."""
-        while self.graph.ready and self._running < self.parallel and not (self._stopped or self._stop):
-            self._start(self.jobs[self.graph.ready.popleft().number])
+        if self._is_pumping:
+            return  # what a start makes ready is started by the same loop, however long the chain
+        self._is_pumping = True
+        try:
+            while self.graph.ready and self._running < self.parallel and not (self._stopped or self._stop):
+                self._start(self.jobs[self.graph.ready.popleft().number])
+        finally:
+            self._is_pumping = False
 
     # The end of a tick
 
@@ -317,11 +325,10 @@ class Scheduler:
 
     def _resolved(self, job: Job, values: Sequence[Any]) -> Call:
         """The call with its values in place of references, fixed meta-properties filled in, judged by the tool (C3)."""
-        is_own = job.tool.is_plain and job.template.is_flat and len(job.call) == len(job.template.value) + 1
-        parameters = job.template.value if is_own else job.template.fill([exported(value) for value in values])
+        parameters = job.template.value if job.is_final else job.template.fill([exported(value) for value in values])
         if (problem := job.tool.validator.complaint(parameters)) is not None:
             raise InvalidParameters(problem, tool=job.tool.name)
-        if is_own:
+        if job.is_final:
             return job.call
         written = {key: value for key, value in job.call.items() if key[0:1] == "_" and key != WITH}
         return Call.of({"_tool": job.tool.name, **job.tool.constants, **written, **parameters})
@@ -420,7 +427,7 @@ class Scheduler:
     def _become(self, job: Job, changed: Job) -> None:
         if changed.batch is not None:
             raise InvalidParameters("a call for every item can't take the place of one", tool=changed.tool.name)
-        job.call, job.tool, job.template = changed.call, changed.tool, changed.template
+        job.call, job.tool, job.template, job.is_final = changed.call, changed.tool, changed.template, changed.is_final
         job.scopes, job.is_latent, job.node.instance = changed.scopes, changed.is_latent, changed.node.instance
         if job.parent is None:
             job.path, job.method = changed.path, changed.method
@@ -455,7 +462,7 @@ class Scheduler:
                 self._finish(job, Yield())
             elif call.output is None and not job.tool.accepts_null:
                 self.graph.settle(job.node, Status.OWED)
-                self._owed[self._owing(job)] = job
+                self._owed[owing(job)] = job
             else:
                 check_result(call.output, job.tool)
                 self._finish(job, Yield(value=call.output))
@@ -478,8 +485,7 @@ class Scheduler:
     def _make_each(self, job: Job, own: Batch, values: Sequence[Any]) -> None:
         """Make a call for each item; those that were made before this run stand for themselves (L8)."""
         calls = list(calls_of(job, own, [exported(value) for value in values]))
-        if self.emit:
-            self.emit(CallReady, call=job.call, number=job.node.number)
+        self.emit(CallReady, call=job.call, number=job.node.number)
         self._begin(job, job.call)
         answer = Answer(start=job.node.answer.start)
         before = self.items.get(answer.start, {}).pop(job.node.index, {})
@@ -536,7 +542,7 @@ class Scheduler:
 
     def _follows(self, job: Job) -> bool:
         """Whether an earlier attempt of this answer has started the same call, which then stands for this one (L3)."""
-        started = self._started.get(self._identity(job))
+        started = self._started.get(identity(job, self.jobs))
         if not started:
             return False
         first = started.pop()
@@ -547,30 +553,8 @@ class Scheduler:
             self.graph.settle(job.node, first.node.status, first.node.value, first.node.written)
         return True
 
-    def _identity(self, job: Job) -> str:
-        """What makes two calls the same: all that was authored, with `†calls.N` read as the call that it means."""
-
-        def meant(reference: Reference) -> Reference:
-            index = call_index(reference) if reference.kind == CALLS else None
-            target = job.node.answer.nodes.get(index) if index is not None else None
-            if target is None or target.number not in self.jobs:
-                return reference
-            return Reference(CALLS, (self._identity(self.jobs[target.number]), *reference.path[1:]))
-
-        own = {key: value for key, value in job.call.items() if key.startswith("_")}
-        if job.batch is not None:
-            own[EACH] = job.batch.items.fill([str(mapped(one, meant)) for one in job.batch.items.expressions])
-        elif not any(str(reference).startswith("†calls") for reference in job.template.expressions):
-            return encode(job.call, sort_keys=True)
-        meanings = [str(mapped(expression, meant)) for expression in job.template.expressions]
-        return encode([own, job.template.fill(meanings)], sort_keys=True)
-
-    def _owing(self, job: Job) -> str:
-        rest = {key: value for key, value in job.call.items() if key not in {"_output", "_reasoningForCall"}}
-        return encode(rest, sort_keys=True)
-
     def _pay_debt(self, job: Job) -> None:
-        owed = self._owed.pop(self._owing(job), None) if self._owed else None
+        owed = self._owed.pop(owing(job), None) if self._owed else None
         if owed is not None:
             self.graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)
 

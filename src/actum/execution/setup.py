@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ..generation.ask import Judge
 from ..generation.compile import Frame, Handler, frame
@@ -18,7 +19,7 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.compose import META, closed
 from ..schema.infer import Shape
-from ..schema.json import JsonObject, decode, encode
+from ..schema.json import encode
 from ..schema.validator import Validator
 from .approval import Approve
 from .record import Recorder
@@ -103,4 +104,4 @@ class Setup:
 
 @lru_cache(maxsize=128)
 def _closed(schema: str) -> Validator:
-    return Validator(closed(cast("JsonObject", decode(schema))))
+    return Validator(closed(json.loads(schema)))

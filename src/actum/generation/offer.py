@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any
 
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
@@ -18,7 +19,7 @@ from ..protocol.offer import Offer, call_schema
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool, parse_tool
 from ..schema.compose import References, compose
-from ..schema.json import JsonObject, decode, encode
+from ..schema.json import JsonObject, encode
 
 REVEAL = "revealTools"
 """The call that asks for the full schemas of tools of which only the names are offered (T12)."""
@@ -110,7 +111,7 @@ class Composition:
         """Compose in one of the forms of references (T9)."""
         offer = replace(self.offer, references=self.offer.references or references)
         calls = [call_schema(tool, offer, is_latent=is_latent) for tool, is_latent in self.tools]
-        return compose(cast("JsonObject", decode(self.output)), calls, meta=self.meta)
+        return compose(json.loads(self.output), calls, meta=self.meta)
 
 
 def composition(toolset: Toolset, context: Context, output: JsonObject, config: Config) -> tuple[Toolset, Composition]:

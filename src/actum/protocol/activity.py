@@ -116,9 +116,8 @@ class Activity:
         from pydantic import ValidationError
 
         try:
-            return self._types[name].validate_json(
-                encode(value)
-            )  # as JSON: strict types take a date from a string then
+            # As JSON: strict types take a date from a string then.
+            return self._types[name].validate_json(encode(value))
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise InvalidParameters(first["msg"], tool=tool.name, path=name) from None
