@@ -325,6 +325,40 @@ async def test_in_a_pattern_it_counts_as_one_call() -> None:
     assert found == [[1, 2], 3]
 
 
+async def test_what_all_has_made_of_it_is_undone_item_by_item() -> None:
+    tools, undone = Tools(), list[Any]()
+
+    @tools.tool
+    async def book(seat: str) -> str:
+        """Book a seat."""
+        if seat == "bad":
+            raise ValueError("taken")
+        return f"booked {seat}"
+
+    @book.undo
+    async def _(made: Call, result: str) -> None:  # pyright: ignore[reportUnusedFunction]
+        undone.append((made["seat"], result))
+
+    with pytest.raises(errors.ActumError):
+        await tools.all([call("book", seat="z"), call("book", _each=["a", "b", "bad"], seat="†each")])
+    assert undone == [("b", "booked b"), ("a", "booked a"), ("z", "booked z")]
+
+
+@pytest.mark.parametrize("data", ["x", 7, {}, {"of": 0}, {"of": "0", "result": 1}, [1]])
+async def test_a_record_that_is_no_items_counts_for_nothing(data: Any) -> None:
+    log: list[Any] = []
+    plan = {"type": "plan", "plan": [call("size", _each=["a"], of="†each")], "output": "†calls.0"}
+    record = {"type": "data", "kind": "record", "data": data, "_call": call("size", of="a")}
+    result = await agent(tools=toolbox(log), config=EACH).resume([plan, record])
+    assert (result.output, log) == ([1], ["a"])
+
+
+async def test_a_long_chain_that_is_listed_backwards_comes_to_its_end() -> None:
+    count = 500
+    calls = [call("size", _each=f"†calls.{n + 1}" if n < count - 1 else [], of="†each") for n in range(count)]
+    assert (await run(answer(*calls, output="†calls.0"), tools=toolbox(), config=EACH)).output == []
+
+
 async def test_ten_thousand_items_cost_ten_times_a_thousand() -> None:
     log: list[Any] = []
     for count in (1_000, 10_000):

@@ -12,7 +12,7 @@ from ..dataflow.graph import Answer, Status
 from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference
 from ..events import AnyEvent, CallFailed, CallFinished
 from ..generation.offer import Toolset
-from ..protocol.call import Call
+from ..protocol.call import EACH, Call
 from .approval import Approve
 from .emitter import Emitter
 from .journal import Journal
@@ -85,7 +85,7 @@ async def _settle(calls: Sequence[Call], scheduler: Scheduler, group: _Group) ->
         scheduler.close(answer)
         await scheduler.rest()
         for job in scheduler.open_jobs():
-            if job.node.status is Status.HELD:
+            if job.node.status is Status.HELD and job.parent is None:
                 error = UnresolvedReference("it waits for an approval, which only a run can hold", tool=job.tool.name)
                 group.fail(job.node.number, job.call, error)
     except LimitExceeded as error:
@@ -102,11 +102,17 @@ class _Group:
     decided: asyncio.Event = field(default_factory=asyncio.Event)
     done: dict[int, tuple[Call, Any]] = field(default_factory=dict[int, tuple[Call, Any]])
     """By number, in the order of finishing."""
+    finished: list[tuple[Call, Any]] = field(default_factory=list[Any])
+    """All that was really carried out, the items of a call for every item among them: what can be undone."""
     failed: dict[int, ActumError] = field(default_factory=dict[int, ActumError])
     stop: LimitExceeded | None = None
 
     def see(self, event: AnyEvent) -> None:
-        if event.depth or (isinstance(event, CallFinished | CallFailed) and event.of is not None):
+        if event.depth or not isinstance(event, CallFinished | CallFailed):
+            return
+        if isinstance(event, CallFinished) and EACH not in event.call:
+            self.finished.append((event.call, event.value))
+        if event.of is not None:
             return
         if isinstance(event, CallFinished) and not self.decided.is_set():
             self.done[event.number] = (event.call, event.value)
@@ -139,7 +145,7 @@ class _Group:
 
 async def _undo(group: _Group, toolset: Toolset, error: BaseException) -> None:
     """Take back what was done, the last first; an undo that fails is noted and does not stop the others."""
-    for call, value in reversed(group.done.values()):
+    for call, value in reversed(group.finished):
         activity = toolset.activities.get(call.tool)
         if activity is None or activity.compensation is None:
             continue

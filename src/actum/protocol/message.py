@@ -234,4 +234,7 @@ def item_message(call: JsonObject, date: str, value: Json, of: int) -> JsonObjec
 
 def is_item(message: JsonObject) -> bool:
     """Whether a message is such a one."""
-    return is_record(message) and message["data"] is not None
+    if not is_record(message) or not isinstance(message["data"], dict):
+        return False
+    data = cast("JsonObject", message["data"])
+    return isinstance(data.get("of"), int) and "result" in data
