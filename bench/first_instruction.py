@@ -27,6 +27,9 @@ from .scenarios import FAN_OUT
 
 _RUN: ContextVar[int] = ContextVar("_RUN")
 _WARM = -1
+_ROUNDS = 4
+"""How many runs each user makes, one after the other; the first and the last don't count, as others aren't there yet
+or any more."""
 _CITIES = [parameters["city"] for _, parameters in FAN_OUT.calls]
 
 
@@ -61,10 +64,11 @@ def _format(request: ModelRequest) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": request.schema}}
 
 
-async def begun(model: Model, runs: int, spread: float, *, frozen: bool = False) -> dict[tuple[int, str], float]:
-    """Have runs in flight together; return when the first instruction of each call ran, by run and city.
+async def begun(model: Model, users: int, spread: float, *, frozen: bool = False) -> dict[tuple[int, str], float]:
+    """Keep as many runs in flight as there are users; return when the first instruction of each call ran.
 
-    `frozen`: what lives once all is warm is out of the garbage collector's sight, as servers do.
+    They are told by run and city. The users begin within `spread` seconds, about the length of a run. `frozen`: what
+    lives once all is warm is out of the garbage collector's sight, as servers do.
     """
     tools = Tools()
     moments: dict[tuple[int, str], float] = {}
@@ -78,30 +82,33 @@ async def begun(model: Model, runs: int, spread: float, *, frozen: bool = False)
     agent = Agent(model, tools=tools, config=Config(meta=False))
     starts = random.Random(7)
 
-    async def run(number: int, wait: float) -> None:
-        await asyncio.sleep(wait)
+    async def run(number: int) -> None:
         _RUN.set(number)
         await agent.run(f"{FAN_OUT.job} Run {number}", FAN_OUT.output)
 
-    await run(_WARM, 0.0)  # imports and the connection's pool: the first request pays for them, not these
+    async def use(user: int, wait: float) -> None:
+        await asyncio.sleep(wait)
+        for number in range(user * _ROUNDS, (user + 1) * _ROUNDS):
+            await run(number)
+
+    await run(_WARM)  # imports and the connection's pool: the first request pays for them, not these
     if frozen:
         gc.collect()
         gc.freeze()
     async with asyncio.TaskGroup() as tasks:
-        for number in range(runs):
-            tasks.create_task(run(number, starts.uniform(0.0, spread)))
-    return moments
+        for user in range(users):
+            tasks.create_task(use(user, starts.uniform(0.0, spread)))
+    return {key: at for key, at in moments.items() if 0 < key[0] % _ROUNDS < _ROUNDS - 1}
 
 
 def delays(moments: dict[tuple[int, str], float], log: list[dict[str, Any]]) -> list[float]:
-    """For each call, how long after its closing brace was handed to the socket it began."""
+    """For each call that was told, how long after its closing brace was handed to the socket it began."""
     found: list[float] = []
     for entry in log:
         number = int(entry["asked"].rpartition(" ")[2])
-        if number == _WARM:
-            continue
         for city, token in zip(_CITIES, closings(entry["text"]), strict=True):
-            found.append(moments[number, city] - entry["tokens"][token])
+            if (number, city) in moments:
+                found.append(moments[number, city] - entry["tokens"][token])
     return sorted(found)
 
 
@@ -115,13 +122,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("way", choices=("bare", "hosted"))
-    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--users", type=int, default=100)
     parser.add_argument("--spread", type=float, default=1.0)
     parser.add_argument("--frozen", action="store_true")
     options = parser.parse_args()
     hosted = options.way == "hosted"
     model: Model = models.load("openai:gpt-4o", base_url=options.url, api_key="x") if hosted else Bare(options.url)
-    moments = asyncio.run(begun(model, options.runs, options.spread, frozen=options.frozen))
+    moments = asyncio.run(begun(model, options.users, options.spread, frozen=options.frozen))
     sys.stdout.write(json.dumps([[number, city, at] for (number, city), at in moments.items()]) + "\n")
 
 

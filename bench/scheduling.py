@@ -117,8 +117,8 @@ def measure(repeats: int) -> Json:
         # In pairs: a machine's speed wavers, but seldom between one and the next.
         sizes = [tuple(seconds(load, size, 1, collects=False) for size in (small, 10 * small)) for _ in range(repeats)]
         little, much = (statistics.median(pair[which] for pair in sizes) for which in (0, 1))
-        ratio = statistics.median(much / little for little, much in sizes)
-        growth[name] = {"small": small, "little": little, "large": 10 * small, "much": much, "ratio": ratio}
+        times = statistics.median(much / little for little, much in sizes)
+        growth[name] = {"small": small, "little": little, "large": 10 * small, "much": much, "ratio": times}
         growth[name]["collected"] = seconds(load, 10 * small, repeats) / seconds(load, small, repeats)
     return {"task": task / count, "call": call / count, "ratio": ratio, "growth": growth}
 

@@ -63,6 +63,8 @@ class Terminal:
 
 @contextmanager
 def terminal(*arguments: str, cwd: Path, **own: str) -> Generator[Terminal]:
+    # Who was started in the background by a shell ignores it, and so would what is started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40", **own}
     process = subprocess.Popen(

@@ -44,7 +44,8 @@ class Layers:
         """
         if instance is None:
             self._shared.write(method, path, value)
-            self._touch(method, path, value)
+            if self._own:
+                self._touch(method, path, value)
             return
         cells = self._own.setdefault(instance, {})
         first = next(iter(cells), None)  # all keys are of one type, or None is the only one

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..schema.json import Json
 from .expression import Expression, is_expression, parse
 from .reference import SIGIL, Path, ReferenceSyntax, print_path
 
-_CONTAINERS = frozenset[type]({dict, list})
+_OPENING = (SIGIL, "(")
+"""How a reference, and what is spelled like one, begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,10 @@ def template(value: Any) -> Template:
     Raises:
         ReferenceSyntax: naming the place of the reference that can't be read.
     """
+    if _is_flat(value):
+        return Template(value, (), (), is_flat=True)
     if _is_literal(value):
-        is_flat = isinstance(value, dict) and _CONTAINERS.isdisjoint(map(type, cast("dict[str, Any]", value).values()))
-        return Template(value, (), (), is_flat)
+        return Template(value, (), ())
     compiler = _Compiler()
     return Template(compiler.visit(value, ()), tuple(compiler.expressions), tuple(compiler.places))
 
@@ -55,10 +58,23 @@ def escaped(value: Any) -> Any:
     return [escaped(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
+def _is_flat(value: Any) -> bool:
+    """Whether a value is an object of literal scalars."""
+    if not isinstance(value, dict):
+        return False
+    for member in cast("dict[str, Json]", value).values():
+        if isinstance(member, str):
+            if member.startswith(_OPENING):
+                return False
+        elif isinstance(member, dict | list):
+            return False
+    return True
+
+
 def _is_literal(value: Any) -> bool:
     """Whether nothing in a value can be a reference or is spelled like one."""
     if isinstance(value, str):
-        return not value.startswith((SIGIL, "("))
+        return not value.startswith(_OPENING)
     if isinstance(value, dict):
         return all(map(_is_literal, cast("dict[str, Any]", value).values()))
     return not isinstance(value, list) or all(map(_is_literal, cast("list[Any]", value)))

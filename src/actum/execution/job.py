@@ -40,6 +40,8 @@ class Job:
     """Whether it is on its way, if only to an approver: a corrected answer doesn't start it again (L3)."""
     has_begun: bool = False
     """Whether it has really run, so that its failure is one of running."""
+    is_awaited: bool = False
+    """Whether its tick waits for its end."""
     started: int = 0
     """How many calls of the run had finished when it started (O8)."""
     batch: Batch | None = None

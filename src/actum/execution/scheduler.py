@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import exported
@@ -23,6 +24,7 @@ from ..protocol.provenance import CODE, MODEL
 from ..schema.json import JsonObject, encode
 from .approval import Approve, decide
 from .complaints import complaint
+from .crew import Crew
 from .each import Batch, calls_of
 from .emitter import Emitter
 from .identity import identity, owing
@@ -36,6 +38,9 @@ from .writing import Writer
 _FINAL = {Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED}
 _MOST_ROUNDS = 100
 """How often what waits at the end of a tick is judged again because some of it went on."""
+
+_Work: TypeAlias = tuple[Job, Call]
+"""A call, and with its values in place of references."""
 
 
 class Failure(NamedTuple):
@@ -75,11 +80,11 @@ class Scheduler:
         self._nodes: list[Node] = []
         self._numbers = 0
         self._running = 0
+        """How many calls run that are awaited."""
+        self._background = 0
+        """How many others."""
         self._idle = asyncio.Event()
-        self._tasks: asyncio.TaskGroup | None = None
-        self._all: dict[int, asyncio.Task[None]] = {}
-        """What runs, by the number of its call."""
-        self._background: set[asyncio.Task[None]] = set()
+        self._crew = Crew(self._carry, self._ended)
         self._started: defaultdict[str, list[Job]] = defaultdict(list)
         self._owed: dict[str, Job] = {}
         self._stop: LimitExceeded | None = None
@@ -90,7 +95,7 @@ class Scheduler:
 
     def bind(self, tasks: asyncio.TaskGroup) -> None:
         """Let the tasks of the calls belong to this group."""
-        self._tasks = tasks
+        self._crew.bind(tasks)
 
     def accept(self, call: Call, answer: Answer, index: int) -> None:
         """Take in the index-th call of an answer: refuse it, start it, or let it wait (C2, C6)."""
@@ -149,30 +154,32 @@ class Scheduler:
         """
         self.pump()
         while not self._stopped and (self._running or (self.graph.waiting and self._background and not self._stop)):
-            if self._running:
-                self._idle.clear()
-                await self._idle.wait()
-            else:
-                await asyncio.wait(self._background, return_when=asyncio.FIRST_COMPLETED)
+            await self._one_ends()
         if self._stop is not None:
             raise self._stop
 
     async def drain(self, seconds: float) -> None:
         """Wait, bounded, for the calls that nothing waits for; cancel those that take longer (C8)."""
-        if self._background:
-            await asyncio.wait(self._background, timeout=seconds)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._background:
+                    await self._one_ends()
         self.cancel()
+
+    async def _one_ends(self) -> None:
+        """Wait until a call ends: the last of those that are awaited, or any of the others."""
+        self._idle.clear()
+        await self._idle.wait()
 
     def cancel(self) -> None:
         """Start nothing more and cancel everything that runs; the task group waits for it (L7)."""
         self._stopped = True
         self._idle.set()
-        for task in self._all.values():
-            task.cancel()
+        self._crew.cancel()
 
     def pump(self) -> None:
         """Start what is ready, as far as there is room."""
-        if self._is_pumping:
+        if self._is_pumping or not self.graph.ready:
             return  # what a start makes ready is started by the same loop, however long the chain
         self._is_pumping = True
         try:
@@ -334,30 +341,32 @@ class Scheduler:
         return Call.of({"_tool": job.tool.name, **job.tool.constants, **written, **parameters})
 
     def _spawn(self, job: Job, call: Call) -> None:
-        assert self._tasks is not None
         job.is_started = True
-        is_awaited = job.has_result or self.awaits_all
-        task = self._all[job.node.number] = self._tasks.create_task(self._own(job, call, is_awaited))
-        if is_awaited:
+        job.is_awaited = job.has_result or self.awaits_all
+        if job.is_awaited:
             self._running += 1
         else:
-            self._background.add(task)
-            task.add_done_callback(self._background.discard)
+            self._background += 1
+        self._crew.add((job, call))
 
-    async def _own(self, job: Job, call: Call, is_awaited: bool) -> None:
-        """Carry a call out in its task. One that is cancelled before it begins is of a run that has stopped."""
+    def _ended(self, work: _Work, outcome: Yield | ActumError | None) -> None:
+        """Take what a call has come to; None where that has been taken in already."""
+        job, _ = work
+        if job.is_awaited:
+            self._running -= 1
+        else:
+            self._background -= 1
         try:
-            await self._carry(job, call)
-        except BaseException:
-            self._stopped = True
-            raise
-        finally:
-            self._all.pop(job.node.number, None)
-            if is_awaited:
-                self._running -= 1
+            if isinstance(outcome, ActumError):
+                raise outcome
+            if outcome is not None:
+                self._finish(job, outcome)
+            else:
                 self.pump()
-                if not self._running:
-                    self._idle.set()
+        except ActumError as error:
+            self._refuse(job.node, error, job.call, job)
+        if not (job.is_awaited and self._running):
+            self._idle.set()
 
     def _begin(self, job: Job, call: Call, context: Sequence[JsonObject] = ()) -> None:
         job.is_started = job.has_begun = True
@@ -369,7 +378,9 @@ class Scheduler:
             about = {"call": job.call, "number": job.node.number, "of": job.of}
             self.emit(CallStarted, **about, made=call, delegate=delegate, crossed=tuple(context))
 
-    async def _carry(self, job: Job, call: Call) -> None:
+    async def _carry(self, work: _Work) -> Yield | ActumError | None:
+        """What a call comes to, or why it failed; None where it waits for somebody, or was answered by the model."""
+        job, call = work
         try:
             context = self.journal.scoped(job.scopes, job.node.instance)
             if self.approve is not None or self.journal.decisions:
@@ -377,24 +388,26 @@ class Scheduler:
                 approved = await self._approved(job, call, context)
                 if approved is None:
                     self._wait_for_approval(job, [f"approval {job.place}"], _shown(call, context))
-                    return
+                    return None
                 if approved != call:
                     call = self._replace(job, approved)
                     if shown != (job.scopes, job.node.instance):  # otherwise exactly what was approved crosses
                         context = self.journal.scoped(job.scopes, job.node.instance)
             self._begin(job, call, context)
-            activity = None if job.tool.is_delegated else self.toolset.activities[job.tool.name]
             if job.is_latent:
                 self._answer(job, call)
-            else:
-                carried = (
-                    carry_out(call, job.tool, context, activity) if activity else self._delegated(job, call, context)
-                )
-                self._finish(job, await carried)
+                return None
+            if job.tool.is_delegated or (activity := self.toolset.activities[job.tool.name]) is None:
+                return await self._delegated(job, call, context)
+            return await carry_out(call, job.tool, context, activity)
         except Suspended:
-            return
+            return None
         except ActumError as error:
-            self._refuse(job.node, error, job.call, job)
+            return error
+        except BaseException:
+            self._stopped = True
+            self._ended(work, None)
+            raise
 
     async def _approved(self, job: Job, call: Call, context: Context) -> Call | None:
         """The call that may run: as it was decided before, else as the approver says; None where it has to wait."""

@@ -58,7 +58,7 @@ class Call(dict[str, Any]):
     @property
     def parameters(self) -> JsonObject:
         """Everything that is not a meta-property."""
-        return {key: value for key, value in self.items() if not key.startswith("_")}
+        return {key: value for key, value in self.items() if key[:1] != "_"}
 
     @property
     def instance(self) -> str | None:

@@ -1,0 +1,101 @@
+"""Tasks that carry work out: who is done with one piece takes the next, so that what never waits needs no task (L7)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextvars import Context, copy_context
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_STRETCH = 100
+"""How many pieces a task takes at most, so that what else waits for the event loop comes between."""
+_AHEAD = 8
+"""How many tasks are made before it is known whether a piece has to wait."""
+
+
+class Crew(Generic[T, R]):
+    """Pieces of work, begun in the order in which they are added, each with the context variables of the whole run.
+
+    `carry` carries one piece out; while that waits, other tasks take what else is there. `end` is given what a piece
+    has come to, and may add more of them.
+    """
+
+    def __init__(self, carry: Callable[[T], Awaitable[R]], end: Callable[[T, R], None]) -> None:
+        self._means: tuple[Callable[[T], Awaitable[R]], Callable[[T, R], None]] | None = carry, end
+        self._pieces: deque[T] = deque()
+        self._tasks: asyncio.TaskGroup | None = None
+        self._context = Context()
+        self._members: set[asyncio.Task[None]] = set()
+        self._coming = 0
+        """How many tasks have been made that have not begun."""
+        self._under_way = 0
+        """How many pieces are being carried out."""
+        self._is_one_free = False
+        """Whether a task is between two pieces."""
+
+    def bind(self, tasks: asyncio.TaskGroup) -> None:
+        """Let the tasks belong to this group, which waits for them."""
+        self._tasks = tasks
+        self._context = copy_context()
+
+    def add(self, piece: T) -> None:
+        """Have a piece carried out, soon."""
+        self._pieces.append(piece)
+        if not self._is_one_free and (self._coming < _AHEAD or self._under_way):
+            self._look_after()
+
+    def cancel(self) -> None:
+        """Begin nothing more, and cut what is under way."""
+        self._pieces.clear()
+        for member in self._members:
+            member.cancel()
+        self._means = None  # they are most often methods of the crew's owner: a circle that only a collector would free
+
+    def _look_after(self) -> None:
+        """Make tasks for the pieces that are there: one each where pieces are known to wait, a few otherwise."""
+        assert self._tasks is not None
+        wanted = len(self._pieces) if self._under_way else min(len(self._pieces), _AHEAD)
+        for _ in range(wanted - self._coming):
+            self._coming += 1
+            self._members.add(self._tasks.create_task(self._work(), context=self._context.copy()))
+
+    async def _work(self) -> None:
+        self._coming -= 1
+        member = asyncio.current_task()
+        assert member is not None
+        assert self._means is not None
+        carry, end = self._means
+        try:
+            for _ in range(_STRETCH):
+                if not self._pieces:
+                    break
+                piece = self._pieces.popleft()
+                if self._pieces:
+                    self._look_after()
+                self._under_way += 1
+                try:
+                    result = await carry(piece)
+                finally:
+                    self._under_way -= 1
+                self._is_one_free = True
+                end(piece, result)
+                self._is_one_free = False
+                if member.cancelling() or not self._is_untouched():
+                    break
+            self._look_after()
+        except BaseException:
+            self._pieces.clear()
+            raise
+        finally:
+            self._members.discard(member)
+
+    def _is_untouched(self) -> bool:
+        """Whether the context variables are the run's still: what one piece of work sets is not for the next."""
+        now, before = copy_context(), self._context
+        return len(now) == len(before) and (
+            not before or all(now.get(variable, before) is value for variable, value in before.items())
+        )

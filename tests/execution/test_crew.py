@@ -1,0 +1,172 @@
+"""Tasks that take one piece of work after the other: order, context variables, cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actum.execution.crew import Crew
+
+MARK: ContextVar[str] = ContextVar("MARK", default="none")
+Work = Callable[[int], Awaitable[int]]
+
+
+async def carried(work: Work, pieces: int) -> tuple[list[int], set[asyncio.Task[None]]]:
+    """Have so many pieces carried out; what they came to in the order of their ends, and the tasks that did it."""
+    ended: list[int] = []
+    members: set[asyncio.Task[None]] = set()
+
+    async def carry(piece: int) -> int:
+        task = asyncio.current_task()
+        assert task is not None
+        members.add(task)
+        return await work(piece)
+
+    async with asyncio.TaskGroup() as tasks:
+        crew = Crew(carry, lambda _, result: ended.append(result))
+        crew.bind(tasks)
+        for piece in range(pieces):
+            crew.add(piece)
+    return ended, members
+
+
+async def test_what_never_waits_shares_few_tasks() -> None:
+    async def work(piece: int) -> int:
+        return piece
+
+    ended, members = await carried(work, 1_000)
+    assert ended == list(range(1_000))
+    assert len(members) < 30
+
+
+async def test_what_waits_holds_nothing_up() -> None:
+    """All are under way together, although each waits for the last of them."""
+    last = asyncio.Event()
+
+    async def work(piece: int) -> int:
+        if piece == 99:
+            last.set()
+        await last.wait()
+        return piece
+
+    ended, members = await carried(work, 100)
+    assert sorted(ended) == list(range(100))
+    assert len(members) == 100
+
+
+@given(waits=st.lists(st.integers(0, 3), max_size=30))
+def test_each_piece_is_carried_out_once_and_begun_in_order(waits: list[int]) -> None:
+    begun: list[int] = []
+
+    async def work(piece: int) -> int:
+        begun.append(piece)
+        for _ in range(waits[piece]):
+            await asyncio.sleep(0)
+        return piece
+
+    ended, _ = asyncio.run(carried(work, len(waits)))
+    assert begun == list(range(len(waits)))
+    assert sorted(ended) == begun
+
+
+async def test_a_piece_that_is_added_at_the_end_of_another_is_taken_by_the_same_task() -> None:
+    members: list[asyncio.Task[None] | None] = []
+
+    async def carry(piece: int) -> int:
+        members.append(asyncio.current_task())
+        return piece + 1
+
+    async with asyncio.TaskGroup() as tasks:
+        crew: Crew[int, int] = Crew(carry, lambda _, following: crew.add(following) if following < 50 else None)
+        crew.bind(tasks)
+        crew.add(0)
+    assert len(members) == 50
+    assert len(set(members)) == 1
+
+
+@pytest.mark.parametrize("waits", [0, 1])
+async def test_context_variables_are_those_of_the_run_for_every_piece(waits: int) -> None:
+    seen: list[str] = []
+
+    async def work(piece: int) -> int:
+        seen.append(MARK.get())
+        MARK.set(f"piece {piece}")
+        for _ in range(waits):
+            await asyncio.sleep(0)
+        return piece
+
+    token = MARK.set("run")
+    await carried(work, 20)
+    assert seen == ["run"] * 20
+    assert MARK.get() == "run"
+    MARK.reset(token)
+
+
+async def test_a_variable_that_is_changed_in_place_of_another_value_that_is_equal_is_not_handed_on() -> None:
+    shared: ContextVar[list[str]] = ContextVar("shared")
+    own: list[str] = []
+    seen: list[bool] = []
+
+    async def work(piece: int) -> int:
+        seen.append(shared.get() is own)
+        shared.set([])
+        return piece
+
+    shared.set(own)
+    await carried(work, 5)
+    assert seen == [True] * 5
+
+
+async def test_a_crew_that_is_cancelled_begins_nothing_more() -> None:
+    begun: list[int] = []
+
+    async def carry(piece: int) -> int:
+        begun.append(piece)
+        await asyncio.Event().wait()
+        return piece
+
+    async with asyncio.TaskGroup() as tasks:
+        crew: Crew[int, int] = Crew(carry, lambda _, __: None)
+        crew.bind(tasks)
+        for piece in range(50):
+            crew.add(piece)
+        await asyncio.sleep(0)
+        crew.cancel()
+        before = len(begun)
+    assert 0 < before < 50
+    assert len(begun) == before
+
+
+async def test_a_task_that_a_piece_cancels_takes_no_other() -> None:
+    """Its cancellation would hit the next one at its first wait."""
+
+    async def work(piece: int) -> int:
+        task = asyncio.current_task()
+        assert task is not None
+        if piece == 0:
+            task.cancel()
+        else:
+            await asyncio.sleep(0)
+        return piece
+
+    ended, _ = await carried(work, 10)
+    assert sorted(ended) == list(range(10))
+
+
+async def test_what_ends_a_task_otherwise_ends_the_crew() -> None:
+    begun: list[int] = []
+
+    async def work(piece: int) -> int:
+        begun.append(piece)
+        if piece == 3:
+            raise GeneratorExit
+        return piece
+
+    with pytest.raises(BaseExceptionGroup):
+        await carried(work, 10)
+    assert begun == [0, 1, 2, 3]
