@@ -18,8 +18,8 @@ from dataclasses import asdict
 from typing import Any
 
 from .environments import ROOT, import_core_seconds, import_seconds, inventory, python_of
-from .first_instruction import delays, quantile
-from .latency import NONE, REALISTIC
+from .first_instruction import WAYS, delays, quantile
+from .latency import NONE, REALISTIC, USUAL, Latency
 from .measures import Measured, Plan, measured
 from .processes import Bench, running
 from .report import Results, charts, filled, tables
@@ -73,9 +73,11 @@ def _measured(systems: list[System], scenarios: Sequence[Scenario], *, quick: bo
         names = {scenario.name for scenario in scenarios}
         concurrent = {name: _concurrent(bench, systems, name) for name in AT_ONCE if name in names}
         strips = {name: [_strip(bench, system, name) for system in systems] for name in DRAWN if name in names}
-        runs = 20 if quick else 100
-        first = {way: _first(bench, way, runs) for way in ("hosted", "bare")}
-        first |= {f"{way}, frozen": _first(bench, way, runs, "--frozen") for way in ("hosted", "bare")}
+        users = 20 if quick else 100
+        first = {
+            f"{latency.token * 1e3:.0f} ms": {way: _first(bench, way, latency, users) for way in WAYS}
+            for latency in (REALISTIC, USUAL)
+        }
     return {
         "date": time.strftime("%Y-%m-%d"),
         "machine": {
@@ -113,12 +115,13 @@ def _strip(bench: Bench, system: System, scenario: str) -> dict[str, Any]:
     return asdict(strip(system.name, run, is_ours=system.is_ours))
 
 
-def _first(bench: Bench, way: str, runs: int, *more: str) -> dict[str, float]:
+def _first(bench: Bench, way: str, latency: Latency, users: int) -> dict[str, float]:
     _say(f"first instruction, {way}")
-    bench.set_latency(REALISTIC)
+    bench.set_latency(latency)
     bench.log()
     url = f"{bench.url}/actum/{FAN_OUT.name}/v1"
-    told = json.loads(_run("-m", "bench.first_instruction", url, way, "--runs", str(runs), *more))
+    spread = str(latency.answer(100))
+    told = json.loads(_run("-m", "bench.first_instruction", url, way, "--users", str(users), "--spread", spread))
     late = delays({(number, city): at for number, city, at in told}, bench.log())
     return {f"p{share}": quantile(late, share / 100) for share in (50, 90, 99)}
 

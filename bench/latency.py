@@ -28,6 +28,8 @@ class Latency:
 
 
 REALISTIC = Latency()
+USUAL = Latency(token=0.02)
+"""Fifty tokens in a second, as large models say them."""
 NONE = Latency(first=0.0, token=0.0)
 
 

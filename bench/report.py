@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .chart import Bar, Panel, chart
+from .first_instruction import WAYS
 from .systems import BY_NAME
 from .timeline import Strip, timeline
 
@@ -78,8 +79,7 @@ def _tokens(results: Results) -> Iterable[Goal]:
 
 
 def _own(results: Results) -> Iterable[Goal]:
-    scheduling, first, core = results["scheduling"], results["first"]["hosted"], results["core"]
-    frozen = results["first"]["hosted, frozen"]["p99"] * 1e3
+    scheduling, first, core = results["scheduling"], results["first"], results["core"]
     yield Goal(
         promise="a trivial call at most 5× a bare asyncio task",
         found=f"{scheduling['ratio']:.1f}× ({scheduling['call'] * 1e6:.0f} µs)",
@@ -95,8 +95,8 @@ def _own(results: Results) -> Iterable[Goal]:
     )
     yield Goal(
         promise="from a call's closing brace on the socket to its Activity: p99 under 2 ms, 100 runs in flight",
-        found=f"p50 {first['p50'] * 1e3:.2f} ms, p99 {first['p99'] * 1e3:.1f} ms; {frozen:.1f} ms after `gc.freeze()`",
-        is_met=first["p99"] < 0.002,
+        found=_found_first(first),
+        is_met=all(one["actum"]["p99"] < 0.002 for one in first.values()),
     )
     yield Goal(
         promise="`import actum` under 0.15 s over bare Python",
@@ -106,6 +106,14 @@ def _own(results: Results) -> Iterable[Goal]:
     yield Goal(
         promise="the core installs at most 12 distributions", found=str(core["count"]), is_met=core["count"] <= 12
     )
+
+
+def _found_first(first: dict[str, Any]) -> str:
+    shown = [
+        f"a token every {token}: {one['actum']['p99'] * 1e3:.1f} ms (aiohttp alone {one['alone']['p99'] * 1e3:.1f} ms)"
+        for token, one in first.items()
+    ]
+    return "; ".join(shown)
 
 
 def tables(results: Results) -> dict[str, str]:
@@ -160,8 +168,12 @@ def _scheduling(results: Results) -> str:
 
 
 def _first(results: Results) -> str:
-    rows = [[name, *(f"{one[share] * 1e3:.2f}" for share in one)] for name, one in results["first"].items()]
-    return _table(["ms", *results["first"]["hosted"]], rows)
+    rows = [
+        [f"{token}, {WAYS[way]}", *(f"{one[share] * 1e3:.2f}" for share in one)]
+        for token, ways in results["first"].items()
+        for way, one in ways.items()
+    ]
+    return _table(["a token every", "p50, ms", "p90, ms", "p99, ms"], rows)
 
 
 def _machine(results: Results) -> str:

@@ -133,8 +133,18 @@ async def _attempt(
     told = 0
     usage = Usage(requests=1)
     try:
-        async with _deltas(model, request) as deltas:
-            async for delta in deltas:
+        async with _stream(model, request) as deltas:
+            while True:
+                # Not `async for` over another generator, for what fails here is the model's fault and nothing else is:
+                # a generator between would be passed by every delta.
+                try:
+                    delta = await anext(deltas)
+                except StopAsyncIteration:
+                    break
+                except ActumError:
+                    raise
+                except Exception as error:
+                    raise _failed(model, error) from error
                 if isinstance(delta, Usage):
                     usage = delta
                     continue
@@ -149,26 +159,26 @@ async def _attempt(
 
 
 @contextlib.asynccontextmanager
-async def _deltas(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[str | Usage]]:
-    """The model's stream, closed whatever happens, with every failure of it as ModelError."""
+async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[str | Usage]]:
+    """The model's stream, closed whatever happens."""
     stream: Any = None
     try:
-        stream = model.stream(request)
-        yield _guarded(stream, model.name)
+        try:
+            stream = model.stream(request)
+            deltas = aiter(stream)
+        except ActumError:
+            raise
+        except Exception as error:
+            raise _failed(model, error) from error
+        yield deltas
     finally:
         close: Callable[[], Any] | None = getattr(stream, "aclose", None)
         if close is not None:
             await close()
 
 
-async def _guarded(stream: AsyncIterator[str | Usage], name: str) -> AsyncIterator[str | Usage]:
-    try:
-        async for delta in stream:
-            yield delta
-    except ActumError:
-        raise
-    except Exception as error:
-        raise ModelError(f"the model {name!r} failed: {type(error).__name__}: {error}") from error
+def _failed(model: Model, error: Exception) -> ModelError:
+    return ModelError(f"the model {model.name!r} failed: {type(error).__name__}: {error}")
 
 
 def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge, receiver: Receiver) -> None:

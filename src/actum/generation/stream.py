@@ -2,13 +2,16 @@
 
 It finds where values begin and end; what stands in them is judged by who decodes them. Memory holds the value under way
 and nothing before it. Code fences and chatter around the answer are passed over.
+
+Most deltas are a few characters of a call that can't end in them: those are put by until one comes that closes
+something, and are then read together.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum, auto
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -18,7 +21,7 @@ MOST_CHARACTERS = 64 * 1024 * 1024
 """How long one call, or the output, may be."""
 _DEEPEST = 100_000
 _MOST_AT_ONCE = 64 * 1024
-"""How far ahead a call is looked for that is there as a whole; longer ones are read piece by piece."""
+"""How much of a call is put by, and looked through for its end at once; longer ones are read piece by piece."""
 
 Name: TypeAlias = Literal["calls", "output", "meta"]
 
@@ -58,12 +61,16 @@ class _Mode(IntEnum):
     DONE = auto()
 
 
+_BEHIND = {",": _Mode.ITEM, "]": _Mode.AFTER, None: _Mode.AFTER_ITEM}
+"""What stands behind a whole call, by what follows it."""
 _CLOSING = {"{": "}", "[": "]"}
 _VISIBLE = re.compile(r"\S")
 _STRUCTURE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\],]', re.DOTALL)
 """A string that is whole, or one character of JSON's; possessive, so that a string that isn't whole is read once."""
-_WHOLE = re.compile(r"""\s*+(\{[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+\})\s*+([,\]])""", re.DOTALL)
-"""An object without containers in it, and what follows it in a list: most calls, where much arrives at once."""
+_WHOLE = re.compile(
+    r"""\s*+(\{[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*+\})(?:\s*+([,\]]))?+""", re.DOTALL
+)
+"""An object without containers in it, as most calls are, and what follows it in a list if that is there."""
 _STRING_STOP = re.compile(r'["\\]')
 _KNOWN = ("calls", "output", "meta")
 
@@ -81,26 +88,51 @@ class AnswerParser:
         self._key = ""
         self._seen: set[str] = set()
         self._items = 0
+        self._aside: list[str] = []
+        self._aside_length = 0
 
-    def feed(self, text: str) -> Iterator[Element | Member]:
+    def feed(self, text: str) -> Iterable[Element | Member]:
         """Take in the next piece of text and yield what it completes.
 
         Raises:
             AnswerSyntax: where the answer stops being JSON of its form.
         """
+        if _Mode.ITEM <= self._mode < _Mode.DONE and self._can_wait(text):
+            self._put_by(text)
+            return ()
+        if self._aside:
+            text = "".join((*self._aside, text))
+            self._aside.clear()
+            self._aside_length = 0
+        return self._read(text)
+
+    def _can_wait(self, text: str, position: int = 0) -> bool:
+        """Whether no call can end in what follows, and it is not too much to put by."""
+        length = self._aside_length + len(text) - position
+        return length <= _MOST_AT_ONCE and text.find("}", position) < 0 and text.find("]", position) < 0
+
+    def _put_by(self, text: str) -> None:
+        self._aside.append(text)
+        self._aside_length += len(text)
+
+    def _read(self, text: str) -> Iterator[Element | Member]:
         position = 0
         while position < len(text):
-            if self._mode in {_Mode.IN_VALUE, _Mode.IN_ITEM, _Mode.IN_KEY}:
+            mode = self._mode
+            if mode is _Mode.IN_ITEM or mode is _Mode.IN_VALUE or mode is _Mode.IN_KEY:
                 position, done = self._inside(text, position)
                 if done is not None:
                     yield done
-            elif self._mode is _Mode.DONE:
+            elif mode is _Mode.DONE:
                 return
-            elif self._mode is _Mode.ITEM and (whole := _WHOLE.match(text, position, position + _MOST_AT_ONCE)):
-                self._mode = _Mode.ITEM if whole[2] == "," else _Mode.AFTER
+            elif mode is _Mode.ITEM and (whole := _WHOLE.match(text, position, position + _MOST_AT_ONCE)):
+                self._mode = _BEHIND[whole[2]]
                 self._items += 1
                 position = whole.end()
                 yield Element(self._items - 1, whole[1])
+            elif mode is _Mode.ITEM and self._can_wait(text, position):
+                self._put_by(text[position:])
+                return
             else:
                 position = self._between(text, position)
 

@@ -70,11 +70,17 @@ async def answer(
             await check_content(endpoint.provider, response.status, response.headers, content.iter_any)
             if not response.ok:
                 raise failures.of_status(name, response.status, response.headers, await response.text(errors="replace"))
-            ending = _Ending(endpoint, model)
-            async for text in _texts(content, ending, name):
+            events = _Events(endpoint, model)
+            # Until the stream says that it is done: some hosts keep the connection open for long.
+            while not events.is_done and (chunk := await content.readany()):
+                if text := events.take(chunk, name):
+                    yield text
+                if events.failure is not None:  # what came before it was said
+                    raise events.failure
+            if text := events.rest(name):
                 yield text
             await _drain(content)
-            yield ending.ended(name)
+            yield events.ended(name)
     except Exception as error:
         raise failures.plain(error, name, answered=answered) from error
 
@@ -140,30 +146,6 @@ def _opening_joined(messages: list[dict[str, str]]) -> Iterator[dict[str, str]]:
     yield from messages[opening:]
 
 
-async def _texts(content: aiohttp.StreamReader, ending: _Ending, name: str) -> AsyncGenerator[str]:
-    """The text as it arrives, until the stream says that it is done: what arrives together is given out together."""
-    datas = _Datas()
-    async for chunk in content.iter_any():
-        text = ""
-        failure: ModelError | None = None
-        done = False
-        try:
-            for data in datas.take(chunk):
-                if done := data == _DONE:
-                    break
-                text += ending.take(data, name)
-        except ModelError as error:
-            failure = error
-        if text:
-            yield text  # what came before a failure was said
-        if failure is not None:
-            raise failure
-        if done:
-            return
-    if (rest := datas.rest()) and rest != _DONE and (text := ending.take(rest, name)):
-        yield text
-
-
 async def _drain(content: aiohttp.StreamReader) -> None:
     """Read what comes behind the end, which is nothing: then the connection can be used again."""
     with suppress(TimeoutError, aiohttp.ClientError):
@@ -215,10 +197,15 @@ class _Datas:
         return b"\n".join([*self._data, last[5:].strip()] if last.startswith(b"data:") else self._data)
 
 
-class _Ending:
-    """Gathers from the events what is known when they are over."""
+class _Events:
+    """What the events of an answer say: its text, and what is known when they are over."""
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
+        self.is_done = False
+        """Whether the host has said that nothing follows."""
+        self.failure: ModelError | None = None
+        """Why what followed the last text can't be read, or what the host said of itself."""
+        self._datas = _Datas()
         self._is_openai = endpoint.kind == "openai"
         self._model = model
         self._reason: str | None = None
@@ -226,21 +213,38 @@ class _Ending:
         self._usage: JsonObject = {}
         self._began = False
 
-    def take(self, data: bytes, name: str) -> str:
-        """The text of an event.
+    def take(self, chunk: bytes, name: str) -> str:
+        """The text of the events that are whole now: what arrives together is given out together."""
+        text = ""
+        try:
+            for data in self._datas.take(chunk):
+                if data == _DONE:
+                    self.is_done = True
+                    break
+                text += self._text(data, name)
+        except ModelError as error:
+            self.failure = error
+        return text
+
+    def rest(self, name: str) -> str:
+        """The text of an event that the end of the stream has cut.
 
         Raises:
-            ModelError: it is none, or says that the host has failed.
+            ModelError: there is none, or it says that the host has failed.
         """
+        data = b"" if self.is_done else self._datas.rest()
+        return self._text(data, name) if data and data != _DONE else ""
+
+    def _text(self, data: bytes, name: str) -> str:
         try:
             event: Any = from_json(data)
         except ValueError as error:
             raise failures.garbled(name, str(error)) from error
         if not isinstance(event, dict):
             raise failures.garbled(name, f"an event that is {type(event).__name__}")
-        return self._text(cast("JsonObject", event), name)
+        return self._taken(cast("JsonObject", event), name)
 
-    def _text(self, event: JsonObject, name: str) -> str:
+    def _taken(self, event: JsonObject, name: str) -> str:
         if (error := event.get("error")) is not None:
             raise failures.within(name, error)
         try:

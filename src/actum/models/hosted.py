@@ -85,12 +85,22 @@ class Hosted:
         """
         attempt = 0
         while True:
-            started = False
+            started = said = False
             try:
-                async with aclosing(self._attempt(request)) as answer:
-                    async for item in answer:
-                        started = True
-                        yield item
+                async with aclosing(await self._answer(request)) as events:
+                    async for item in events:
+                        if isinstance(item, str):
+                            started = said = True
+                            yield item
+                            continue
+                        if said or item.reason is not None:
+                            # Before any failure: the tokens are spent however the answer ended.
+                            started = True
+                            yield item.usage
+                        if failure := failures.unfinished(self.name, item.reason, item.refusal):
+                            raise failure
+                        if not said:
+                            raise failures.empty(self.name)
                 return
             except ModelError as error:
                 wait = None if started else self._retrying.wait(attempt, error)
@@ -105,22 +115,6 @@ class Hosted:
             from . import pool
 
             await pool.release(self._endpoint, self)
-
-    async def _attempt(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
-        answered = False
-        async with aclosing(await self._answer(request)) as events:
-            async for item in events:
-                if isinstance(item, str):
-                    answered = True
-                    yield item
-                    continue
-                if answered or item.reason is not None:
-                    # Before any failure: the tokens are spent however the answer ended.
-                    yield item.usage
-                if failure := failures.unfinished(self.name, item.reason, item.refusal):
-                    raise failure
-                if not answered:
-                    raise failures.empty(self.name)
 
     async def _answer(self, request: ModelRequest) -> AsyncGenerator[str | Ended]:
         """What answers a request, everything that it needs being imported."""
