@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..schema.json import Json
 from .expression import Expression, is_expression, parse
@@ -20,8 +20,7 @@ class Hole:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(NamedTuple):
     """A value whose references have been parsed; `places[n]` is where `expressions[n]` stands."""
 
     value: Any

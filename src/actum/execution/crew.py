@@ -74,7 +74,7 @@ class Crew(Generic[T, R]):
                 if not self._pieces:
                     break
                 piece = self._pieces.popleft()
-                if self._pieces:
+                if self._pieces and (self._coming < _AHEAD or self._under_way):
                     self._look_after()
                 self._under_way += 1
                 try:

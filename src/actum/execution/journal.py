@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from ..dataflow.expression import MISSING
@@ -162,4 +164,11 @@ class Journal:
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+    # Every call has its date: what is the same for a second is written once.
+    seconds, rest = divmod(time.time_ns() // 1_000, 1_000_000)
+    return f"{_second(seconds)}.{rest:06}+00:00"
+
+
+@lru_cache(maxsize=2)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]

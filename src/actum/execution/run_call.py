@@ -7,7 +7,7 @@ import contextvars
 import functools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from ..dataflow.reference import Reference, ReferenceSyntax, scan_reference
 from ..errors import ActivityError, ActumError, InvalidParameters
@@ -34,8 +34,7 @@ class Output:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Yield:
+class Yield(NamedTuple):
     """What a call has come to: a value, the path that the Activity named, the messages that it returned instead."""
 
     value: Json = None

@@ -292,14 +292,12 @@ class Scheduler:
             self.failures.append(Failure(error, call, job))
         of = None if job is None else job.of
         self.emit(CallFailed, call=call if call is not None else Call(), number=node.number, error=error, of=of)
-        self._lead(job)
         if job is not None:
+            self._lead(job)
             self._item_ended(job, error)
         self.pump()
 
-    def _lead(self, job: Job | None) -> None:
-        if job is None:
-            return
+    def _lead(self, job: Job) -> None:
         for follower in job.followers:
             self.graph.settle(follower.node, job.node.status, job.node.value, job.node.written)
 
@@ -486,11 +484,14 @@ class Scheduler:
     def _finish(self, job: Job, result: Yield) -> None:
         value, written = self._writer.write(job, result)
         self.graph.settle(job.node, Status.DONE, value, written)
-        self._lead(job)
+        if job.followers:
+            self._lead(job)
         for reference in written:
             self.graph.wrote(reference, job.node.instance)
-        self._writer.tell(job, value)
-        self._item_ended(job)
+        if self.emit.sink is not None:
+            self._writer.tell(job, value)
+        if job.parent is not None:
+            self._item_ended(job)
         self.pump()
 
     # One call for every item of a list

@@ -58,8 +58,6 @@ class Writer:
 
     def tell(self, job: Job, value: Any) -> None:
         """Say that the call is done."""
-        if not self._emit:
-            return
         number = job.node.number
         about = {"call": job.call, "number": number, "of": job.of}
         self._emit(CallFinished, **about, value=value, overwrote=number in self._overwrote, latent=job.is_latent)

@@ -79,7 +79,8 @@ async def answer(
                     raise events.failure
             if text := events.rest(name):
                 yield text
-            await _drain(content)
+            if not content.at_eof():
+                await _drain(content)
             yield events.ended(name)
     except Exception as error:
         raise failures.plain(error, name, answered=answered) from error

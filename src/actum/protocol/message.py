@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from ..dataflow.expression import MISSING
 from ..dataflow.fold import METHODS, OutputMethod, nested, unnested
@@ -37,8 +36,7 @@ RESULT = "result"
 """The kind of a result that has no output path (C8)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """What a data message does to the value of its kind (M5, M6)."""
 
     kind: str
@@ -216,7 +214,7 @@ def written_message(
         message = {"type": "data", "kind": write.kind, "data": value}
     if write.instance is not None:
         message["_instance"] = write.instance
-    message |= {"_call": call, "_date": date, "_outputMethod": write.method}
+    message["_call"], message["_date"], message["_outputMethod"] = call, date, write.method
     if write.kind != RESULT or write.path:
         message["_outputPath"] = str(write.reference)
     return message
