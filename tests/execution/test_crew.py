@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import ContextVar
 
 import pytest
@@ -82,11 +83,11 @@ async def test_a_piece_that_is_added_at_the_end_of_another_is_taken_by_the_same_
         return piece + 1
 
     async with asyncio.TaskGroup() as tasks:
-        crew: Crew[int, int] = Crew(carry, lambda _, following: crew.add(following) if following < 50 else None)
+        crew: Crew[int, int] = Crew(carry, lambda _, following: crew.add(following) if following < 250 else None)
         crew.bind(tasks)
         crew.add(0)
-    assert len(members) == 50
-    assert len(set(members)) == 1
+    assert len(members) == 250
+    assert len(set(members)) == 3, "what else waits for the loop comes between"
 
 
 @pytest.mark.parametrize("waits", [0, 1])
@@ -105,6 +106,21 @@ async def test_context_variables_are_those_of_the_run_for_every_piece(waits: int
     assert seen == ["run"] * 20
     assert MARK.get() == "run"
     MARK.reset(token)
+
+
+async def test_what_a_piece_makes_ready_does_not_get_its_context_variables() -> None:
+    seen: list[str] = []
+
+    async def carry(piece: int) -> int:
+        seen.append(MARK.get())
+        MARK.set(f"piece {piece}")
+        return piece
+
+    async with asyncio.TaskGroup() as tasks:
+        crew: Crew[int, int] = Crew(carry, lambda _, done: crew.add(done + 1) if done < 9 else None)
+        crew.bind(tasks)
+        crew.add(0)
+    assert seen == ["none"] * 10
 
 
 async def test_a_variable_that_is_changed_in_place_of_another_value_that_is_equal_is_not_handed_on() -> None:
@@ -140,6 +156,28 @@ async def test_a_crew_that_is_cancelled_begins_nothing_more() -> None:
         before = len(begun)
     assert 0 < before < 50
     assert len(begun) == before
+
+
+async def test_a_piece_that_does_not_heed_its_cancellation_is_the_last() -> None:
+    begun: list[int] = []
+    ended: list[int] = []
+
+    async def carry(piece: int) -> int:
+        begun.append(piece)
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return piece
+
+    async with asyncio.TaskGroup() as tasks:
+        crew: Crew[int, int] = Crew(carry, lambda _, result: ended.append(result))
+        crew.bind(tasks)
+        for piece in range(50):
+            crew.add(piece)
+        await asyncio.sleep(0)
+        crew.cancel()
+        before = len(begun)
+    assert 0 < before < 50
+    assert begun == sorted(ended) == list(range(before))
 
 
 async def test_a_task_that_a_piece_cancels_takes_no_other() -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
+import tracemalloc
 from contextlib import suppress
 from itertools import pairwise
+from types import FrameType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from actum.generation import stream
 from actum.generation.stream import AnswerParser, AnswerSyntax, Element, Member
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -77,6 +81,58 @@ def test_a_call_is_there_at_the_very_character_that_closes_it(calls: list[dict[s
     parser = AnswerParser()
     seen = [index for index, char in enumerate(text) for part in parser.feed(char) if isinstance(part, Element)]
     assert seen == [end - 1 for end in ends]
+
+
+@pytest.mark.rule("L1")
+@given(output=st.text("ab {}[],", min_size=1), has_calls=st.booleans())
+def test_an_output_is_seen_as_it_grows(output: str, has_calls: bool) -> None:
+    before = '{"calls":[' + ('{"_tool":"a"}' if has_calls else "") + '],"output":'
+    parser = AnswerParser()
+    list(parser.feed(before))
+    for end, char in enumerate(written := json.dumps(output), 1):
+        list(parser.feed(char))
+        assert parser.partial_output.text == written[:end]
+
+
+def test_a_call_that_is_too_long_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "MOST_CHARACTERS", 100_000)
+    parser = AnswerParser()
+    list(parser.feed('{"calls":[{"text":"'))
+    tracemalloc.start()
+    try:
+        for number in range(5_000):
+            list(parser.feed(f"{number:1000}"))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    (element,) = parser.feed('"}]')
+    assert isinstance(element, Element)
+    assert "100000" in str(element.refused)
+    assert held < 500_000
+
+
+def test_reading_by_tokens_costs_a_long_answer_no_more_for_each_call() -> None:
+    token = '{"_tool":"step","of":"some words of a text"},'
+    parser = AnswerParser()
+    list(parser.feed('{"calls":['))
+
+    def reads(calls: int) -> int:
+        counts = 0
+
+        def count(frame: FrameType, event: str, _: object) -> None:
+            nonlocal counts
+            counts += event == "call" and frame.f_code.co_filename == stream.__file__
+
+        sys.setprofile(count)
+        for start in range(0, len(token) * calls, 4):
+            list(parser.feed((token * calls)[start : start + 4]))
+        sys.setprofile(None)
+        return counts
+
+    first = reads(20)
+    list(parser.feed(token * 5_000))
+    reads(3_000)
+    assert reads(20) <= first * 1.1
 
 
 @given(text=st.text('{}[]",:\\ calsoutpem01n†\ud83d', max_size=60), cuts=st.lists(st.integers(0, 99), max_size=5))

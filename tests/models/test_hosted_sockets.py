@@ -72,6 +72,19 @@ async def test_a_connection_is_used_again_and_shared(server: Server, wire: Wire)
     assert server.connections == 2, "closed with its last user, opened again when asked again"
 
 
+async def test_a_connection_whose_stream_ends_after_its_last_event_is_used_again(server: Server) -> None:
+    wire = WIRES["openai"]
+    gate = asyncio.Event()
+    whole = "".join(part for part in wire.answer("{}").parts if isinstance(part, str))
+    server.reply(Reply(parts=[whole, gate]))
+    model = wire.hosted(server)
+    async for _ in model.stream(REQUEST):
+        gate.set()  # what ends the stream is sent only now
+    await collect(model)
+    assert server.connections == 1
+    await model.aclose()
+
+
 def test_a_model_works_on_one_loop_after_another_and_leaves_nothing_open() -> None:
     counts: list[int] = []
     wire = WIRES["openai"]

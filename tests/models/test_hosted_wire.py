@@ -197,6 +197,15 @@ async def test_a_host_that_takes_one_system_message_gets_its_opening_ones_as_one
     assert sent == [("system", "a\n\nb"), ("user", "c"), ("system", "d")]
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\n\n", "\r\n\r\n"])
+async def test_the_last_event_counts_however_its_line_ends(server: Server, end: str) -> None:
+    *parts, last = chat(["{", "}"], None)[:3]
+    assert isinstance(last, str)
+    server.reply(Reply(parts=[*parts, last.rstrip("\n") + end]))
+    *texts, _ = await collect(WIRES["openai-compatible"].hosted(server))
+    assert "".join(map(str, texts)) == "{}"
+
+
 @pytest.mark.parametrize("cut", [1, 2, 3, 7, 64, 1000])
 async def test_events_are_read_however_the_bytes_arrive(server: Server, cut: int) -> None:
     """Cut inside of lines, of characters and of line ends; with CRLF, comments and data of several lines."""

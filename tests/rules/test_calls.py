@@ -367,6 +367,42 @@ async def test_a_path_that_nobody_fills_is_an_error_that_names_the_nearest() -> 
     assert "name" in str(result.errors[0]).replace("nmae", "")
 
 
+@pytest.mark.rule("L7")
+@pytest.mark.parametrize("has_result", [True, False])
+async def test_a_call_that_cancels_its_own_task_has_failed_and_nothing_else_is_cancelled(has_result: bool) -> None:
+    tools = Tools()
+
+    async def give_up() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    if has_result:
+
+        @tools.tool(name="give_up")
+        async def _() -> int:
+            """Give up."""
+            await give_up()
+            return 1
+    else:
+        tools.tool(give_up)
+
+    @tools.tool
+    async def go_on(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Go on."""
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return n
+
+    calls = (call("go_on", n=1), call("give_up"), call("go_on", n="†calls.0"))
+    failed: list[str] = []
+    async with asyncio.timeout(BOUND), agent(answer(*calls, output="†calls.2"), tools=tools).stream("go") as stream:
+        failed.extend([event.error.message async for event in stream if isinstance(event, events.CallFailed)])
+    assert stream.result.output == 1
+    assert failed == ["tool 'give_up': it was cancelled from within"]
+
+
 @pytest.mark.rule("C8")
 async def test_what_nothing_waits_for_is_drained_and_its_failure_is_only_an_event() -> None:
     tools = Tools()

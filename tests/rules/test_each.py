@@ -51,6 +51,29 @@ async def test_a_call_is_made_for_every_item_and_its_result_is_the_list_in_order
     assert len(result.solutions) == 1
 
 
+async def test_an_item_that_looks_like_a_reference_is_none() -> None:
+    tools, seen = Tools(), list[str]()
+
+    @tools.tool
+    async def words() -> list[str]:  # pyright: ignore[reportUnusedFunction]
+        """Find words."""
+        return ["†state.secret", "††twice"]
+
+    @tools.tool
+    async def take(word: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Take a word."""
+        seen.append(word)
+        return word
+
+    context = [{"type": "state", "secret": "told"}]
+    said = answer(call("words"), call("take", _each="†calls.0", word="†each"), output="†calls.1")
+    async with agent(said, tools=tools, config=EACH).stream(context) as stream:
+        ready = [event async for event in stream if isinstance(event, events.CallReady)]
+    made = [event.call["word"] for event in ready if event.of is not None]
+    assert seen == stream.result.output == ["†state.secret", "††twice"]
+    assert made == ["††state.secret", "†††twice"], "as it would have to be authored"
+
+
 async def test_the_list_may_be_the_result_of_another_call_and_the_results_another_list() -> None:
     calls = (
         call("find", what="ships"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -390,9 +391,12 @@ async def test_a_message_of_a_call_carries_its_value_nested_at_its_path_and_its_
 
     assert measure.name == "measure"
     authored = call("measure", of="†input.word", _outputPath="†state.sizes.word")
+    before = datetime.now(UTC)
     result = await run(answer(authored, output="†calls.0"), context=[{"type": "input", "word": "four"}], tools=tools)
     message = list(result.context)[-1]
-    assert isinstance(message.pop("_date"), str)
+    date = message.pop("_date")
+    assert before <= datetime.fromisoformat(date) <= datetime.now(UTC)
+    assert len(date) == len("2026-01-01T00:00:00.000000+00:00"), "dates sort as texts"
     assert message == {
         "type": "state",
         "state": {"sizes": {"word": 4}},

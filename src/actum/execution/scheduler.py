@@ -14,7 +14,7 @@ from ..dataflow.fold import exported
 from ..dataflow.graph import Answer, Graph, Node, Status
 from ..dataflow.reference import Reference
 from ..dataflow.verdict import Fate, Verdict, verdicts
-from ..errors import ActumError, ApprovalDenied, InvalidParameters, LimitExceeded, UnresolvedReference
+from ..errors import ActivityError, ActumError, ApprovalDenied, InvalidParameters, LimitExceeded, UnresolvedReference
 from ..events import CallFailed, CallReady, CallSkipped, CallStarted, CallWaiting
 from ..generation.offer import Toolset
 from ..protocol.approvals import Decision, approval
@@ -363,7 +363,7 @@ class Scheduler:
                 self.pump()
         except ActumError as error:
             self._refuse(job.node, error, job.call, job)
-        if not (job.is_awaited and self._running):
+        if not self._running:
             self._idle.set()
 
     def _begin(self, job: Job, call: Call, context: Sequence[JsonObject] = ()) -> None:
@@ -402,9 +402,13 @@ class Scheduler:
             return None
         except ActumError as error:
             return error
+        except asyncio.CancelledError:
+            if self._stopped:
+                raise
+            # Not the run was cancelled, but this task alone: by the call itself, or by who got hold of it.
+            return ActivityError("it was cancelled from within", tool=job.tool.name)
         except BaseException:
             self._stopped = True
-            self._ended(work, None)
             raise
 
     async def _approved(self, job: Job, call: Call, context: Context) -> Call | None:
