@@ -183,6 +183,87 @@ async def test_all_cancels_awaits_and_undoes_when_one_fails() -> None:
     assert log == ["booked 0", "booked 1", "hung up", "undone 1 1", "undone 0 0"]
 
 
+@pytest.mark.rule("L7")
+@pytest.mark.parametrize("end", ["the run is cancelled", "the model fails"])
+async def test_what_a_call_does_about_its_cancellation_is_not_cut_short(end: str) -> None:
+    tools = Tools()
+    begun, ended = asyncio.Event(), list[str]()
+
+    @tools.tool
+    async def hang() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Hang, and take a while to be cancelled."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(3):
+                await asyncio.sleep(0)
+            ended.append("cleaned up")
+        return 1
+
+    class Model:
+        name = "breaking off"
+
+        async def stream(self, request: models.ModelRequest) -> AsyncIterator[str]:
+            yield '{"calls": [{"_tool": "hang"}'
+            await begun.wait()
+            if end == "the model fails":
+                raise errors.ModelError("it broke off")
+            await asyncio.Event().wait()
+
+    seen: list[events.AnyEvent] = []
+
+    async def go() -> None:
+        async with Agent(Model(), tools=tools).stream("go") as stream:
+            seen.extend([event async for event in stream])
+
+    task = asyncio.create_task(go())
+    async with asyncio.timeout(BOUND):
+        await begun.wait()
+        if end == "the model fails":
+            with pytest.raises(errors.ModelError) as raised:
+                await task
+            assert raised.value.result is not None
+            assert raised.value.result.errors == []
+        else:
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+    assert ended == ["cleaned up"]
+    assert not any(isinstance(event, events.CallFailed) for event in seen)
+
+
+@pytest.mark.rule("L7")
+@pytest.mark.parametrize("pattern", ["all", "any", "race"])
+async def test_a_group_that_is_cancelled_begins_and_ends_nothing_more(pattern: str) -> None:
+    tools = Tools()
+    begun, ended = list[int](), list[int]()
+    full = asyncio.Event()
+
+    @tools.tool
+    async def hang(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Hang, and take a while to be cancelled."""
+        begun.append(n)
+        if len(begun) == 1_000:
+            full.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for _ in range(3):
+                await asyncio.sleep(0)
+            ended.append(n)
+        return n
+
+    task = asyncio.create_task(getattr(tools, pattern)([call("hang", n=n) for n in range(1_010)]))
+    async with asyncio.timeout(BOUND):
+        await full.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert begun == list(range(1_000)), "as many as run at once"
+    assert sorted(ended) == begun
+
+
 @pytest.mark.rule("C5", "L7")
 async def test_all_is_undone_when_it_is_cancelled() -> None:
     tools = Tools()

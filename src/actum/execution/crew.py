@@ -43,17 +43,23 @@ class Crew(Generic[T, R]):
         self._context = copy_context()
 
     def add(self, piece: T) -> None:
-        """Have a piece carried out, soon."""
+        """Have a piece carried out, soon; not at all once the crew has stopped."""
+        if self._means is None:
+            return
         self._pieces.append(piece)
         if not self._is_one_free and (self._coming < _AHEAD or self._under_way):
             self._look_after()
 
+    def stop(self) -> None:
+        """Begin nothing more."""
+        self._pieces.clear()
+        self._means = None  # they are most often methods of the crew's owner: a circle that only a collector would free
+
     def cancel(self) -> None:
         """Begin nothing more, and cut what is under way."""
-        self._pieces.clear()
+        self.stop()
         for member in self._members:
             member.cancel()
-        self._means = None  # they are most often methods of the crew's owner: a circle that only a collector would free
 
     def _look_after(self) -> None:
         """Make tasks for the pieces that are there: one each where pieces are known to wait, a few otherwise."""
@@ -88,7 +94,7 @@ class Crew(Generic[T, R]):
                     break
             self._look_after()
         except BaseException:
-            self._pieces.clear()
+            self.stop()
             raise
         finally:
             self._members.discard(member)

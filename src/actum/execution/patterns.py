@@ -66,7 +66,11 @@ async def _run_group(calls: Sequence[Call], scheduler: Scheduler, group: _Group)
         async with asyncio.timeout(scheduler.budget.seconds_left), asyncio.TaskGroup() as tasks:
             scheduler.bind(tasks)
             waiting = tasks.create_task(_settle(calls, scheduler, group))
-            await group.decided.wait()
+            try:
+                await group.decided.wait()
+            except asyncio.CancelledError:
+                scheduler.stop()
+                raise
             waiting.cancel()
             scheduler.cancel()
     except TimeoutError:

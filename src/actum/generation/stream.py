@@ -82,7 +82,6 @@ class AnswerParser:
         self.partial_output = _Capture()
         self._mode = _Mode.SEEK
         self._open: list[str] = []
-        self._base = 0
         self._in_string = self._escaped = False
         self._capture: _Capture | None = None
         self._key = ""
