@@ -160,10 +160,11 @@ class Scheduler:
 
     async def drain(self, seconds: float) -> None:
         """Wait, bounded, for the calls that nothing waits for; cancel those that take longer (C8)."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while self._background:
-                    await self._one_ends()
+        if self._background:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    while self._background:
+                        await self._one_ends()
         self.cancel()
 
     async def _one_ends(self) -> None:
