@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .environments import ROOT, import_core_seconds, import_seconds, inventory, python_of
-from .first_instruction import WAYS, delays, quantile
+from .first_instruction import WAYS, delays, handed, quantile
 from .latency import NONE, REALISTIC, USUAL, Latency
 from .measures import Measured, Plan, measured
 from .processes import Bench, running
@@ -121,8 +121,10 @@ def _first(bench: Bench, way: str, latency: Latency, users: int) -> dict[str, fl
     bench.log()
     url = f"{bench.url}/actum/{FAN_OUT.name}/v1"
     spread = str(latency.answer(100))
-    told = json.loads(_run("-m", "bench.first_instruction", url, way, "--users", str(users), "--spread", spread))
-    late = delays({(number, city): at for number, city, at in told}, bench.log())
+    more = ["--users", str(users), "--spread", spread, "--token", str(latency.token)]
+    told = json.loads(_run("-m", "bench.first_instruction", url, way, *more))
+    noticed = {(number, city): at for number, city, at in told} if way != "inside" else {}
+    late = delays(noticed, handed(bench.log())) if noticed else told
     return {f"p{share}": quantile(late, share / 100) for share in (50, 90, 99)}
 
 

@@ -1,8 +1,9 @@
 """From a call's closing brace to its Activity's first instruction, with many runs in flight (C6).
 
 The server notes when it hands the token with the brace to its socket, the Activity when it begins; both read the same
-clock. `alone` reads the same streams with aiohttp and nothing else and notes when it sees the brace: nobody who reads
-HTTP with it can be earlier. `python -m bench.first_instruction URL WAY` prints JSON.
+clock. `inside` has a model that speaks as fast in the same process, which leaves what Actum itself takes. `alone` reads
+the same streams with aiohttp and nothing else and notes when it sees the brace: nobody who reads HTTP with it can be
+earlier. `python -m bench.first_instruction URL WAY` prints JSON.
 """
 
 from __future__ import annotations
@@ -14,19 +15,28 @@ import json
 import random
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any
 
 from actum import Agent, Config, Tools, models
+from actum.generation.model import Model, ModelRequest, Usage
 
+from .answering import compact
+from .derived import plan
+from .latency import REALISTIC, Latency, pieces
 from .limit import closings
 from .scenarios import FAN_OUT
 
 Moments = dict[tuple[int, str], float]
 """When calls were noticed, by run and city."""
 
-WAYS = {"actum": "actum", "tuned": "actum, the collector tuned", "alone": "aiohttp alone"}
+WAYS = {
+    "actum": "actum",
+    "tuned": "actum, the collector tuned",
+    "inside": "actum, no HTTP",
+    "alone": "aiohttp alone",
+}
 _RUN: ContextVar[int] = ContextVar("_RUN")
 _WARM = -1
 _ROUNDS = 4
@@ -34,14 +44,35 @@ _ROUNDS = 4
 _CITIES = [parameters["city"] for _, parameters in FAN_OUT.calls]
 
 
-async def begun(url: str, users: int, spread: float, *, tuned: bool = False) -> Moments:
+class Speaking:
+    """A model in this process, which notes when it says each closing brace."""
+
+    name = "speaking"
+
+    def __init__(self, latency: Latency) -> None:
+        self.said: Moments = {}
+        self._latency = latency
+        self._tokens = pieces(compact(plan(FAN_OUT)))
+        self._closings = dict(zip(closings(compact(plan(FAN_OUT))), _CITIES, strict=True))
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
+        """Yield the tokens of the plan, each in its time."""
+        began, run = time.monotonic(), _RUN.get()
+        for index, token in enumerate(self._tokens):
+            await asyncio.sleep(began + self._latency.at(index) - time.monotonic())
+            if index in self._closings:
+                self.said[run, self._closings[index]] = time.monotonic()
+            yield token
+
+
+async def begun(model: Model, users: int, spread: float, *, tuned: bool = False) -> Moments:
     """Keep as many runs in flight as there are users; return when the first instruction of each call ran.
 
     The users begin within `spread` seconds, about the length of a run. `tuned`: Python's garbage collector is told what
     a server tells it, to leave alone what stays and to look less often.
     """
     moments: Moments = {}
-    agent = _agent(url, moments)
+    agent = _agent(model, moments)
 
     async def run(number: int) -> None:
         _RUN.set(number)
@@ -61,7 +92,7 @@ async def seen(url: str, users: int, spread: float) -> Moments:
     import aiohttp
 
     moments: Moments = {}
-    schema = _agent(url, {}).compose(FAN_OUT.job, FAN_OUT.output)
+    schema = _agent(None, {}).compose(FAN_OUT.job, FAN_OUT.output)
     asked = {"stream": True, "response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
 
     async def run(number: int) -> None:
@@ -79,7 +110,7 @@ async def seen(url: str, users: int, spread: float) -> Moments:
     return _of_all(moments)
 
 
-def _agent(url: str, moments: Moments) -> Agent:
+def _agent(model: Model | None, moments: Moments) -> Agent:
     tools = Tools()
 
     @tools.tool
@@ -88,7 +119,6 @@ def _agent(url: str, moments: Moments) -> Agent:
         moments[_RUN.get(), city] = time.monotonic()
         return 1.0
 
-    model = models.load("openai:gpt-4o", base_url=url, api_key="x")
     return Agent(model, tools=tools, config=Config(meta=False))
 
 
@@ -116,15 +146,19 @@ def _text(data: bytes) -> str:
     return "".join(choice["delta"].get("content") or "" for event in events for choice in event["choices"])
 
 
-def delays(moments: Moments, log: list[dict[str, Any]]) -> list[float]:
-    """For each call that was noticed, how long that was after its closing brace was handed to the socket."""
-    found: list[float] = []
+def handed(log: list[dict[str, Any]]) -> Moments:
+    """When the server handed the closing brace of each call to the socket."""
+    moments: Moments = {}
     for entry in log:
         number = int(entry["asked"].rpartition(" ")[2])
         for city, token in zip(_CITIES, closings(entry["text"]), strict=True):
-            if (number, city) in moments:
-                found.append(moments[number, city] - entry["tokens"][token])
-    return sorted(found)
+            moments[number, city] = entry["tokens"][token]
+    return moments
+
+
+def delays(noticed: Moments, said: Moments) -> list[float]:
+    """For each call that was noticed, how long that was after its closing brace was said."""
+    return sorted(at - said[key] for key, at in noticed.items())
 
 
 def quantile(values: list[float], share: float) -> float:
@@ -133,18 +167,25 @@ def quantile(values: list[float], share: float) -> float:
 
 
 def main() -> None:
-    """Print, for each call, when it was noticed."""
+    """Print, for each call, when it was noticed; `inside`, how long that was after it was said."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("way", choices=WAYS)
     parser.add_argument("--users", type=int, default=100)
     parser.add_argument("--spread", type=float, default=1.0)
+    parser.add_argument("--token", type=float, default=REALISTIC.token)
     given = parser.parse_args()
+    if given.way == "inside":
+        speaking = Speaking(Latency(token=given.token))
+        noticed = asyncio.run(begun(speaking, given.users, given.spread))
+        sys.stdout.write(json.dumps(delays(noticed, speaking.said)) + "\n")
+        return
     if given.way == "alone":
-        moments = asyncio.run(seen(given.url, given.users, given.spread))
+        noticed = asyncio.run(seen(given.url, given.users, given.spread))
     else:
-        moments = asyncio.run(begun(given.url, given.users, given.spread, tuned=given.way == "tuned"))
-    sys.stdout.write(json.dumps([[number, city, at] for (number, city), at in moments.items()]) + "\n")
+        model = models.load("openai:gpt-4o", base_url=given.url, api_key="x")
+        noticed = asyncio.run(begun(model, given.users, given.spread, tuned=given.way == "tuned"))
+    sys.stdout.write(json.dumps([[number, city, at] for (number, city), at in noticed.items()]) + "\n")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from bench.answering import compact
 from bench.chart import Bar, Panel, chart
 from bench.derived import derived, plan, program, reads
 from bench.environments import ROOT
-from bench.first_instruction import delays, quantile
+from bench.first_instruction import delays, handed, quantile
 from bench.latency import NONE, REALISTIC, Latency, pieces, tokens
 from bench.limit import closings, in_code, in_rounds, limit, one_answer
 from bench.runners.actum import prepare
@@ -146,7 +146,7 @@ def test_the_first_instruction_is_told_from_the_token_with_the_brace() -> None:
     ends = closings(text)
     sent = [index / 100 for index in range(len(pieces(text)))]
     moments = {(1, call["city"]): sent[end] + 0.25 for (_, call), end in zip(scenario.calls, ends, strict=True)}
-    found = delays(moments, [{"asked": f"… Run {n}", "text": text, "tokens": sent} for n in (0, 1)])
+    found = delays(moments, handed([{"asked": f"… Run {n}", "text": text, "tokens": sent} for n in (0, 1)]))
     assert found == pytest.approx([0.25] * 8)
     assert [quantile([1.0, 2.0, 3.0, 4.0], share) for share in (0.5, 0.99)] == [3.0, 4.0]
 
