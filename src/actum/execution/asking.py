@@ -95,15 +95,16 @@ class Asking:
             if job.node.status is not Status.OWED and job.node.answer is not self.script.answer and job.parent is None
         ]
         request = frame.request(context, waiting=waiting, owed=owed, notices=notices)
-        self.emit(
-            RequestStarted,
-            context=context.messages,
-            messages=[dict(message) for message in request.messages],
-            schema=request.schema,
-            waiting=tuple(map(dict, waiting)),
-            owed=tuple(map(dict, owed)),
-            notices=tuple(notices),
-        )
+        if self.emit.sink is not None:
+            self.emit(
+                RequestStarted,
+                context=context.messages,
+                messages=[dict(message) for message in request.messages],
+                schema=request.schema,
+                waiting=tuple(map(dict, waiting)),
+                owed=tuple(map(dict, owed)),
+                notices=tuple(notices),
+            )
         return request
 
     def after(self, usage: Usage) -> None:

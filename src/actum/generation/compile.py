@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -32,6 +31,8 @@ class Frame:
 
     toolset: Toolset
     lowered: Lowered
+    schema: str
+    """The lowered schema as it is sent."""
     composition: Composition
     dialect: Dialect | None
     config: Config
@@ -51,37 +52,32 @@ class Frame:
             MessageError: where the handler of a user's message type fails, naming the message.
         """
         mode = self.lowered.rung.mode if self.lowered.rung else "strict"
-        schema = self.lowered.schema
         is_told = mode == "prompted" or (self.dialect is not None and not self.dialect.shows_schema)
-        request = ModelRequest(
-            messages=render(
-                context,
-                self.toolset,
-                waiting=waiting,
-                owed=owed,
-                notices=notices,
-                prompted=schema if is_told else None,
-                each=self.config.each,
-            ),
-            schema=schema,
-            settings=dict(self.config.settings),
-            mode=mode,
+        messages = render(
+            context,
+            self.toolset,
+            waiting=waiting,
+            owed=owed,
+            notices=notices,
+            prompted=self.schema if is_told else None,
+            each=self.config.each,
         )
-        return self._handled(context, request)
+        return self._handled(context, ModelRequest.of_text(messages, self.schema, dict(self.config.settings), mode))
 
     def lower(self) -> Frame | None:
         """The same frame one rung down, for a provider that refused the schema; None on the last rung."""
         rung = self.lowered.rung
         if rung is None or self.dialect is None or rung.mode == "prompted":
             return None
-        return replace(self, lowered=_lowered(self.composition, self.dialect, rung))
+        lowered, schema = _lowered(self.composition, self.dialect, rung)
+        return replace(self, lowered=lowered, schema=schema)
 
     def _handled(self, context: Context, request: ModelRequest) -> ModelRequest:
         if not self.handlers:
             return request
         # A copy: what a handler changes in place must not outlast this request (M3).
         own = tuple(ModelMessage(role=one["role"], content=one["content"]) for one in request.messages)
-        request = replace(request, messages=own, schema=copy(request.schema))
+        request = replace(request, messages=own)
         for index, message in enumerate(context):
             handler = self.handlers.get(str(message.get("type")))
             if handler is not None:
@@ -115,9 +111,11 @@ def frame(
         SchemaError, MessageError: as `offered`.
     """
     toolset, composed = composition(offered(context, registry, config.tools, contracts), context, output, config)
+    lowered, schema = _lowered(composed, dialect, None)
     return Frame(
         toolset=toolset,
-        lowered=_lowered(composed, dialect),
+        lowered=lowered,
+        schema=schema,
         composition=composed,
         dialect=dialect,
         config=config,
@@ -125,14 +123,9 @@ def frame(
     )
 
 
-def _lowered(composed: Composition, dialect: Dialect | None, below: Rung | None = None) -> Lowered:
-    """The schema as it is sent, which nobody else holds: what a model does to it stays with its run."""
-    lowered, text = _chosen(composed, dialect, below)
-    return replace(lowered, schema=json.loads(text))
-
-
 @lru_cache(maxsize=128)
-def _chosen(composed: Composition, dialect: Dialect | None, below: Rung | None) -> tuple[Lowered, str]:
+def _lowered(composed: Composition, dialect: Dialect | None, below: Rung | None) -> tuple[Lowered, str]:
+    """The schema as it is sent, and what reads the answer back; nobody is given the schema itself, so it stays."""
     from ..schema.lowering import choose
 
     lowered = choose(composed, dialect, below=below)

@@ -5,12 +5,13 @@ An adapter sees text, one schema and settings; never tools, plans or Ideas.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, runtime_checkable
 
 from ..protocol.usage import Usage
-from ..schema.json import JsonObject
+from ..schema.json import JsonObject, encode
 
 SchemaMode = Literal["strict", "loose", "prompted"]
 
@@ -22,7 +23,7 @@ class ModelMessage(TypedDict):
     content: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelRequest:
     """Everything that one request sends to a model.
 
@@ -34,6 +35,29 @@ class ModelRequest:
     schema: JsonObject
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     mode: SchemaMode = "strict"
+
+    @classmethod
+    def of_text(
+        cls, messages: tuple[ModelMessage, ...], schema: str, settings: Mapping[str, Any], mode: SchemaMode
+    ) -> ModelRequest:
+        """A request whose schema is there as JSON text: it is read once somebody asks for it, who then has it alone."""
+        request = cls(messages=messages, schema={}, settings=settings, mode=mode)
+        del request.__dict__["schema"]
+        request.__dict__["_text"] = schema
+        return request
+
+    @property
+    def schema_text(self) -> str:
+        """The schema as compact JSON."""
+        return encode(self.schema) if "schema" in self.__dict__ else self.__dict__["_text"]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "schema" or "_text" not in self.__dict__:
+                raise AttributeError(name)
+            schema = self.__dict__["schema"] = json.loads(self.__dict__["_text"])
+            return schema
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from ..messages.plan import open_calls
 from ..messages.role import RAW
 from ..messages.tool import prose, scope_hints
 from ..protocol.context import Context
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject
 from .model import ModelMessage
 from .offer import Toolset
 
@@ -34,10 +34,10 @@ def render(
     waiting: Sequence[JsonObject] = (),
     owed: Sequence[JsonObject] = (),
     notices: Sequence[str] = (),
-    prompted: JsonObject | None = None,
+    prompted: str | None = None,
     each: bool = False,
 ) -> tuple[ModelMessage, ...]:
-    """Render a context; `prompted` is the schema that must be told in words because it can't be sent natively;
+    """Render a context; `prompted` is the schema, if it must be told in words because it can't be sent natively;
     `each`: calls for every item of a list are offered.
 
     `waiting` and `owed` are the calls that stand open, `notices` short texts that hold for this tick only (L5).
@@ -50,11 +50,11 @@ def render(
     return tuple(messages)
 
 
-def _preamble(toolset: Toolset, prompted: JsonObject | None, each: bool) -> Iterable[Block]:
+def _preamble(toolset: Toolset, prompted: str | None, each: bool) -> Iterable[Block]:
     if toolset.tools:
         yield Block("system", PRIMER + EACH if each else PRIMER)
     if prompted is not None:
-        yield Block("system", f"Answer with JSON of this schema and nothing else:\n{encode(prompted)}")
+        yield Block("system", f"Answer with JSON of this schema and nothing else:\n{prompted}")
     shown = toolset.shown()
     yield from prose(shown, toolset.hidden)
     yield from scope_hints([tool for tool in shown if toolset.is_latent(tool)])

@@ -60,7 +60,7 @@ async def answer(
         patience = request.settings.get("timeout", silence)
         async with cast("aiohttp.ClientSession", client.http).post(
             f"{(endpoint.base_url or _URL).rstrip('/')}/chat/completions",
-            data=encode(_body(endpoint, model, request)).encode(),
+            data=_written(endpoint, model, request).encode(),
             headers=_headers(endpoint, request),
             timeout=aiohttp.ClientTimeout(sock_connect=patience, sock_read=patience),
             allow_redirects=False,  # the key would go along
@@ -115,6 +115,15 @@ def _headers(endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
     return own | dict(request.settings.get("extra_headers") or {})
 
 
+def _written(endpoint: Endpoint, model: str, request: ModelRequest) -> str:
+    """The body of a request. Its schema is the same text in many of them, so it isn't written again for each."""
+    body = _body(endpoint, model, request)
+    if request.mode == "prompted" or "response_format" in body:
+        return encode(body)
+    answer = f'{{"name":"answer","schema":{request.schema_text},"strict":{encode(request.mode == "strict")}}}'
+    return f'{encode(body)[:-1]},"response_format":{{"type":"json_schema","json_schema":{answer}}}}}'
+
+
 def _body(endpoint: Endpoint, model: str, request: ModelRequest) -> JsonObject:
     is_openai = endpoint.kind == "openai"
     messages = [{"role": one["role"], "content": one["content"]} for one in request.messages]
@@ -125,9 +134,6 @@ def _body(endpoint: Endpoint, model: str, request: ModelRequest) -> JsonObject:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    if request.mode != "prompted":
-        schema = {"name": "answer", "schema": request.schema, "strict": request.mode == "strict"}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
     settings = request.settings
     if settings.get("max_tokens") is not None:
         # The older name is the one that every other host knows.
