@@ -9,7 +9,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from .latency import NONE, REALISTIC, Latency
 from .limit import limit
@@ -62,6 +62,15 @@ class Plan:
     blocks: int = 3
     runs: int = 5
     realistic: int = 5
+
+
+def middle(taken: Sequence[Any]) -> Any:
+    """The same measures taken several times: of each number the median."""
+    first = taken[0]
+    if isinstance(first, dict):
+        keys = cast("dict[str, Any]", first)
+        return {key: middle([one[key] for one in taken]) for key in keys}
+    return statistics.median(taken)
 
 
 def measured(bench: Bench, systems: Sequence[System], scenarios: Sequence[Scenario], plan: Plan, say: Say) -> Measured:

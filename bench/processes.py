@@ -66,7 +66,12 @@ class Bench:
         python = python_of(system.environment)
         command = [str(python), "-m", f"bench.runners.{system.runner}"]
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=_environment(system)
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=environment(is_ours=system.is_ours),
         )
         self._stack.enter_context(_ended(process))
         self._runners[system.name] = process
@@ -120,9 +125,9 @@ def _ended(process: subprocess.Popen[str]) -> Generator[None]:
         process.stdout.close()
 
 
-def _environment(system: System) -> dict[str, str]:
+def environment(*, is_ours: bool) -> dict[str, str]:
     """The environment of a runner: nothing that would have a library report home, and Actum from this checkout."""
     quiet = {"LANGSMITH_TRACING": "false", "OPENAI_AGENTS_DISABLE_TRACING": "1", "PYTHONHASHSEED": "0"}
-    ours = {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])} if system.is_ours else {}
+    ours = {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])} if is_ours else {}
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "LANG"))}
     return {**kept, **quiet, **ours}

@@ -17,6 +17,7 @@ from bench.environments import ROOT
 from bench.first_instruction import delays, handed, quantile
 from bench.latency import NONE, REALISTIC, Latency, pieces, tokens
 from bench.limit import closings, in_code, in_rounds, limit, one_answer
+from bench.measures import middle
 from bench.runners.actum import prepare
 from bench.runners.timing import Task
 from bench.scenarios import ALL, BY_NAME, Scenario
@@ -149,6 +150,10 @@ def test_the_first_instruction_is_told_from_the_token_with_the_brace() -> None:
     found = delays(moments, handed([{"asked": f"… Run {n}", "text": text, "tokens": sent} for n in (0, 1)]))
     assert found == pytest.approx([0.25] * 8)
     assert [quantile([1.0, 2.0, 3.0, 4.0], share) for share in (0.5, 0.99)] == [3.0, 4.0]
+
+
+def test_of_what_was_taken_several_times_each_number_is_the_median() -> None:
+    assert middle([{"a": {"b": n}, "c": -n} for n in (3.0, 1.0, 2.0)]) == {"a": {"b": 2.0}, "c": -2.0}
 
 
 RESULTS = ROOT / "docs" / "performance" / "results.json"
