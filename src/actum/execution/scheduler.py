@@ -363,15 +363,15 @@ class Scheduler:
             self._running -= 1
         else:
             self._background -= 1
-        try:
-            if isinstance(outcome, ActumError):
-                raise outcome
-            if outcome is not None:
+        if isinstance(outcome, Yield):
+            try:
                 self._finish(job, outcome)
-            else:
-                self.pump()
-        except ActumError as error:
-            self._refuse(job.node, error, job.call, job)
+            except ActumError as error:
+                self._refuse(job.node, error, job.call, job)
+        elif outcome is not None:
+            self._refuse(job.node, outcome, job.call, job)
+        else:
+            self.pump()
         if not self._running:
             self._idle.set()
 
