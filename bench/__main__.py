@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .environments import ROOT, import_core_seconds, import_seconds, inventory, python_of
-from .first_instruction import WAYS, delays, handed, quantile
+from .first_instruction import WAYS, delays, handed, moments_of, quantile
 from .latency import NONE, REALISTIC, USUAL, Latency
 from .measures import Measured, Plan, measured, middle
 from .processes import Bench, environment, running
@@ -133,9 +133,8 @@ def _first_by(bench: Bench, way: str, latency: Latency, users: int) -> dict[str,
     url = f"{bench.url}/actum/{FAN_OUT.name}/v1"
     spread = str(latency.answer(100))
     more = ["--users", str(users), "--spread", spread, "--token", str(latency.token)]
-    told = json.loads(_run("-m", "bench.first_instruction", url, way, *more))
-    noticed = {(number, city): at for number, city, at in told} if way != "inside" else {}
-    late = delays(noticed, handed(bench.log())) if noticed else told
+    noticed, said = map(moments_of, json.loads(_run("-m", "bench.first_instruction", url, way, *more)))
+    late = delays(noticed, said or handed(bench.log()))
     return {f"p{share}": quantile(late, share / 100) for share in (50, 90, 99)}
 
 

@@ -52,8 +52,9 @@ class Speaking:
     def __init__(self, latency: Latency) -> None:
         self.said: Moments = {}
         self._latency = latency
-        self._tokens = pieces(compact(plan(FAN_OUT)))
-        self._closings = dict(zip(closings(compact(plan(FAN_OUT))), _CITIES, strict=True))
+        text = compact(plan(FAN_OUT))
+        self._tokens = pieces(text)
+        self._closings = dict(zip(closings(text), _CITIES, strict=True))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
         """Yield the tokens of the plan, each in its time."""
@@ -146,6 +147,11 @@ def _text(data: bytes) -> str:
     return "".join(choice["delta"].get("content") or "" for event in events for choice in event["choices"])
 
 
+def moments_of(told: list[Any]) -> Moments:
+    """Moments as the other process printed them."""
+    return {(number, city): at for (number, city), at in told}
+
+
 def handed(log: list[dict[str, Any]]) -> Moments:
     """When the server handed the closing brace of each call to the socket."""
     moments: Moments = {}
@@ -167,7 +173,7 @@ def quantile(values: list[float], share: float) -> float:
 
 
 def main() -> None:
-    """Print, for each call, when it was noticed; `inside`, how long that was after it was said."""
+    """Print when each call was noticed and, where the model is in this process, when it was said."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
     parser.add_argument("way", choices=WAYS)
@@ -175,17 +181,14 @@ def main() -> None:
     parser.add_argument("--spread", type=float, default=1.0)
     parser.add_argument("--token", type=float, default=REALISTIC.token)
     given = parser.parse_args()
-    if given.way == "inside":
-        speaking = Speaking(Latency(token=given.token))
-        noticed = asyncio.run(begun(speaking, given.users, given.spread))
-        sys.stdout.write(json.dumps(delays(noticed, speaking.said)) + "\n")
-        return
+    speaking = Speaking(Latency(token=given.token))
     if given.way == "alone":
         noticed = asyncio.run(seen(given.url, given.users, given.spread))
     else:
-        model = models.load("openai:gpt-4o", base_url=given.url, api_key="x")
+        is_inside = given.way == "inside"
+        model = speaking if is_inside else models.load("openai:gpt-4o", base_url=given.url, api_key="x")
         noticed = asyncio.run(begun(model, given.users, given.spread, tuned=given.way == "tuned"))
-    sys.stdout.write(json.dumps([[number, city, at] for (number, city), at in noticed.items()]) + "\n")
+    sys.stdout.write(json.dumps([list(noticed.items()), list(speaking.said.items())]) + "\n")
 
 
 if __name__ == "__main__":

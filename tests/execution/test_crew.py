@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from contextvars import ContextVar
 
 import pytest
@@ -138,34 +137,17 @@ async def test_a_variable_that_is_changed_in_place_of_another_value_that_is_equa
     assert seen == [True] * 5
 
 
-async def test_a_crew_that_is_cancelled_begins_nothing_more() -> None:
-    begun: list[int] = []
+@pytest.mark.parametrize("heeds", [True, False], ids=["heeding it", "not heeding it"])
+async def test_once_cancelled_nothing_more_begins_and_what_was_under_way_ends(heeds: bool) -> None:
+    begun, ended = list[int](), list[int]()
 
     async def carry(piece: int) -> int:
         begun.append(piece)
-        await asyncio.Event().wait()
-        return piece
-
-    async with asyncio.TaskGroup() as tasks:
-        crew: Crew[int, int] = Crew(carry, lambda _, __: None)
-        crew.bind(tasks)
-        for piece in range(50):
-            crew.add(piece)
-        await asyncio.sleep(0)
-        crew.cancel()
-        before = len(begun)
-    assert 0 < before < 50
-    assert len(begun) == before
-
-
-async def test_a_piece_that_does_not_heed_its_cancellation_is_the_last() -> None:
-    begun: list[int] = []
-    ended: list[int] = []
-
-    async def carry(piece: int) -> int:
-        begun.append(piece)
-        with suppress(asyncio.CancelledError):
+        try:
             await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if heeds:
+                raise
         return piece
 
     async with asyncio.TaskGroup() as tasks:
@@ -174,10 +156,12 @@ async def test_a_piece_that_does_not_heed_its_cancellation_is_the_last() -> None
         for piece in range(50):
             crew.add(piece)
         await asyncio.sleep(0)
-        crew.cancel()
         before = len(begun)
+        crew.cancel()
+        crew.add(50)
     assert 0 < before < 50
-    assert begun == sorted(ended) == list(range(before))
+    assert begun == list(range(before))
+    assert sorted(ended) == ([] if heeds else begun)
 
 
 async def test_a_task_that_a_piece_cancels_takes_no_other() -> None:
@@ -199,12 +183,16 @@ async def test_a_task_that_a_piece_cancels_takes_no_other() -> None:
 async def test_what_ends_a_task_otherwise_ends_the_crew() -> None:
     begun: list[int] = []
 
+    class Broken(BaseException):
+        pass
+
     async def work(piece: int) -> int:
         begun.append(piece)
         if piece == 3:
-            raise GeneratorExit
+            raise Broken
         return piece
 
-    with pytest.raises(BaseExceptionGroup):
+    with pytest.raises(BaseExceptionGroup) as raised:
         await carried(work, 10)
     assert begun == [0, 1, 2, 3]
+    assert [type(one) for one in raised.value.exceptions] == [Broken], "those that had not begun have nothing to say"

@@ -234,6 +234,43 @@ async def test_what_a_call_does_about_its_cancellation_is_not_cut_short(end: str
 
 
 @pytest.mark.rule("L7")
+async def test_what_is_no_failure_of_a_call_ends_the_run_and_makes_no_other_call_fail() -> None:
+    tools = Tools()
+    cancelled: list[str] = []
+
+    class Broken(BaseException):
+        pass
+
+    @tools.tool
+    async def hang() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Hang."""
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append("hang")
+            raise
+        return 1
+
+    @tools.tool
+    async def break_off() -> int:  # pyright: ignore[reportUnusedFunction]
+        """Break off."""
+        raise Broken
+
+    seen: list[events.AnyEvent] = []
+
+    async def go() -> None:
+        async with agent(answer(call("hang"), call("break_off")), tools=tools).stream("go") as stream:
+            async for event in stream:
+                seen.append(event)  # noqa: PERF401 -- what came before the end is looked at
+
+    async with asyncio.timeout(BOUND):
+        with pytest.raises(Broken):
+            await go()
+    assert cancelled == ["hang"]
+    assert not any(isinstance(event, events.CallFailed) for event in seen)
+
+
+@pytest.mark.rule("L7")
 @pytest.mark.parametrize("pattern", ["all", "any", "race"])
 async def test_a_group_that_is_cancelled_begins_and_ends_nothing_more(pattern: str) -> None:
     tools = Tools()

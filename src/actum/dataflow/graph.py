@@ -90,8 +90,6 @@ class Graph:
 
     def values(self, node: Node) -> list[Any] | None:
         """The values of a ready call's expressions; None, and it waits again, where one has gone since."""
-        if not node.expressions:
-            return []
         values = [self.evaluate(expression, node.answer, node.instance) for expression in node.expressions]
         if MISSING not in values:
             return values
@@ -138,8 +136,7 @@ class Graph:
 
     def _assess(self, node: Node) -> None:
         if not node.expressions:
-            node.status = Status.READY
-            self.ready.append(node)
+            self._make_ready(node)
             return
         node.unmet, node.partial = set(range(len(node.expressions))), node.partial or set()
         node.status = Status.WAITING

@@ -73,35 +73,37 @@ class Crew(Generic[T, R]):
         self._coming -= 1
         member = asyncio.current_task()
         assert member is not None
-        assert self._means is not None
-        carry, end = self._means
         try:
-            for _ in range(_STRETCH):
-                if not self._pieces:
-                    break
-                piece = self._pieces.popleft()
-                if self._pieces and (self._coming < _AHEAD or self._under_way):
-                    self._look_after()
-                self._under_way += 1
-                try:
-                    result = await carry(piece)
-                finally:
-                    self._under_way -= 1
-                self._is_one_free = True
-                end(piece, result)
-                self._is_one_free = False
-                if member.cancelling() or not self._is_untouched():
-                    break
-            self._look_after()
+            if self._means is not None:
+                await self._take(member, *self._means)
         except BaseException:
             self.stop()
             raise
         finally:
             self._members.discard(member)
 
+    async def _take(
+        self, member: asyncio.Task[None], carry: Callable[[T], Awaitable[R]], end: Callable[[T, R], None]
+    ) -> None:
+        for _ in range(_STRETCH):
+            if not self._pieces:
+                break
+            piece = self._pieces.popleft()
+            if not self._coming:
+                self._look_after()
+            self._under_way += 1
+            try:
+                result = await carry(piece)
+            finally:
+                self._under_way -= 1
+            self._is_one_free = True
+            end(piece, result)
+            self._is_one_free = False
+            if member.cancelling() or not self._is_untouched():
+                break
+        self._look_after()
+
     def _is_untouched(self) -> bool:
         """Whether the context variables are the run's still: what one piece of work sets is not for the next."""
         now, before = copy_context(), self._context
-        return len(now) == len(before) and (
-            not before or all(now.get(variable, before) is value for variable, value in before.items())
-        )
+        return len(now) == len(before) and all(now.get(one, before) is value for one, value in before.items())

@@ -21,9 +21,6 @@ class Emitter:
     depth: int = 0
     path: tuple[Call, ...] = field(default=())
 
-    def __bool__(self) -> bool:
-        return self.sink is not None
-
     def __call__(self, event: type[Event], **members: Any) -> None:
         """Send an event of this type."""
         if self.sink is not None:
