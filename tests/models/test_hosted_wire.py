@@ -155,6 +155,15 @@ async def test_who_pays_is_told_to_openai_alone(
     assert headers["authorization"] == "Bearer key"
 
 
+async def test_a_response_format_of_ones_own_is_the_one_that_is_sent(server: Server) -> None:
+    server.reply(WIRES["openai-compatible"].answer("{}"))
+    settings = {"extra_body": {"response_format": {"type": "json_object"}}}
+    request = ModelRequest(messages=REQUEST.messages, schema=SCHEMA, settings=settings)
+    await collect(WIRES["openai-compatible"].hosted(server), request)
+    assert server.last.body["response_format"] == {"type": "json_object"}
+    assert server.last.raw.count(b'"response_format"') == 1
+
+
 @pytest.mark.parametrize("name", ["openai", "openai-compatible"])
 async def test_settings_have_their_names_on_the_wire(server: Server, name: str) -> None:
     server.reply(WIRES[name].answer("{}"))

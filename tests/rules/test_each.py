@@ -367,7 +367,7 @@ async def test_what_all_has_made_of_it_is_undone_item_by_item() -> None:
     assert undone == [("b", "booked b"), ("a", "booked a"), ("z", "booked z")]
 
 
-@pytest.mark.parametrize("data", ["x", 7, {}, {"of": 0}, {"of": "0", "result": 1}, [1]])
+@pytest.mark.parametrize("data", ["x", 7, {}, {"of": 0}, {"of": "0", "result": 1}, {"of": [0], "result": 1}, [1]])
 async def test_a_record_that_is_no_items_counts_for_nothing(data: Any) -> None:
     log: list[Any] = []
     plan = {"type": "plan", "plan": [call("size", _each=["a"], of="†each")], "output": "†calls.0"}

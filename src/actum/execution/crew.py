@@ -44,22 +44,19 @@ class Crew(Generic[T, R]):
 
     def add(self, piece: T) -> None:
         """Have a piece carried out, soon; not at all once the crew has stopped."""
-        if self._means is None:
-            return
         self._pieces.append(piece)
         if not self._is_one_free and (self._coming < _AHEAD or self._under_way):
             self._look_after()
 
-    def stop(self) -> None:
-        """Begin nothing more."""
-        self._pieces.clear()
-        self._means = None  # they are most often methods of the crew's owner: a circle that only a collector would free
-
     def cancel(self) -> None:
         """Begin nothing more, and cut what is under way."""
-        self.stop()
+        self._stop()
         for member in self._members:
             member.cancel()
+
+    def _stop(self) -> None:
+        self._pieces.clear()
+        self._means = None  # they are most often methods of the crew's owner: a circle that only a collector would free
 
     def _look_after(self) -> None:
         """Make tasks for the pieces that are there: one each where pieces are known to wait, a few otherwise."""
@@ -77,7 +74,7 @@ class Crew(Generic[T, R]):
             if self._means is not None:
                 await self._take(member, *self._means)
         except BaseException:
-            self.stop()
+            self._stop()
             raise
         finally:
             self._members.discard(member)

@@ -98,10 +98,8 @@ class Loop:
                     await self._scheduler.drain(self._setup.config.drain)
                 except Exception as error:
                     failure = error
+                finally:
                     self._scheduler.cancel()
-                except BaseException:
-                    self._scheduler.stop()
-                    raise
         except TimeoutError:
             return LimitExceeded(f"the run has taken its {self._budget.limits.seconds} seconds", limit="seconds")
         except BaseExceptionGroup as group:

@@ -68,11 +68,9 @@ async def _run_group(calls: Sequence[Call], scheduler: Scheduler, group: _Group)
             waiting = tasks.create_task(_settle(calls, scheduler, group))
             try:
                 await group.decided.wait()
-            except asyncio.CancelledError:
-                scheduler.stop()
-                raise
-            waiting.cancel()
-            scheduler.cancel()
+            finally:
+                waiting.cancel()
+                scheduler.cancel()
     except TimeoutError:
         raise LimitExceeded(f"{scheduler.budget.limits.seconds} seconds are over", limit="seconds") from None
     except BaseExceptionGroup as wrapped:

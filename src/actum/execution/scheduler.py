@@ -172,18 +172,10 @@ class Scheduler:
         self._idle.clear()
         await self._idle.wait()
 
-    def stop(self) -> None:
-        """Start nothing more. The task group cancels what runs where an exception leaves it.
-
-        It does so once: a second time would cut short what calls do about their cancellation.
-        """
-        self._stopped = True
-        self._idle.set()
-        self._crew.stop()
-
     def cancel(self) -> None:
         """Start nothing more and cancel everything that runs; the task group waits for it (L7)."""
-        self.stop()
+        self._stopped = True
+        self._idle.set()
         self._crew.cancel()
 
     def pump(self) -> None:
