@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import re
 import os
+import re
 import subprocess
 import sys
 from itertools import pairwise
