@@ -6,7 +6,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 Json: TypeAlias = "dict[str, Any] | list[Any] | str | int | float | bool | None"
 JsonObject: TypeAlias = dict[str, Any]
@@ -21,6 +24,16 @@ _LEAST_TOO_LARGE = 10**MOST_DIGITS
 
 class NotJson(ValueError):
     """A value or a text that is not JSON as the protocol takes it."""
+
+
+def is_object(value: object) -> TypeIs[JsonObject]:
+    """Whether a JSON value is an object, so that the type checker knows its members, too."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeIs[list[Any]]:
+    """Whether a JSON value is a list, so that the type checker knows its items, too."""
+    return isinstance(value, list)
 
 
 def decode(text: str) -> Json:
