@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from .app.stream import Stream
     from .app.tools import DEFAULT as tools  # noqa: N811 -- the process-wide default registry, as users know it
     from .app.tools import Tools
-    from .execution.approval import HOLD
+    from .execution.calls.approval import HOLD
+    from .execution.calls.invoking import Output
     from .execution.limits import Limits
-    from .execution.run_call import Output
     from .protocol import approvals
     from .protocol.activity import Activity
     from .protocol.call import Call
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "HOLD": "execution.approval:HOLD",
+    "HOLD": "execution.calls.approval:HOLD",
     "Activity": "protocol.activity:Activity",
     "Agent": "app.agent:Agent",
     "Call": "protocol.call:Call",
@@ -57,7 +57,7 @@ _HOMES = {
     "Context": "protocol.context:Context",
     "Idea": "app.idea:Idea",
     "Limits": "execution.limits:Limits",
-    "Output": "execution.run_call:Output",
+    "Output": "execution.calls.invoking:Output",
     "Result": "protocol.solution:Result",
     "Solution": "protocol.solution:Solution",
     "Stream": "app.stream:Stream",

@@ -1,7 +1,6 @@
 """What a run tells while it runs. All events are frozen; `at` is in seconds since the epoch, monotonic within a run.
 
-`depth` is 0 for the run itself, 1 for its delegates and so on; `path` are the calls that led there. `number` counts the
-calls of a run, so that two equal calls can be told apart.
+`depth` is 0 for the run itself, 1 for its delegates and so on; `path` are the calls that led there.
 """
 
 from __future__ import annotations
@@ -11,9 +10,12 @@ from typing import Any, TypeAlias
 
 from .errors import ActumError
 from .protocol.call import Call
+from .protocol.place import Place
 from .protocol.solution import Result, Solution
 from .protocol.usage import Usage
 from .schema.json import JsonObject
+
+_NOWHERE = Place(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +32,9 @@ class CallEvent(Event):
     """What all events of a call have."""
 
     call: Call
-    number: int = 0
-    of: int | None = None
-    """Where it is made for one item of a list (`_each`): the number of the call that is made for all of them."""
+    place: Place = _NOWHERE
+    """The address of the call (C9), from the outermost run: `3.0`, for an item of an `_each` `3.0.17`, in a delegate
+    `3.0/1.2`. `place.parent` is that of the call for all items."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +62,13 @@ class CallStarted(CallEvent):
     """The call is being carried out.
 
     `made` is the call with its values in place of references. `delegate` is what carries it out in isolation, None
-    inline; `crossed` all of the context that it is given (S4).
+    inline; `crossed` all of the context that it is given (S4). `key` is its idempotency key (C9).
     """
 
     made: Call | None = None
     delegate: str | None = None
     crossed: tuple[JsonObject, ...] = ()
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ import pytest
 
 from actum import Idea, models
 from actum.cli.commands import run_command
-from actum.execution.record import recovered
+from actum.execution.record.recovery import recovered
 
 from .test_commands import actum
 

@@ -111,7 +111,7 @@ def test_a_plan_without_a_model_is_given_and_its_values_are_codes() -> None:
     assert (shape(origin), origin.of[0].answer) == (["output", "given", ["†state.a", "code"]], None)
 
 
-@pytest.mark.parametrize(("reference", "said"), [("†state.no", "nothing stands at"), ("state", "a reference")])
+@pytest.mark.parametrize(("reference", "said"), [("†state.no", "the run holds nothing at"), ("state", "a reference")])
 def test_what_is_no_reference_or_nothing_is_said(reference: str, said: str) -> None:
     with pytest.raises(errors.MessageError, match=said):
         ran([], {"output": 1}).provenance(reference)

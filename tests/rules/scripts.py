@@ -36,6 +36,17 @@ def sent(of: Agent) -> list[models.ModelRequest]:
     return model.requests
 
 
+def left(result: Result[Any]) -> Json:
+    """The last message that a call of a run has left: a copy, without the run's output behind it (M4)."""
+    return dict([message for message in result.context if "_call" in message][-1])
+
+
+def types(result: Result[Any]) -> list[str]:
+    """The types of a run's messages, without the output that it left as the last one (M4)."""
+    found = [message["type"] for message in result.context]
+    return found[:-1] if found[-1] == "output" else found
+
+
 def text_of(messages: Sequence[Mapping[str, Any]]) -> str:
     """All that a model was shown, as one text."""
     return "\n".join(str(message["content"]) for message in messages)

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from actum import Call, Context, Tool, Tools, errors, events
 from actum.messages import Data, Input, State, System, Text
 
-from .scripts import Json, agent, answer, call, run, sent
+from .scripts import Json, agent, answer, call, left, run, sent, types
 
 INTERFACE: Json = {
     "type": "object",
@@ -552,8 +552,8 @@ async def test_the_scoped_context_of_one_call_cannot_be_changed_by_another() -> 
 )
 async def test_a_message_object_is_appended_as_it_is(message: Any, appended: Json) -> None:
     result = await run(answer(call("it", a=1), output=1), tools=serving(lambda: message))
-    last = list(result.context)[-1]
-    assert {key: value for key, value in last.items() if key not in {"_call", "_date"}} == appended
+    last = left(result)
+    assert {key: value for key, value in last.items() if key not in {"_call", "_date", "_of"}} == appended
     assert last["_call"] == call("it", a=1)
 
 
@@ -562,7 +562,7 @@ async def test_a_message_object_is_appended_as_it_is(message: Any, appended: Jso
 async def test_several_message_objects_are_all_appended_in_order(several: Callable[[Any], Any]) -> None:
     given = several([State({"x": 1}), Text("words"), State({"y": 2})])
     result = await run(answer(call("it", a=1), output=None), answer(output="†state"), tools=serving(lambda: given))
-    assert [message["type"] for message in result.context][1:] == ["state", "text", "state"]
+    assert types(result)[1:] == ["state", "text", "state"]
     assert result.output == {"x": 1, "y": 2}
 
 
@@ -604,7 +604,7 @@ async def test_anything_else_is_encoded_and_written_at_the_output_path(returned:
     tools = serving(lambda: returned, {"type": "object", "properties": {"_output": {}}, "_outputPath": "†state.x"})
     result = await run(answer(call("it"), output="†state.x"), tools=tools)
     assert json.dumps(result.output) == json.dumps(value)
-    last = list(result.context)[-1]
+    last = left(result)
     assert (last["type"], last["state"]) == ("state", {"x": value})
     json.dumps(list(result.context), allow_nan=False)
 
@@ -637,7 +637,7 @@ async def test_what_is_not_json_is_a_typed_error_of_its_call_and_siblings_go_on(
     assert result.output == "done"
     assert [type(error) for error in result.errors] == [errors.ActivityError]
     assert result.errors[0].tool == "it"
-    assert [message["type"] for message in result.context] == ["text", "data", "error"]
+    assert types(result) == ["text", "data", "error"]
 
 
 @pytest.mark.rule("A4")
@@ -671,7 +671,7 @@ async def test_the_record_keeps_the_call_as_authored(written: Json) -> None:
     authored = call("it", **written, _outputPath="†state.out")
     result = await run(answer(authored, output="†state.out"), context=[{"type": "state", "n": 2}], tools=serving(plain))
     assert result.output == 7
-    assert list(result.context)[-1]["_call"] == authored
+    assert left(result)["_call"] == authored
 
 
 # A5

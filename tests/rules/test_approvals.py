@@ -146,7 +146,7 @@ async def test_06_a_reader_of_an_older_value_does_not_run_ahead_of_a_held_writer
 async def test_07_a_denied_call_is_an_error_with_its_reason_and_does_not_run() -> None:
     desk = Desk()
     held = await desk.agent(answer(SEND, output="†calls.0"), approve=desk.hold_sending).run("go")
-    denied = approvals.decided(stored(held.context), "1.0", "deny", reason="too dear")
+    denied = approvals.decided(stored(held.context), "0.0", "deny", reason="too dear")
     of = desk.agent(answer(output="left it"))
     done = await of.resume(denied)
     assert (done.output, desk.ran) == ("left it", [])
@@ -201,7 +201,7 @@ async def test_11_an_edit_that_does_not_fit_the_tool_is_refused_and_the_call_wai
 async def test_11_an_edit_that_refers_to_what_does_not_fit_is_refused_when_it_is_there_and_nothing_runs() -> None:
     desk = Desk()
     held = await desk.agent(approve=desk.hold_sending).run([{"type": "state", "n": 5}, *plan(SEND, output="†calls.0")])
-    edited = approvals.decided(held.context, "1.0", "approve", replacement=call("send", to="†state.n"))
+    edited = approvals.decided(held.context, "0.0", "approve", replacement=call("send", to="†state.n"))
     with pytest.raises(errors.InvalidParameters):
         await desk.agent().resume(edited)
     assert desk.ran == []
@@ -259,7 +259,7 @@ def delegating(desk: Desk, levels: int) -> list[Json]:
     return [top, *plan(call("top"), call("look", what="top"), output="†calls.0")]
 
 
-@pytest.mark.parametrize(("levels", "of"), [(1, "1.0/1.1"), (2, "1.0/1.1/1.1"), (3, "1.0/1.1/1.1/1.1")])
+@pytest.mark.parametrize(("levels", "of"), [(1, "0.0/0.1"), (2, "0.0/0.1/0.1"), (3, "0.0/0.1/0.1/0.1")])
 async def test_16_to_18_inside_delegates_however_deep(levels: int, of: str) -> None:
     desk = Desk()
     context = delegating(desk, levels)
@@ -281,7 +281,7 @@ async def test_19_a_denial_inside_a_delegate_is_the_delegates_to_deal_with() -> 
     desk = Desk()
     context = delegating(desk, 1)
     held = await desk.agent(approve=desk.hold_sending).run(context)
-    denied = approvals.decided(stored(held.context), "1.0/1.1", "deny", reason="never")
+    denied = approvals.decided(stored(held.context), "0.0/0.1", "deny", reason="never")
     of = desk.agent(answer(output="did without"))
     done = await of.resume(denied)
     assert done.output == "did without"
@@ -307,7 +307,7 @@ async def test_21_the_delegated_call_itself_can_wait() -> None:
         return HOLD if made.tool == "top" else True
 
     held = await desk.agent(approve=hold_top).run(delegating(desk, 1))
-    assert (held.waiting, desk.ran) == (["approval 1.0"], ["look top"])
+    assert (held.waiting, desk.ran) == (["approval 0.0"], ["look top"])
     done = await desk.agent().resume(approve_all(stored(held.context)))
     assert done.output == "seen sent ana"
     assert desk.ran == ["look top", "look ana", "send ana", "look sent ana"]
@@ -318,9 +318,9 @@ async def test_22_in_instances_each_by_itself() -> None:
     parts = [{"type": "state", "_instance": one, "name": one} for one in "abc"]
     calls = [call("send", to="†state.name", _instance=one, _outputPath="†state.sent") for one in "abc"]
     held = await desk.agent(approve=desk.hold_sending).run([*parts, *plan(*calls, output="all")])
-    assert held.waiting == ["approval 3.0", "approval 3.1", "approval 3.2"]
-    context = approvals.decided(stored(held.context), "3.1", "approve")
-    context = approvals.decided(context, "3.0", "deny", reason="not a")
+    assert held.waiting == ["approval 0.0", "approval 0.1", "approval 0.2"]
+    context = approvals.decided(stored(held.context), "0.1", "approve")
+    context = approvals.decided(context, "0.0", "deny", reason="not a")
     done = await desk.agent().resume(context)
     assert desk.ran == sending("b")
     assert done.context.of("b").state["sent"] == "sent b"
@@ -331,7 +331,7 @@ async def test_23_while_the_answer_streams() -> None:
     desk = Desk()
     first = answer(SEND, LOOK, output="†calls.0")
     held = await desk.agent(first, approve=desk.hold_sending, shape={"chunk": 3}).run("go")
-    assert (held.output, held.waiting, desk.ran) == (None, ["approval 1.0"], ["look ana"])
+    assert (held.output, held.waiting, desk.ran) == (None, ["approval 0.0"], ["look ana"])
     done = await desk.agent().resume(approve_all(stored(held.context)))
     assert (done.output, desk.ran) == ("sent ana", ["look ana", "send ana"])
 
@@ -380,7 +380,7 @@ async def test_28_held_and_cut_at_once() -> None:
     held = await desk.agent(
         answer(SEND, call("look", what="a"), output=None), approve=desk.hold_sending, limits=Limits(requests=1)
     ).run("go")
-    assert held.waiting == ["approval 1.0"]
+    assert held.waiting == ["approval 0.0"]
     limited = desk.agent(approve=None, limits=Limits(calls=0))
     with pytest.raises(errors.LimitExceeded) as caught:
         await limited.resume(approve_all(stored(held.context)))
@@ -449,7 +449,7 @@ async def test_an_approval_holds_for_the_values_that_were_shown_and_for_no_other
     assert one.call == SEND, "what is shown are values, not references"
     approved = approve_all(held.context).extended([{"type": "state", "to": "mallory"}])
     again = await desk.agent().resume(stored(approved))
-    assert (again.waiting, desk.ran) == (["approval 1.0"], [])
+    assert (again.waiting, desk.ran) == (["approval 0.0"], [])
     assert approvals.pending(again.context)[0].call == call("send", to="mallory")
     done = await desk.agent().resume(approve_all(stored(again.context)))
     assert desk.ran == sending("mallory")
@@ -463,7 +463,7 @@ async def test_a_gate_inside_a_delegate_is_opened_there() -> None:
     desk.delegates["d"] = {"context": [{"type": "tool", "tool": tools}, *own], "schema": TEXT}
     context = [{"type": "tool", "tool": {"go": {"_delegate": "d"}}}, *plan(call("go"), output="†calls.0")]
     held = await desk.agent().run(context)
-    assert held.waiting == ["1.0/†state.approvals.who"]
+    assert held.waiting == ["0.0/†state.approvals.who"]
     done = await desk.agent().resume(approvals.opened(stored(held.context), held.waiting[0], "ana"))
     assert (done.output, desk.ran) == ("sent ana", sending("ana"))
     with pytest.raises(errors.IdeaError, match="is no gate"):

@@ -69,7 +69,7 @@ async def test_an_item_that_looks_like_a_reference_is_none() -> None:
     said = answer(call("words"), call("take", _each="†calls.0", word="†each"), output="†calls.1")
     async with agent(said, tools=tools, config=EACH).stream(context) as stream:
         ready = [event async for event in stream if isinstance(event, events.CallReady)]
-    made = [event.call["word"] for event in ready if event.of is not None]
+    made = [event.call["word"] for event in ready if event.place.item is not None]
     assert seen == stream.result.output == ["†state.secret", "††twice"]
     assert made == ["††state.secret", "†††twice"], "as it would have to be authored"
 
@@ -133,7 +133,7 @@ def test_an_item_is_data_whatever_it_looks_like(items: list[str]) -> None:
 @pytest.mark.parametrize(
     ("bad", "why"),
     [
-        (call("size", _each="†input.items[0]", of="†each"), "no list"),
+        (call("size", _each="†input.items[0]", of="†each"), "not a list"),
         (call("size", _each="†input.items", of="†each.name"), "item 0 has no †each.name"),
         (call("size", _each="†input.items", of="†each <|> †state.x"), "stands alone"),
         (call("size", _each="†each", of="†each"), "can't name the items"),
@@ -247,8 +247,10 @@ async def test_events_tell_whose_items_they_are() -> None:
         seen = [event async for event in stream]
     started = [event for event in seen if isinstance(event, events.CallStarted)]
     finished = [event for event in seen if isinstance(event, events.CallFinished)]
-    assert [event.of for event in started] == [None, 0, 0, 0]
-    assert [(event.of, event.value) for event in finished] == [(0, 2), (0, 1), (0, 3), (None, [2, 1, 3])]
+    assert [str(event.place) for event in started] == ["0.0", "0.0.0", "0.0.1", "0.0.2"]
+    assert {event.place.parent for event in started[1:]} == {started[0].place}
+    ended = [(str(event.place), event.value) for event in finished]
+    assert ended == [("0.0.0", 2), ("0.0.1", 1), ("0.0.2", 3), ("0.0", [2, 1, 3])]
 
 
 async def test_each_item_spends_a_call() -> None:
@@ -319,7 +321,7 @@ async def test_items_are_held_approved_changed_and_denied_one_by_one() -> None:
     held = await run(said, context=[ITEMS], tools=toolbox(log), config=EACH, approve=hold)
     assert (held.output, log) == (None, ["c"])
     first, second = approvals.pending(held.context)
-    assert [(one.of, one.call["of"]) for one in (first, second)] == [("1.0.0", "ab"), ("1.0.2", "def")]
+    assert [(one.of, one.call["of"]) for one in (first, second)] == [("0.0.0", "ab"), ("0.0.2", "def")]
 
     context = approvals.decided(held.context, first.of, "approve", replacement={"_tool": "size", "of": "longer"})
     context = approvals.decided(context, second.of, "approve")

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from actum import Config, Context, Tools, errors
 
-from .scripts import Json, agent, answer, call, call_schemas, run, sent, text_of
+from .scripts import Json, agent, answer, call, call_schemas, left, run, sent, text_of
 
 TWO: list[Json] = [
     {"type": "state", "greeting": "hi", "list": [0], "x": {"shared": True}},
@@ -146,7 +146,7 @@ async def test_what_a_call_of_an_instance_writes_is_marked_with_it() -> None:
     result = await run(
         answer(call("echo", value=1, _instance="①", _outputPath="†state.y"), output=1), context=TWO, tools=tools_()
     )
-    last = list(result.context)[-1]
+    last = left(result)
     assert (last["_instance"], last["state"]) == ("①", {"y": 1})
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from actum import Agent, Call, Config, Limits, Tools, errors, events, models
 
-from .scripts import agent, answer, call, run, sent, text_of
+from .scripts import agent, answer, call, run, sent, text_of, types
 
 BOUND = 10.0
 INTEGER = {"type": "integer"}
@@ -52,8 +52,7 @@ async def test_errors_are_told_together_at_the_end_of_the_tick_and_siblings_go_o
         answer(output=1),
         tools=toolbox(log),
     )
-    kinds = [message["type"] for message in result.context]
-    assert kinds == ["text", "data", "error", "error", "error"]
+    assert types(result) == ["text", "data", "error", "error", "error"]
     assert log == [1]
     assert [error.code for error in result.errors] == ["unknown_tool", "activity", "unresolved_reference"]
 

@@ -15,7 +15,7 @@ from actum import Agent, Context, Tools, errors, messages, models
 from actum.generation.model import ModelMessage
 from actum.models import ModelRequest
 
-from .scripts import Json, agent, answer, call, run, sent, text_of
+from .scripts import Json, agent, answer, call, left, run, sent, text_of
 
 KNOWN: list[Json] = [
     {"type": "text", "text": "words"},
@@ -296,7 +296,7 @@ async def test_answers_are_not_appended_as_chat_history() -> None:
     )
     one = agent(answer(call("think", _output="so")), answer(output="done"), tools=tools)
     result = await one.run("go")
-    assert [message["type"] for message in result.context] == ["text", "state"]
+    assert [message["type"] for message in result.context] == ["text", "state", "output"]
     assert [message["role"] for message in sent(one)[1].messages if message["role"] == "assistant"] == []
 
 
@@ -395,12 +395,13 @@ async def test_a_message_of_a_call_carries_its_value_nested_at_its_path_and_its_
     assert measure.name == "measure"
     authored = call("measure", of="†input.word", _outputPath="†state.sizes.word")
     result = await run(answer(authored, output="†calls.0"), context=[{"type": "input", "word": "four"}], tools=tools)
-    message = list(result.context)[-1]
+    message = left(result)
     assert message.pop("_date") == "2023-11-14T22:13:20.000005+00:00", "dates sort as texts"
     assert message == {
         "type": "state",
         "state": {"sizes": {"word": 4}},
         "_call": authored,
+        "_of": "0.0",
         "_outputMethod": "set",
         "_outputPath": "†state.sizes.word",
     }
@@ -416,7 +417,7 @@ async def test_a_result_without_path_carries_its_call() -> None:
 
     assert measure.name == "measure"
     result = await run(answer(call("measure", of="four"), output="†calls.0"), tools=tools)
-    message = list(result.context)[-1]
+    message = left(result)
     assert (message["type"], message["kind"], message["data"], message["_call"]) == (
         "data",
         "result",

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum import Agent, Tools, events, models
-from actum.execution.journal import Journal
+from actum.execution.record.journal import Journal
 from actum.protocol.context import Context
 
 from .scripts import Json, agent, answer, call, sent, text_of

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from actum import Config, Tools, errors
 
-from .scripts import Json, agent, answer, call, call_schemas, run, sent, text_of
+from .scripts import Json, agent, answer, call, call_schemas, left, run, sent, text_of, types
 
 REFERENCE: Json = {"type": "string", "pattern": "^†"}
 
@@ -424,7 +424,7 @@ async def test_a_reason_reaches_nothing_but_the_record() -> None:
     assert look.name == "look"
     result = await run(answer(call("look", _reasoningForCall="why not"), output="†calls.0"), tools=tools)
     assert seen == [{}]
-    assert list(result.context)[-1]["_call"]["_reasoningForCall"] == "why not"
+    assert left(result)["_call"]["_reasoningForCall"] == "why not"
 
 
 # T8
@@ -454,7 +454,7 @@ async def test_a_fixed_meta_property_is_left_out_taken_when_equal_and_refused_ot
     different = await run(answer(call("it", **{key: other})), answer(output=0), tools=tools)
     assert isinstance(different.errors[0], errors.CallError)
     assert different.errors[0].tool == "it"
-    assert [message["type"] for message in different.context] == ["text", "error"]
+    assert types(different) == ["text", "error"]
 
 
 @pytest.mark.rule("T8")

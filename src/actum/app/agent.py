@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from ..errors import MessageError, SchemaError
 from ..events import AnyEvent
-from ..execution.approval import Approve
+from ..execution.calls.approval import Approve
 from ..execution.delegate import Delegation
 from ..execution.delegated import Delegated, Resolver
 from ..execution.emitter import Emitter
 from ..execution.limits import Budget, Limits
 from ..execution.linking import Linking, has_links
 from ..execution.loop import Loop
-from ..execution.record import Recorder, Tell
+from ..execution.record.recorder import Recorder, Tell
 from ..execution.setup import Runtime, Setup
 from ..execution.single import request_once
 from ..generation.compile import Frame, Handler

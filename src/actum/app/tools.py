@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..execution.approval import Approve
+from ..execution.calls.approval import Approve
 from ..execution.delegate import Delegation
 from ..execution.emitter import Emitter
-from ..execution.journal import Journal
+from ..execution.groups import Pattern, Surroundings, run_calls
 from ..execution.limits import Budget, Limits
-from ..execution.patterns import Pattern, Surroundings, run_calls
+from ..execution.record.journal import Journal
 from ..execution.setup import Runtime
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered

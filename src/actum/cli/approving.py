@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ..errors import ApprovalDenied, MessageError
-from ..execution.approval import HOLD, Answer, Approve
+from ..execution.calls.approval import HOLD, Approve, Reply
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.tool import Tool
@@ -25,7 +25,7 @@ class Asking:
         self._renderer = renderer
         self._lock = asyncio.Lock()
 
-    async def call(self, call: Call, tool: Tool, context: Context) -> Answer:
+    async def call(self, call: Call, tool: Tool, context: Context) -> Reply:
         """Ask about one call, shown with everything that will cross to it."""
         async with self._lock:
             return await asyncio.to_thread(self._paused, lambda: _ask_call(call, tool, context))
@@ -49,7 +49,7 @@ class Asking:
                 reason = reply if reply.lower() not in {"n", "no"} else ""
                 raise ApprovalDenied(f"the plan was not approved{f': {reason}' if reason else ''}")
 
-    def _paused(self, ask: Callable[[], Answer]) -> Answer:
+    def _paused(self, ask: Callable[[], Reply]) -> Reply:
         self._renderer.pause()
         try:
             return ask()
@@ -69,11 +69,11 @@ def approver(how: str, asking: Asking) -> Approve | None:
     return {"none": _deny, "hold": _hold}.get(how)
 
 
-async def _hold(_call: Call, _tool: Tool, _context: Context) -> Answer:
+async def _hold(_call: Call, _tool: Tool, _context: Context) -> Reply:
     return HOLD
 
 
-async def _deny(_call: Call, _tool: Tool, _context: Context) -> Answer:
+async def _deny(_call: Call, _tool: Tool, _context: Context) -> Reply:
     return "no call may run (--approve none)"
 
 
@@ -101,7 +101,7 @@ def _check_terminal() -> None:
         raise CommandError("there is no terminal to ask on: use --approve all or none")
 
 
-def _ask_call(call: Call, tool: Tool, context: Context) -> Answer:
+def _ask_call(call: Call, tool: Tool, context: Context) -> Reply:
     print(f"\n{printable(tool.name)}  {printable(tool.description)}", file=sys.stderr)
     if tool.is_delegated:
         print(f"  carried out by the delegate {printable(str(call.get('_delegate')))}", file=sys.stderr)
@@ -123,7 +123,7 @@ def _ask_call(call: Call, tool: Tool, context: Context) -> Answer:
     return reply if reply.lower() not in {"", "n", "no"} else False
 
 
-def _edited(call: Call) -> Answer:
+def _edited(call: Call) -> Reply:
     while True:
         text = _read(f"Parameters [{json.dumps(call.parameters, ensure_ascii=False)}]: ").strip()
         if not text:

@@ -10,7 +10,7 @@ from ..dataflow.expression import is_expression, parse, references
 from ..dataflow.graph import CALLS, call_index, overlaps, written_paths
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..dataflow.template import template
-from ..execution.each import ITEM
+from ..execution.calls.batch import ITEM
 from ..protocol.call import EACH, Call
 from ..protocol.context import Context
 from .lines import short

@@ -10,7 +10,7 @@ from ..app.agent import Agent
 from ..errors import UnknownTool
 from ..execution.delegate import context_of
 from ..execution.delegated import Delegated
-from ..execution.journal import Journal
+from ..execution.record.journal import Journal
 from ..generation.offer import offered
 from ..protocol.call import Call
 from ..protocol.context import Context

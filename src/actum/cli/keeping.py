@@ -11,7 +11,7 @@ from types import TracebackType
 
 from ..app.idea import Idea, is_url
 from ..errors import IdeaError, MessageError
-from ..execution.record import recovered
+from ..execution.record.recovery import recovered
 from ..ideas.address import Address
 from ..ideas.library import Library
 from ..ideas.ticks import RUN, Tick, about_of, ticks_of, version_of

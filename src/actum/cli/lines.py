@@ -13,6 +13,7 @@ from .. import errors, events
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS
+from ..protocol.place import Place
 from ..schema.json import encode
 
 _MOST = 100
@@ -156,6 +157,8 @@ def _json(value: Any) -> Any:
             return value.to_dict()
         case Context():
             return value.messages
+        case Place():
+            return str(value)
         case dict():
             return {str(key): _json(member) for key, member in cast("dict[Any, Any]", value).items()}
         case list() | tuple():

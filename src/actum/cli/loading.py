@@ -15,7 +15,7 @@ from .. import tools as registry
 from ..app.agent import Agent
 from ..app.idea import is_url
 from ..errors import IdeaError, ModelError, SchemaError
-from ..execution.approval import Approve
+from ..execution.calls.approval import Approve
 from ..execution.delegate import FOREIGN_CONFIG
 from ..generation.model import Model
 from ..protocol.context import Context

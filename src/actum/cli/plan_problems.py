@@ -9,9 +9,11 @@ from ..dataflow.expression import MISSING, references
 from ..dataflow.graph import CALLS, Answer, Node, call_index, overlaps
 from ..dataflow.reference import Reference
 from ..errors import ActumError, CallError, CyclicPlan, InvalidParameters, UnresolvedReference
-from ..execution.complaints import hint
-from ..execution.job import Job, judge
-from ..execution.journal import Journal, is_gate
+from ..execution.calls.admission import judge
+from ..execution.calls.diagnosis import hint
+from ..execution.calls.job import Job
+from ..execution.calls.script import Script
+from ..execution.record.journal import Journal, is_gate
 from ..generation.offer import Toolset
 from ..protocol.call import Call
 from ..protocol.context import Context
@@ -22,12 +24,12 @@ from .graph import PlanGraph, add_calls
 
 def plan_problems(plan: Sequence[Any], context: Context, toolset: Toolset) -> Iterator[tuple[ActumError, int]]:
     """The errors of a plan's calls, each with the index of the call."""
-    answer = Answer()
+    answer = Script()
     jobs: dict[int, Job] = {}
     calls: list[Call] = []
     for place, element in enumerate(plan):
         node = answer.nodes[place] = Node(place, answer, place)
-        judged = _judged(element, context, toolset, node)
+        judged = _judged(element, context, toolset, node, answer)
         if isinstance(judged, ActumError):
             yield judged, place
         else:
@@ -42,11 +44,11 @@ def plan_problems(plan: Sequence[Any], context: Context, toolset: Toolset) -> It
         yield CyclicPlan(f"these calls wait for each other: {names}"), cycle[0]
 
 
-def _judged(element: Any, context: Context, toolset: Toolset, node: Node) -> Job | ActumError:
+def _judged(element: Any, context: Context, toolset: Toolset, node: Node, script: Script) -> Job | ActumError:
     if not isinstance(element, dict):
         return InvalidParameters("a call is a JSON object")
     try:
-        return judge(Call(cast("JsonObject", element)), toolset, context.instances, node)
+        return judge(Call(cast("JsonObject", element)), toolset, context.instances, node, script)
     except ActumError as error:
         return error
 

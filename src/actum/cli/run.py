@@ -149,9 +149,7 @@ def _ticks(event: AnyEvent, ticks: list[Tick]) -> bool:
         ticks.append(Tick(at=at, request=digest, waiting=event.waiting, owed=event.owed, notices=notices))
         return True
     if isinstance(event, RequestFinished) and ticks:
-        solution = event.solution
-        answer = {"meta": solution.meta, "calls": [dict(call) for call in solution.calls], "output": solution.authored}
-        ticks[-1] = replace(ticks[-1], answer=answer)
+        ticks[-1] = replace(ticks[-1], answer=event.solution.to_dict())
         return True
     return False
 

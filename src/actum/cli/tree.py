@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from rich.console import Console
 from rich.live import Live
@@ -13,6 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from .. import events
+from ..protocol.place import Place
 from .lines import crossing, short, short_call
 
 _MARKS = {
@@ -25,8 +25,6 @@ _MARKS = {
 }
 _MOST_CALLS = 200
 """How many calls of one run are listed; a terminal has no room for more."""
-
-_Key: TypeAlias = tuple[tuple[str, ...], int]
 
 
 @dataclass(slots=True)
@@ -43,7 +41,7 @@ class _Row:
 class _Level:
     """The calls of one run, and the runs that they lead to."""
 
-    rows: dict[int, _Row] = field(default_factory=dict[int, _Row])
+    rows: dict[Place, _Row] = field(default_factory=dict[Place, _Row])
     below: dict[str, _Level] = field(default_factory=dict[str, "_Level"])
     requests: int = 0
     unlisted: int = 0
@@ -81,10 +79,10 @@ class LiveTree:
         if isinstance(event, events.RequestStarted):
             level.requests += 1
         elif isinstance(event, events.CallEvent):
-            if event.number not in level.rows and len(level.rows) >= _MOST_CALLS:
+            if event.place not in level.rows and len(level.rows) >= _MOST_CALLS:
                 level.unlisted += isinstance(event, events.CallStarted)
             else:
-                _update(level.rows.setdefault(event.number, _Row(short_call(event.call))), event)
+                _update(level.rows.setdefault(event.place, _Row(short_call(event.call))), event)
 
     def _drawn(self) -> Tree:
         spent = time.monotonic() - self._began

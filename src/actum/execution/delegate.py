@@ -14,19 +14,22 @@ from ..protocol.call import Call
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.contract import merge_contract
+from ..protocol.marks import without_run
 from ..protocol.message import instance_of, kind_of
+from ..protocol.place import Place
 from ..protocol.scopes import notes_of
 from ..protocol.solution import Result
 from ..protocol.tool import ANONYMOUS, Tool
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject
+from .calls.carrying import Suspended, Suspension
+from .calls.invoking import invoke
 from .delegated import Delegated, Resolver
 from .emitter import Emitter
 from .limits import Budget
 from .linking import Linking
 from .loop import Loop
-from .record import Recorder
-from .run_call import Suspended, Suspension, carry_out
+from .record.recorder import Recorder
 from .setup import Runtime, Setup
 
 _OWN_CONFIG = frozenset(
@@ -55,7 +58,7 @@ class Delegation:
         """
         name = str(call["_delegate"])
         self._check_depth(name, tool)
-        kept = suspension or Suspension()
+        kept = suspension or Suspension(place=Place(0), call=call)
         if name == ANONYMOUS:
             return await self._anonymous(call, tool, context, kept)
         return await self._run(name, call, tool, await self._found(name, tool), context, kept)
@@ -73,13 +76,13 @@ class Delegation:
         """Let a model carry out one call by itself: one request whose schema is the tool's `_output` (D9)."""
         described = [{"type": "system", "message": tool.description}] if tool.description else []
         found = Delegated(context=Context(described), schema=tool.output or {})
-        return await self._run(ANONYMOUS, call, tool, found, context, kept or Suspension())
+        return await self._run(ANONYMOUS, call, tool, found, context, kept or Suspension(place=Place(0), call=call))
 
     async def _anonymous(self, call: Call, tool: Tool, context: Context, kept: Suspension) -> Any:
         activity = self.runtime.registry.serving(tool)
         if activity is None:
             return await self.latent(call, tool, context, kept)
-        result = await carry_out(call, tool, context, activity)
+        result = await invoke(call, tool, context, activity)
         return list(result.messages) if result.messages else result.value
 
     def _check_depth(self, name: str, tool: Tool) -> None:
@@ -137,11 +140,13 @@ class Delegation:
 
     def _loop(self, call: Call, found: Delegated, scoped: Context, kept: Suspension) -> Loop:
         runtime = self._runtime_of(found)
-        inner = replace(self, runtime=runtime, emit=self.emit.below(call), record=self.record.below(kept.place))
+        emit, record = self.emit.below(call, kept.place), self.record.below(kept.place, dict(kept.call))
+        inner = replace(self, runtime=runtime, emit=emit, record=record)
         messages = kept.context
         if messages is None:
             saved = plan_of(found.solution) if runtime.model is None else []
-            messages = [*context_of(found.context, scoped, call), *saved]
+            # A run of its own: what the saved request was once part of has other calls, with other keys (C9).
+            messages = [*without_run(context_of(found.context, scoped, call)), *saved]
         if runtime.model is None and not any(message.get("type") == "plan" for message in messages):
             raise DelegateError("it needs a model, and none is set")
         context = Context.checked(messages, runtime.data_kinds, found.context.origin)

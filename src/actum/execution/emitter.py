@@ -1,32 +1,41 @@
-"""Where a run's events go out: stamped with time, depth and the calls that led here; nothing where nobody listens."""
+"""Where a run's events go out: stamped with time, depth and the calls that led here (D8's events reach the parent)."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
-from ..events import AnyEvent, Event
+from ..events import AnyEvent, CallEvent
 from ..protocol.call import Call
+from ..protocol.place import Place
 
 _EPOCH = time.time() - time.monotonic()
+"""What makes a reading of the monotonic clock a date, so that `at` never runs backwards within a process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emitter:
-    """Builds an event only if there is a sink for it."""
+    """Sends events to a sink."""
 
     sink: Callable[[AnyEvent], None] | None = None
+    """None where nobody listens: `if emit.sink: emit(…)`, so that no event is built for nothing."""
     depth: int = 0
-    path: tuple[Call, ...] = field(default=())
+    path: tuple[Call, ...] = ()
+    within: Place | None = None
+    """The place of the call that led here; places of events are told from the outermost run (C9)."""
 
-    def __call__(self, event: type[Event], **members: Any) -> None:
-        """Send an event of this type."""
-        if self.sink is not None:
-            at = _EPOCH + time.monotonic()
-            self.sink(event(at=at, depth=self.depth, path=self.path, **members))  # pyright: ignore[reportArgumentType] -- every Event is one of AnyEvent
+    def __call__(self, event: AnyEvent) -> None:
+        """Stamp an event and send it."""
+        if self.sink is None:
+            return
+        at = _EPOCH + time.monotonic()
+        if self.within is not None and isinstance(event, CallEvent):
+            self.sink(replace(event, at=at, depth=self.depth, path=self.path, place=self.within.below(event.place)))
+        else:
+            self.sink(replace(event, at=at, depth=self.depth, path=self.path))
 
-    def below(self, call: Call) -> Emitter:
-        """The emitter of a delegate that this call leads to."""
-        return Emitter(self.sink, self.depth + 1, (*self.path, call))
+    def below(self, call: Call, place: Place) -> Emitter:
+        """The emitter of the delegate that the call at a place leads to."""
+        within = place if self.within is None else self.within.below(place)
+        return Emitter(self.sink, self.depth + 1, (*self.path, call), within)

@@ -4,42 +4,48 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from secrets import token_hex
 from typing import Any
 
-from ..dataflow.expression import MISSING, Expression
-from ..dataflow.fold import exported
-from ..dataflow.graph import Answer, Status
-from ..dataflow.reference import Path, Reference
-from ..dataflow.template import Template, template
-from ..errors import ActumError, LimitExceeded, ModelError, NoProgress, SolutionError, UnresolvedReference
+from ..dataflow.expression import MISSING
+from ..dataflow.reference import Reference
+from ..dataflow.template import template
+from ..errors import ActumError, LimitExceeded, MessageError, ModelError, NoProgress, SolutionError
 from ..events import RequestFinished, RunFinished
-from ..generation.ask import Answered, ask, solution_of
+from ..generation.ask import Answered, ask
 from ..generation.model import Model
 from ..generation.offer import REVEALED
+from ..protocol.context import Context
+from ..protocol.marks import Marks, marked
+from ..protocol.message import OF
 from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
 from ..schema.json import encode
-from .asking import Asking, Script
-from .complaints import missing_in_output
+from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting, Wanted
+from .calls.scheduler import Scheduler
+from .calls.script import Script
 from .emitter import Emitter
-from .journal import Journal
 from .limits import Budget
-from .resume import standing_plans
-from .scheduler import Failure, Scheduler
+from .record import entries
+from .record.journal import Journal
+from .record.plans import standing_plans
 from .setup import Setup
+from .turn import Turn
 
 
 class Loop:
-    """One run. `result` is what it has come to so far, at any time; `run` goes on until there is an output."""
+    """One run. `result` is what it has reached, at any time; `run` goes on until there is an output."""
 
     def __init__(self, setup: Setup, budget: Budget, emit: Emitter) -> None:
+        self._run = setup.run or token_hex(16)
+        """The id of this run: the keys of the calls that its answers make are made from it (C9)."""
         self._setup = setup
         self._budget = budget
         self._emit = emit
-        self._journal = Journal(setup.context, setup.runtime.handlers, setup.record)
+        self._journal = Journal(_begun(setup.context, self._run), setup.runtime.handlers, setup.record, run=self._run)
         self._frame = setup.frame(setup.context)
         self._judge = setup.judge()
-        self._scheduler = Scheduler(
+        scheduler = Scheduler(
             journal=self._journal,
             toolset=self._frame.toolset,
             budget=budget,
@@ -48,7 +54,11 @@ class Loop:
             approve=setup.runtime.approve,
             parallel=setup.config.parallel,
         )
+        self._calls = Calls(scheduler, self._journal)
+        self._marks = Marks.of(self._journal.messages)
+        self._next_answer = self._marks.next_answer
         self._scripts: list[Script] = []
+        self._turn: Turn | None = None
         self._solutions: list[Solution[Any]] = []
         self._errors: list[ActumError] = []
         self._usage = Usage()
@@ -57,15 +67,15 @@ class Loop:
 
     @property
     def result(self) -> Result[Any]:
-        """What the run has come to so far; its context is fit to be resumed (L8)."""
+        """What the run has reached; its context is fit to be resumed (L8)."""
         return Result(
             output=self._output,
             context=self._journal.context(),
             solutions=list(self._solutions),
             usage=self._budget.usage if self._emit.depth == 0 else self._usage,
-            errors=[*self._errors, *(failure.error for failure in self._scheduler.failures)],
-            waiting=list(self._scheduler.gates),
-            makers=dict(self._scheduler.makers),
+            errors=[*self._errors, *(failure.error for failure in self._calls.failures)],
+            waiting=self._calls.waiting,
+            makers=self._calls.makers,
         )
 
     async def run(self) -> Result[Any]:
@@ -77,11 +87,14 @@ class Loop:
         try:
             failure = await self._owning_tasks()
         finally:
+            # Also where the run was cancelled: a context without the open plans could not be resumed. The errors come
+            # last, behind what their calls have written.
             self._let_plans_stand()
             self._tell_model()
         result = self.result
         if failure is None:
-            self._emit(RunFinished, result=result)
+            if self._emit.sink:
+                self._emit(RunFinished(result=result))
             return result
         if isinstance(failure, ActumError) and failure.result is None:
             failure.result = result
@@ -91,15 +104,11 @@ class Loop:
         """Run inside a task group that nothing outlives; what ended the run is returned, not wrapped in a group."""
         failure: BaseException | None = None
         try:
-            async with asyncio.timeout(self._budget.seconds_left), asyncio.TaskGroup() as tasks:
-                self._scheduler.bind(tasks)
+            async with asyncio.timeout(self._budget.seconds_left), self._calls.running():
                 try:
                     await self._to_the_end()
-                    await self._scheduler.drain(self._setup.config.drain)
                 except Exception as error:
                     failure = error
-                finally:
-                    self._scheduler.cancel()
         except TimeoutError:
             return LimitExceeded(f"the run has taken its {self._budget.limits.seconds} seconds", limit="seconds")
         except BaseExceptionGroup as group:
@@ -108,48 +117,68 @@ class Loop:
 
     async def _to_the_end(self) -> None:
         await self._resolve_beforehand()
-        if await self._standing():
-            return
-        self._tell_model()
-        if self._setup.runtime.model is None:
-            self._check_without_model()
-            return
-        while not await self._tick(self._setup.runtime.model):
+        outcome = self._delivered() or await self._standing()
+        if isinstance(outcome, GoOn):
             self._tell_model()
+            if self._setup.runtime.model is None:
+                self._check_without_model()
+            else:
+                outcome = await self._until_the_end(self._setup.runtime.model)
+        await self._calls.drain(self._setup.config.drain)
+        if isinstance(outcome, Finished):
+            self._tell_model()  # what failed beside it comes first: the output is the last message
+            self._deliver(outcome)
+
+    async def _until_the_end(self, model: Model) -> Outcome:
+        while isinstance(outcome := await self._tick(model), GoOn):
+            self._tell_model()
+        return outcome
 
     async def _resolve_beforehand(self) -> None:
         """Let the tools that ask for it be offered as their delegates are (D8)."""
         contracted = await self._setup.contracted()
         if contracted is not self._setup:
             self._setup = contracted
-            self._frame = contracted.frame(contracted.context)
-            self._scheduler.toolset = self._frame.toolset
+            self._reframe(contracted.context)
+
+    def _reframe(self, context: Context) -> None:
+        self._frame = self._setup.frame(context)
+        self._calls.offer(self._frame.toolset)
+
+    # The output
+
+    def _delivered(self) -> Finished | None:
+        """The output that an earlier run has left as the last message: there is nothing else to do (M4)."""
+        last = self._journal.messages[-1] if len(self._journal) else {}
+        if last.get("type") != "output" or OF not in last:
+            return None
+        try:
+            self._output = self._judge.finished(last["output"])
+        except SolutionError:
+            return None  # another schema asks another question
+        return Finished(self._output, None, "")
+
+    def _deliver(self, outcome: Finished) -> None:
+        """Leave the output as the last message, so that a resumed run knows of it (M4)."""
+        self._output = outcome.output
+        if outcome.of:
+            self._journal.add({"type": "output", "output": outcome.value, OF: outcome.of})
 
     # Plans that stand
 
-    async def _standing(self) -> bool:
-        """Run the plans that stand in the context; whether that ends the run (P3)."""
-        wanted: Script | None = None
+    async def _standing(self) -> Outcome:
+        """Make the calls of the plans that stand in the context (P3)."""
+        wanted: Wanted | None = None
         self._check_affordable()
-        for plan in standing_plans(self._journal.messages, self._journal.data_kinds):
-            script = Script(plan.index, calls=plan.calls, output=plan.output, is_concluded=True, stands=True)
+        journal = self._journal
+        for plan in standing_plans(journal.messages, journal.memory, self._marks, journal.data_kinds):
             if plan.mode == "lazy" or self._setup.config.mode == "lazy":
                 continue
+            script = self._calls.resume(plan)
             self._scripts.append(script)
-            wanted = script if plan.output is not None else wanted
-            self._scheduler.items[script.start] = plan.items
-            for index, call in enumerate(plan.calls):
-                if index in plan.done:
-                    self._scheduler.recall(script.answer, index, plan.done[index])
-                elif not self._scheduler.is_spent:  # what can't start any more stays in the plan
-                    self._scheduler.accept(call, script.answer, index)
-            self._scheduler.close(script.answer)
-        if not self._scripts:
-            return False
-        await self._scheduler.rest()
-        if wanted is not None and self._finishes(template(wanted.output), wanted.answer):
-            return True
-        return self._is_held()
+            if script.output is not None:
+                wanted = Wanted(output=template(script.output), script=script, finished=self._judge.finished)
+        return await self._calls.settle(wanted) if self._scripts else GoOn()
 
     def _check_affordable(self) -> None:
         """Don't even read a fresh plan of which no call could start: delegates that fan out hold many (L5)."""
@@ -158,49 +187,53 @@ class Loop:
         if is_fresh and any(message.get("type") == "plan" and message["plan"] for message in messages):
             self._budget.check_calls()
 
-    def _is_held(self) -> bool:
-        """Whether nothing is left but calls that wait for gates (L4)."""
-        jobs = self._scheduler.open_jobs()
-        return bool(jobs) and not self._scheduler.failures and all(job.node.status is Status.HELD for job in jobs)
-
     def _check_without_model(self) -> None:
-        for job in self._scheduler.open_jobs():
-            if job.node.status is Status.OWED:
-                name = job.tool.name
-                raise ModelError(
-                    f"the call {name!r} is latent: it needs a model, and none is set", code="model_missing"
-                )
+        _, owed = self._calls.open_calls()
+        if owed:
+            raise ModelError(
+                f"the call {owed[0].tool!r} is latent: it needs a model, and none is set", code="model_missing"
+            )
         if any(script.output is not None for script in self._scripts) and self._errors:
             raise self._errors[0]
 
     # One tick
 
-    async def _tick(self, model: Model) -> bool:
-        """Ask once and let the calls run; whether that ends the run (L1)."""
+    async def _tick(self, model: Model) -> Outcome:
+        """Ask once and let the calls run (L1)."""
         self._refresh_tools()
-        self._scheduler.reopen()
+        self._calls.reopen()
         before = self._journal.writes
-        script = Script(len(self._journal))
-        self._scripts.append(script)
         is_lazy = self._setup.config.mode == "lazy"
-        asking = Asking(
-            script=script,
+        turn = self._turn = Turn(
+            script=Script(number=self._next_answer, run=self._run, start=len(self._journal)),
             journal=self._journal,
-            scheduler=None if is_lazy else self._scheduler,
+            calls=None if is_lazy else self._calls,
             budget=self._budget,
             emit=self._emit,
             spent=self._spend,
         )
         retries = self._setup.config.retries
-        answered, self._frame = await ask(model, self._frame, self._judge, asking, asking, retries=retries)
+        answered, self._frame = await ask(model, self._frame, self._judge, turn, turn, retries=retries)
+        script = turn.script
+        self._next_answer = script.number + 1
         output = self._record(script, answered)
         if is_lazy:
             self._output = output
-            return True
-        self._scheduler.close(script.answer)
-        await self._scheduler.rest()
+            return Waiting()
+        self._calls.close(script)
+        outcome = await self._calls.settle(self._wanted(script, answered))
         script.is_concluded = True
-        return self._ends(script, answered, before)
+        if isinstance(outcome, GoOn):
+            self._let_plans_stand()
+            self._check_progress(script, before)
+            self._calls.forget()
+        return outcome
+
+    def _wanted(self, script: Script, answered: Answered) -> Wanted | None:
+        if answered.output is None:
+            return None
+        instances = self._journal.instances if self._setup.config.instanced_output else ()
+        return Wanted(output=answered.output, script=script, finished=self._judge.finished, instances=instances)
 
     def _record(self, script: Script, answered: Answered) -> Any:
         """Keep the answer as a solution; return its output unless that must be resolved first."""
@@ -210,50 +243,19 @@ class Loop:
         elif answered.output is not None:
             script.output = answered.authored
         shown = output if script.output is None else script.output
-        if answered.output is not None:
-            self._journal.answering(script.start, output=answered.authored)
-        solution = solution_of(answered, shown, self._journal.instances, script.start)
+        if answered.output is not None and self._journal.is_recorded:
+            self._journal.tell(entries.Answered(answer=script.number, start=script.start, output=answered.authored))
+        solution = script.solution(answered, shown, self._journal.instances)
         self._solutions.append(solution)
-        self._emit(RequestFinished, solution=solution, usage=answered.usage)
+        if self._emit.sink:
+            self._emit(RequestFinished(solution=solution, usage=answered.usage))
         return output
-
-    def _ends(self, script: Script, answered: Answered, before: int) -> bool:
-        if answered.output is not None and self._finishes(answered.output, script.answer):
-            return True
-        self._let_plans_stand()
-        if self._is_held():
-            return True
-        self._check_progress(script, before)
-        self._scheduler.forget()
-        return False
-
-    def _finishes(self, output: Template, answer: Answer) -> bool:
-        """Resolve an output and judge it; whether that is the run's. Where not, the model is told why (O7)."""
-        try:
-            values = [
-                self._value(expression, place, answer)
-                for expression, place in zip(output.expressions, output.places, strict=True)
-            ]
-            self._output = self._judge.finished(output.fill(values))
-        except (UnresolvedReference, SolutionError) as error:
-            if not self._scheduler.failures and not self._is_held():
-                self._scheduler.failures.append(Failure(error))
-            return False
-        return True
-
-    def _value(self, expression: Expression, place: Path, answer: Answer) -> Any:
-        instances = self._journal.instances if self._setup.config.instanced_output else ()
-        instance = place[0] if place and place[0] in instances else None
-        value = self._scheduler.graph.evaluate(expression, answer, str(instance) if instance is not None else None)
-        if value is MISSING:
-            raise missing_in_output(expression, answer, self._scheduler.graph, self._journal)
-        return exported(value)
 
     def _check_progress(self, script: Script, before: int) -> None:
         """End a run that goes round in circles: the same calls again, and nothing written since the first time (L4)."""
         calls = Counter(encode(call, sort_keys=True) for call in script.calls)
         if self._last is not None and self._last == (calls, self._journal.writes):
-            errors = [failure.error for failure in self._scheduler.failures]
+            errors = [failure.error for failure in self._calls.failures]
             last = f": {errors[-1].message}" if errors else ""
             what = "the same calls" if calls else "no calls and no output"
             raise NoProgress(f"the model answered {what} again and nothing was written in between{last}", errors=errors)
@@ -262,28 +264,40 @@ class Loop:
     def _refresh_tools(self) -> None:
         """Spell out the tools that a call has asked for (T12)."""
         if self._frame.toolset.hidden and self._journal.memory.read(Reference(REVEALED)) is not MISSING:
-            self._frame = self._setup.frame(self._journal.context())
-            self._scheduler.toolset = self._frame.toolset
+            self._reframe(self._journal.context())
 
     def _spend(self, usage: Usage) -> None:
         self._usage += usage
 
     def _tell_model(self) -> None:
         """Append the errors of the tick together, behind what its calls have written (L2)."""
-        failures, self._scheduler.failures = self._scheduler.failures, []
-        self._journal.fail((failure.call, failure.error) for failure in failures)
-        self._errors += [failure.error for failure in failures]
+        for failure in self._calls.take_failures() if self._calls.failures else ():
+            self._journal.fail(failure.error, failure.call, failure.of)
+            self._errors.append(failure.error)
 
     def _let_plans_stand(self) -> None:
         """Put a plan message where an answer began of which calls are still open (P2, L8)."""
-        open_answers = {id(job.node.answer) for job in self._scheduler.open_jobs()}
-        for script in reversed(self._scripts):
-            is_open = id(script.answer) in open_answers or not script.is_concluded
-            if is_open and script.calls and not script.stands:
+        if self._turn is not None:
+            self._scripts.append(self._turn.script)
+            self._turn = None
+        are_open = self._calls.open_scripts()
+        for script in reversed(self._scripts):  # from the last, so that the earlier ones' beginnings don't move
+            is_open = script.number in are_open or not script.is_concluded
+            if is_open and not script.stands and (script.calls or script.kept):
                 script.stands = True
                 self._journal.insert(script.start, script.message())
-        stay = [script for script in self._scripts if id(script.answer) in open_answers or script.stands]
+        stay = [script for script in self._scripts if script.number in are_open or script.stands]
         for script in self._scripts:
-            if script not in stay and script.is_concluded:
-                self._journal.answering(script.start, closed=True)
+            if script not in stay and script.is_concluded and self._journal.is_recorded:
+                self._journal.tell(entries.Closed(script.number))
         self._scripts = stay
+
+
+def _begun(context: Context, run: str) -> Context:
+    """The run's own copy of its context: each plan in it has its number (C9)."""
+    if not any(message.get("type") == "plan" for message in context):
+        return context
+    try:
+        return Context.checked(marked(context.messages, run), context.data_kinds, context.origin)
+    except ValueError as error:
+        raise MessageError(f"the context can't be resumed: {error}") from None

@@ -21,9 +21,9 @@ from ..schema.compose import META, closed
 from ..schema.infer import Shape
 from ..schema.json import encode
 from ..schema.validator import Validator
-from .approval import Approve
-from .record import Recorder
-from .run_call import Delegate
+from .calls.approval import Approve
+from .calls.carrying import Delegate
+from .record.recorder import Recorder
 
 if TYPE_CHECKING:
     from ..schema.dialects import Dialect
@@ -55,6 +55,8 @@ class Setup:
     shape: Shape[Any]
     delegate: Delegate
     record: Recorder = field(default_factory=Recorder)
+    run: str = ""
+    """The id of the run, where it has one already; else it gets its own (C9)."""
     contracts: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     """The tools whose delegates were resolved beforehand, as they are offered (D8)."""
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ActumError
-from ..generation.ask import ask, solution_of
+from ..generation.ask import ask
 from ..generation.model import Model
+from ..protocol.marks import Marks
 from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
-from .asking import Asking, Script
+from .calls.script import Script
 from .emitter import Emitter
-from .journal import Journal
 from .limits import Budget
+from .record.journal import Journal
 from .setup import Setup
+from .turn import Turn
 
 
 async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[Any]:
@@ -27,12 +29,12 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     setup = await setup.contracted()
     journal = Journal(setup.context, setup.runtime.handlers)
     judge = setup.judge()
-    script = Script(len(journal))
+    script = Script(number=Marks.of(setup.context.messages).next_answer, start=len(journal))
     spent: list[Usage] = []
-    asking = Asking(script=script, journal=journal, scheduler=None, budget=budget, emit=emit, spent=spent.append)
+    turn = Turn(script=script, journal=journal, calls=None, budget=budget, emit=emit, spent=spent.append)
     try:
         frame = setup.frame(setup.context)
-        answered, _ = await ask(model, frame, judge, asking, asking, retries=setup.config.retries)
+        answered, _ = await ask(model, frame, judge, turn, turn, retries=setup.config.retries)
     except ActumError as error:
         error.result = Result(output=None, context=setup.context, usage=budget.usage)
         raise
@@ -40,4 +42,4 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     if answered.output is not None:
         has_references = bool(answered.output.expressions)
         output = answered.authored if has_references else judge.finished(answered.output.value)
-    return solution_of(answered, output, journal.instances, script.start)
+    return turn.script.solution(answered, output, journal.instances)

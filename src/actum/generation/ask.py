@@ -11,7 +11,6 @@ from ..dataflow.reference import ReferenceSyntax
 from ..dataflow.template import Template, template
 from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
 from ..protocol.call import Call, normalised
-from ..protocol.solution import Solution
 from ..protocol.usage import Usage
 from ..schema.infer import Shape
 from ..schema.json import Json, NotJson, decode
@@ -244,17 +243,3 @@ def _tell_partial(parser: AnswerParser, told: int, receiver: Receiver) -> int:
         return told
     receiver.partial(parser.partial_output.text)
     return length
-
-
-def solution_of(answered: Answered, output: Any, instances: list[str], start: int) -> Solution[Any]:
-    """The answer as what it is given out as."""
-    return Solution(
-        meta=answered.meta,
-        calls=answered.calls,
-        output=output,
-        errors=answered.errors,
-        instances=instances,
-        usage=answered.usage,
-        authored=answered.authored,
-        start=start,
-    )

@@ -9,7 +9,8 @@ from itertools import count
 from typing import Any, cast
 
 from ..errors import IdeaError
-from ..protocol.provenance import Answer
+from ..protocol.marks import Authored
+from ..protocol.place import Place
 from ..schema.json import JsonObject, encode
 from .file import IdeaText
 
@@ -40,6 +41,16 @@ class Tick:
     def output(self) -> Any:
         """The output of its answer, as it was authored; None where it has none."""
         return (self.answer or {}).get("output")
+
+    @property
+    def number(self) -> int | None:
+        """The number of its answer (C9), None where it wasn't noted."""
+        return (self.answer or {}).get("number")
+
+    @property
+    def places(self) -> Mapping[str, str]:
+        """The places of the calls that an earlier attempt of its answer had started, by index."""
+        return (self.answer or {}).get("places", {})
 
     def to_dict(self) -> JsonObject:
         """The tick as JSON, without what is empty."""
@@ -89,12 +100,18 @@ def request_digest(messages: Sequence[Mapping[str, Any]], schema: JsonObject) ->
     return hashlib.sha256(encode([sent, schema]).encode()).hexdigest()
 
 
-def answers_of(ticks: Sequence[Tick]) -> list[Answer]:
-    """The answers of a run."""
-    answered = [tick for tick in ticks if tick.answer is not None]
+def answers_of(ticks: Sequence[Tick]) -> list[Authored]:
+    """The answers of a run. One that was noted before there were places has the number of its first message (C9)."""
     return [
-        Answer(start=tick.at, calls=tick.calls, output=tick.output, number=number)
-        for number, tick in enumerate(answered)
+        Authored(
+            number=tick.at if tick.number is None else tick.number,
+            start=tick.at,
+            calls=tick.calls,
+            output=tick.output,
+            places={int(index): Place.parse(place) for index, place in tick.places.items()},
+        )
+        for tick in ticks
+        if tick.answer is not None
     ]
 
 

@@ -47,18 +47,16 @@ class Decisions:
     """The decisions of a context by place, the last of each; and what its suspended delegates have come to."""
 
     def __init__(self, messages: Iterable[JsonObject] = ()) -> None:
-        self._decisions: dict[str, Decision] = {}
+        self.by_place: dict[str, Decision] = {}
+        """The last decision of each call."""
         self._suspended: dict[str, JsonObject] = {}
         for message in messages:
             self.add(message)
 
-    def __bool__(self) -> bool:
-        return bool(self._decisions)
-
     def add(self, message: JsonObject) -> None:
         """Take in one message, if it is of these."""
         if message.get("type") == "approval":
-            self._decisions[message["of"]] = Decision(
+            self.by_place[message["of"]] = Decision(
                 call=message["call"],
                 verdict=message["decision"],
                 reason=message.get("reason", ""),
@@ -71,7 +69,7 @@ class Decisions:
 
     def find(self, of: str, call: Mapping[str, Any]) -> Decision | None:
         """What was decided of the call at this place; a decision about another call there is none."""
-        decision = self._decisions.get(of)
+        decision = self.by_place.get(of)
         return decision if decision is not None and decision.is_about(call) else None
 
     def suspended(self, of: str, call: Mapping[str, Any]) -> list[JsonObject] | None:
@@ -81,7 +79,7 @@ class Decisions:
 
     def held(self) -> Iterator[tuple[str, Decision]]:
         """The calls that wait for a decision, by place."""
-        return ((of, one) for of, one in self._decisions.items() if one.verdict == "held")
+        return ((of, one) for of, one in self.by_place.items() if one.verdict == "held")
 
     def delegates(self) -> Iterator[tuple[str, JsonObject]]:
         """The messages of suspended delegates, the last of each, by place."""

@@ -9,7 +9,8 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import METHODS, OutputMethod, nested, unnested
 from ..dataflow.reference import Path, Reference, ReferenceSyntax, scan_reference
 from ..errors import MessageError
-from ..schema.json import Json, JsonObject, NotJson, plain
+from ..schema.json import Json, JsonObject, NotJson, is_object, plain
+from .place import Place
 
 DATA_KINDS = frozenset({"input", "state"})
 """The types whose own key may be left out (M2); a runtime may know more of them."""
@@ -26,14 +27,23 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "error": (frozenset({"error"}), frozenset({"call"})),
     "approval": (frozenset({"of", "call", "decision"}), frozenset({"reason", "as", "shown", "takes"})),
     "suspended": (frozenset({"of", "call", "context"}), frozenset()),
+    "output": (frozenset({"output"}), frozenset()),
 }
 """The required and the optional keys of every type that isn't shorthand."""
 
 RESERVED = frozenset({"type", "schema", "description"})
+_MOST_DIGITS = 10
+"""How many digits the index of a call may have, in a mark."""
 RECORD = "record"
 """The kind of a message that only records that a call was made (C4, C8)."""
 RESULT = "result"
 """The kind of a result that has no output path (C8)."""
+OF = "_of"
+"""The mark of what a call has left: its place; of a plan, an output and an error of the answer, that answer's (C9)."""
+RUN = "_run"
+"""The mark of a plan: the id of the run that began it, from which the keys of its calls are made (C9)."""
+PLACES = "_places"
+"""The mark of a plan with calls that an earlier attempt of the answer had started: their places by index (L3)."""
 
 
 class Write(NamedTuple):
@@ -75,7 +85,25 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
         raise MessageError(f"the type {kind!r} is unknown; known are {known}", index=index)
     elif kind in data_kinds:
         _check_shorthand(own, kind, index)
+    if OF in own or RUN in own or PLACES in own:
+        _check_marks(own, index)
     return own
+
+
+def _check_marks(message: JsonObject, index: int) -> None:
+    """Judge the marks of C9: a run trusts them once it has begun."""
+    of, run, places = message.get(OF, "0"), message.get(RUN, ""), message.get(PLACES, {})
+    if not isinstance(run, str):
+        raise MessageError(f"{RUN!r} is the id of a run, not {run!r}", index=index)
+    if not is_object(places) or not all(key.isdecimal() and len(key) < _MOST_DIGITS for key in places):
+        raise MessageError(f"{PLACES!r} maps indices of calls to places", index=index)
+    for mark, text in ((OF, of), *((PLACES, place) for place in places.values())):
+        if not isinstance(text, str):
+            raise MessageError(f'{mark!r} holds a place such as "3.0", not {text!r}', index=index)
+        try:
+            Place.parse(text)
+        except ValueError as error:
+            raise MessageError(f"{mark!r}: {error}", index=index) from None
 
 
 def _check_keys(message: JsonObject, kind: str, required: frozenset[str], optional: frozenset[str], index: int) -> None:
@@ -117,6 +145,10 @@ def _check_decision(message: JsonObject, kind: str, index: int) -> None:
     ):
         if key in message and not isinstance(message[key], wanted):
             raise MessageError(f"{key!r} of a message of type {kind} is no {wanted.__name__}", index=index)
+    try:
+        Place.parse(message["of"])
+    except ValueError as error:
+        raise MessageError(f"'of' of a message of type {kind}: {error}", index=index) from None
     if kind == "approval" and message["decision"] not in ("held", "approve", "deny"):
         raise MessageError(f"a decision is held, approve or deny, not {message['decision']!r}", index=index)
 
@@ -204,7 +236,7 @@ def _written_by_call(message: JsonObject, index: int) -> tuple[OutputMethod, Pat
 
 
 def written_message(
-    write: Write, call: JsonObject, date: str, *, data_kinds: Collection[str] = DATA_KINDS
+    write: Write, call: JsonObject, of: str, date: str, *, data_kinds: Collection[str] = DATA_KINDS
 ) -> JsonObject:
     """The message that a call leaves behind: its value nested at its path, and where it came from (M6)."""
     value = nested(write.path, write.value)
@@ -214,25 +246,30 @@ def written_message(
         message = {"type": "data", "kind": write.kind, "data": value}
     if write.instance is not None:
         message["_instance"] = write.instance
-    message["_call"], message["_date"], message["_outputMethod"] = call, date, write.method
+    message["_call"], message[OF], message["_date"], message["_outputMethod"] = call, of, date, write.method
     if write.kind != RESULT or write.path:
         message["_outputPath"] = str(write.reference)
     return message
 
 
-def record_message(call: JsonObject, date: str, data: Json = None) -> JsonObject:
-    """The message of a call that was made and has no result of its own (C4, C8)."""
-    return {"type": "data", "kind": RECORD, "data": data, "_call": call, "_date": date}
+def record_message(call: JsonObject, of: str, date: str, data: Json = None) -> JsonObject:
+    """The message of a call that was made and has no result of its own (C4, C8).
+
+    For an item of an `_each`, `data` is `{"result": …}`: what the call returned, a part of the whole call's result.
+    """
+    return {"type": "data", "kind": RECORD, "data": data, "_call": call, OF: of, "_date": date}
 
 
-def item_message(call: JsonObject, date: str, value: Json, of: int) -> JsonObject:
-    """The message of a call that was made for one item of a list; its result is a part of that of the call `of` all."""
-    return record_message(call, date, {"of": of, "result": value})
+def place_of(message: JsonObject) -> Place | None:
+    """The place of the call, or of the answer, that left a message; None for one without the mark (C9)."""
+    of = message.get(OF)
+    return None if of is None else Place.parse(of)
 
 
 def is_item(message: JsonObject) -> bool:
-    """Whether a message is such a one."""
-    if not is_record(message) or not isinstance(message["data"], dict):
+    """Whether a message records the call for one item of a list."""
+    if not is_record(message) or not is_object(message["data"]) or "result" not in message["data"]:
         return False
-    data = cast("JsonObject", message["data"])
-    return isinstance(data.get("of"), int) and "result" in data
+    place = place_of(message)
+    # Before there were places, the data named the call for all items.
+    return isinstance(message["data"].get("of"), int) if place is None else place.item is not None

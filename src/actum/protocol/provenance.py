@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from ..dataflow.expression import MISSING, Expression, parse, references
 from ..dataflow.fold import exported
@@ -13,9 +13,12 @@ from ..dataflow.graph import CALLS, call_index
 from ..dataflow.reference import Path, Reference, ReferenceSyntax
 from ..dataflow.template import template
 from ..errors import MessageError
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, is_list, is_object
+from .call import EACH, WITH
 from .context import Context
+from .marks import Authored, Marks
 from .message import Write, instance_of, write_of
+from .place import Place
 
 GIVEN = "given"
 MODEL = "model"
@@ -30,9 +33,9 @@ class Origin:
 
     `by` is who made it: `given` (it stood in the context), `model`, `code`, `delegate NAME`, or `unknown` where the
     record doesn't say. `message` is its index in the run's context; `call` the call that wrote it, as it was authored,
-    and `answer` the number of the answer that authored that, from 0, None for a plan that was given. `of` are the
-    origins of what the call refers to; what else stands in the call, its author wrote. `scopes` is what of the context
-    was handed to it besides.
+    `place` its address (C9), and `answer` the number of the answer that authored it, None for a plan that was given.
+    `of` are the origins of what the call refers to; what else is in the call, its author wrote. `scopes` is what of the
+    context was handed to it besides.
     """
 
     reference: str
@@ -40,6 +43,7 @@ class Origin:
     value: Any = None
     message: int | None = None
     call: JsonObject | None = None
+    place: str = ""
     answer: int | None = None
     of: tuple[Origin, ...] = ()
     scopes: tuple[str, ...] = ()
@@ -70,39 +74,12 @@ class Origin:
         named = {
             "message": self.message,
             "call": self.call,
+            "place": self.place,
             "answer": self.answer,
             "scopes": list(self.scopes),
             "of": of,
         }
-        return own | {key: value for key, value in named.items() if value not in (None, [])}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """An answer, or a plan that stood in the context: its calls as authored, its output, and where it began.
-
-    `number` counts the answers of a run, None for a plan.
-    """
-
-    start: int
-    calls: Sequence[JsonObject]
-    output: Any = None
-    number: int | None = None
-
-
-def plans_of(context: Context) -> list[Answer]:
-    """The plans that stand in a context."""
-    plans = ((index, message) for index, message in enumerate(context) if message.get("type") == "plan")
-    return [Answer(start=index, calls=plan["plan"], output=plan.get("output")) for index, plan in plans]
-
-
-@dataclass(slots=True)
-class _Made:
-    """A message that a call has left: the call, and which of which answer it was."""
-
-    call: JsonObject
-    answer: Answer | None
-    index: int
+        return own | {key: value for key, value in named.items() if value not in (None, [], "")}
 
 
 class Provenance:
@@ -111,69 +88,57 @@ class Provenance:
     Every message is looked at once; each origin costs what it is made of.
     """
 
-    def __init__(self, context: Context, answers: Sequence[Answer], makers: Mapping[str, str]) -> None:
+    def __init__(self, context: Context, answers: Sequence[Authored], makers: Mapping[str, str]) -> None:
         self._messages = context.messages
         self._data_kinds = context.data_kinds
         self._makers = makers
-        self._answers = list(_in_order(plans_of(context), answers))
+        try:
+            marks = Marks.of(self._messages, answers)
+        except ValueError as error:
+            raise MessageError(str(error)) from None
+        self._answers = {one.number: one for one in [*marks.plans, *answers]}
+        self._last = max(self._answers, default=-1)
+        self._places = {at: place for place, left in marks.left.items() for at in left if "_call" in self._messages[at]}
+        """The place of the call that left a message, by the message's index."""
+        self._left = {place: at for at, place in self._places.items()}
         self._writes: defaultdict[str, list[tuple[int, Write]]] = defaultdict(list)
         for index, message in enumerate(self._messages):
             write = write_of(message, index, self._data_kinds)
             if write is not None:
                 self._writes[write.kind].append((index, write))
-        self._made = dict(self._matched())
-        self._left = {(id(made.answer), made.index): index for index, made in self._made.items()}
         self._known: dict[int, Origin] = {}
 
     def of(self, reference: str, instance: str | None = None) -> tuple[Origin, ...]:
         """The origins of what a reference names at the end of the run, the last first: several calls may have added.
 
         Raises:
-            MessageError: where the text is no reference, or nothing stands there.
+            MessageError: the text is not a reference, or the run holds nothing there.
         """
         try:
             expression = parse(reference)
         except ReferenceSyntax as error:
             raise MessageError(str(error)) from None
-        found = self._origins([expression], self._answers[-1:], instance)
+        found = self._origins([expression], self._last, instance)
         if not found:
-            raise MessageError(f"nothing stands at {reference}")
+            raise MessageError(f"the run holds nothing at {reference}")
         return found
 
     def output(self, value: Any) -> Origin:
         """The origin of the run's output: of the references that it was authored with, else its author alone."""
-        last = next((one for one in reversed(self._answers) if one.output is not None), None)
+        last = next((one for _, one in sorted(self._answers.items(), reverse=True) if one.output is not None), None)
         if value is None or last is None:
             return Origin(reference=OUTPUT, by=UNKNOWN, value=value)
         try:
             expressions = template(last.output).expressions
         except ReferenceSyntax:
             expressions = ()
-        by = GIVEN if last.number is None else MODEL
-        of = self._origins(expressions, [last], None)
-        return Origin(reference=OUTPUT, by=by, value=value, answer=last.number, of=of)
+        of = self._origins(expressions, last.number, None)
+        by, answer = (GIVEN, None) if last.is_given else (MODEL, last.number)
+        return Origin(reference=OUTPUT, by=by, value=value, answer=answer, of=of)
 
-    def _matched(self) -> Iterator[tuple[int, _Made]]:
-        """For each message that a call has left, which call of which answer that was: the latest that was open."""
-        open_calls: defaultdict[str, list[tuple[Answer, int]]] = defaultdict(list)
-        coming = iter(self._answers)
-        following = next(coming, None)
-        for index, message in enumerate(self._messages):
-            while following is not None and following.start <= index:
-                for place, call in reversed(list(enumerate(following.calls))):
-                    open_calls[encode(call, sort_keys=True)].append((following, place))
-                following = next(coming, None)
-            if isinstance(message.get("_call"), dict):
-                call = cast("JsonObject", message["_call"])
-                left = open_calls.get(encode(call, sort_keys=True))
-                answer, place = left.pop() if left else (None, -1)
-                yield index, _Made(call, answer, place)
-
-    def _origins(
-        self, expressions: Iterable[Expression], answers: Sequence[Answer], instance: str | None
-    ) -> tuple[Origin, ...]:
+    def _origins(self, expressions: Iterable[Expression], answer: int, instance: str | None) -> tuple[Origin, ...]:
         read = [reference for expression in expressions for reference in references(expression)]
-        found = [self._sources(reference, answers, instance, len(self._messages)) for reference in read]
+        found = [self._sources(reference, answer, instance, len(self._messages)) for reference in read]
         sources = list(dict.fromkeys(index for indices in found for index in indices))
         for index in self._needed(sources):
             self._known[index] = self._origin(index)
@@ -192,26 +157,26 @@ class Provenance:
 
     def _inputs(self, index: int) -> list[int]:
         """The messages that wrote what the call behind a message refers to."""
-        made = self._made.get(index)
-        if made is None:
+        place = self._places.get(index)
+        if place is None:
             return []
-        parameters = {key: value for key, value in made.call.items() if key == "_with" or not key.startswith("_")}
+        call: JsonObject = self._messages[index]["_call"]
+        authored = {key: value for key, value in call.items() if key in (WITH, EACH) or not key.startswith("_")}
         try:
-            expressions = template(parameters).expressions
+            expressions = template(authored).expressions
         except ReferenceSyntax:
             return []
-        answers = [made.answer] if made.answer is not None else []
         instance = instance_of(self._messages[index])
         read = (reference for expression in expressions for reference in references(expression))
-        sources = (self._sources(reference, answers, instance, index) for reference in read)
+        sources = (self._sources(reference, place.answer, instance, index) for reference in read)
         return list(dict.fromkeys(source for indices in sources for source in indices))
 
-    def _sources(self, reference: Reference, answers: Sequence[Answer], instance: str | None, before: int) -> list[int]:
+    def _sources(self, reference: Reference, answer: int, instance: str | None, before: int) -> list[int]:
         """The messages, before one, that what a reference names was folded from; the last first."""
         if reference.kind == CALLS:
-            place = call_index(reference)
-            found = [self._left.get((id(answer), place)) for answer in answers if place is not None]
-            return [index for index in found if index is not None and index < before]
+            index = call_index(reference)
+            at = self._left.get(self._place(answer, index)) if index is not None else None
+            return [at] if at is not None and at < before else []
         sources: list[int] = []
         for index, write in reversed(self._writes.get(reference.kind, [])):
             if index >= before or write.instance not in (None, instance):
@@ -223,38 +188,32 @@ class Provenance:
                 break
         return sources
 
+    def _place(self, answer: int, index: int) -> Place:
+        known = self._answers.get(answer)
+        return Place(answer, index) if known is None else known.place(index)
+
     def _origin(self, index: int) -> Origin:
-        message, made = self._messages[index], self._made.get(index)
+        message, place = self._messages[index], self._places.get(index)
         write = write_of(message, index, self._data_kinds)
         reference = str(write.reference) if write is not None else str(message.get("type"))
         value = exported(write.value) if write is not None else None
-        if made is None:
-            return Origin(reference=reference, by=GIVEN, value=value, message=index)
-        scopes: Any = made.call.get("_scopes", ())
+        if place is None:
+            by = UNKNOWN if "_call" in message else GIVEN
+            return Origin(reference=reference, by=by, value=value, message=index)
+        call: JsonObject = message["_call"]
+        answer = self._answers.get(place.answer)
+        scopes = call.get("_scopes")
         return Origin(
             reference=reference,
-            by=self._makers.get(str(made.call.get("_tool")), UNKNOWN),
+            by=self._makers.get(str(call.get("_tool")), UNKNOWN),
             value=value,
             message=index,
-            call=made.call,
-            answer=_number(made.answer),
+            call=call,
+            place=str(place),
+            answer=None if answer is None or answer.is_given else answer.number,
             of=tuple(self._known[source] for source in self._inputs(index)),
-            scopes=tuple(map(str, cast("list[Any]", scopes))) if isinstance(scopes, list) else (),
+            scopes=tuple(map(str, scopes)) if is_list(scopes) else (),
         )
-
-
-def _in_order(plans: Sequence[Answer], answers: Sequence[Answer]) -> Iterator[Answer]:
-    """Plans and answers by where they began; an answer that stands as a plan is one of both."""
-    standing = {one.start: one for one in plans}
-    for answer in answers:
-        plan = standing.get(answer.start)
-        if plan is not None and [*plan.calls] == [*answer.calls]:
-            del standing[answer.start]
-    yield from sorted([*standing.values(), *answers], key=lambda one: one.start)
-
-
-def _number(answer: Answer | None) -> int | None:
-    return answer.number if answer is not None else None
 
 
 def _adds(write: Write, path: Path) -> tuple[bool, bool]:
@@ -274,9 +233,8 @@ def _adds(write: Write, path: Path) -> tuple[bool, bool]:
 
 
 def _member(value: Any, segment: str | int) -> Any:
-    if isinstance(segment, str) and isinstance(value, dict):
-        return cast("JsonObject", value).get(segment, MISSING)
-    if isinstance(segment, int) and isinstance(value, list):
-        items = cast("list[Any]", value)
-        return items[segment] if segment < len(items) else MISSING
+    if isinstance(segment, str) and is_object(value):
+        return value.get(segment, MISSING)
+    if isinstance(segment, int) and is_list(value):
+        return value[segment] if segment < len(value) else MISSING
     return MISSING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -9,7 +10,9 @@ from ..errors import ActumError
 from ..schema.json import JsonObject
 from .call import Call
 from .context import Context
-from .provenance import Answer, Origin, Provenance
+from .marks import Authored
+from .place import Place
+from .provenance import Origin, Provenance
 from .usage import Usage
 
 T_co = TypeVar("T_co", covariant=True)
@@ -29,6 +32,21 @@ class Solution(Generic[T_co]):
     """The output as it was written, its references unresolved (O7)."""
     start: int = 0
     """How many messages of the run's context it was asked with."""
+    number: int = 0
+    """Its number in that context: what the places of its calls begin with (C9)."""
+    places: Mapping[int, Place] = field(default_factory=dict[int, Place])
+    """The places of the calls that an earlier attempt of the answer had started, by index (L3)."""
+
+    def to_dict(self) -> JsonObject:
+        """The answer as a run keeps it: what was authored, and where it is in its run."""
+        own: JsonObject = {
+            "meta": self.meta,
+            "calls": [dict(call) for call in self.calls],
+            "output": self.authored,
+            "number": self.number,
+        }
+        places = {str(index): str(place) for index, place in self.places.items()}
+        return own | ({"places": places} if places else {})
 
     @property
     def by_instance(self) -> dict[str, list[Call]]:
@@ -64,8 +82,8 @@ class Result(Generic[T_co]):
             MessageError: where the text is no reference, or nothing stands there.
         """
         answers = [
-            Answer(start=one.start, calls=one.calls, output=one.authored, number=number)
-            for number, one in enumerate(self.solutions)
+            Authored(number=one.number, start=one.start, calls=one.calls, output=one.authored, places=one.places)
+            for one in self.solutions
         ]
         found = Provenance(self.context, answers, self.makers)
         return (found.output(self.output),) if reference is None else found.of(reference, instance)

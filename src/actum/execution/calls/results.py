@@ -1,21 +1,24 @@
-"""Writing what calls have come to into the journal (A4, C8, O3, O4, O5, O8)."""
+"""What calls return, written into the journal; who carried them out (A4, C8, O3, O4, O5, O8, X0)."""
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import Any
 
-from ..dataflow.expression import MISSING
-from ..dataflow.graph import Graph, Status, any_overlap
-from ..dataflow.reference import Reference
-from ..errors import InvalidParameters, ScopeDenied
-from ..events import CallFinished
-from .emitter import Emitter
-from .job import OPENED_BETWEEN_RUNS, Job
-from .journal import GATES, Journal
-from .run_call import Yield
+from ...dataflow.expression import MISSING
+from ...dataflow.graph import Graph, Status, any_overlap
+from ...dataflow.reference import Reference
+from ...errors import InvalidParameters, ScopeDenied
+from ...events import CallFinished, CallStarted
+from ...protocol.call import Call
+from ...protocol.provenance import CODE, MODEL
+from ...schema.json import JsonObject, is_object
+from ..emitter import Emitter
+from ..record.journal import GATES, Journal
+from .job import OPENED_BETWEEN_RUNS, Job, Yield
 
 
-class Writer:
+class Results:
     """Turns results into messages; knows who has written a path last, and which have been erased."""
 
     def __init__(self, journal: Journal, graph: Graph, emit: Emitter) -> None:
@@ -27,40 +30,55 @@ class Writer:
         self.finished = 0
         """How many calls have finished."""
         self.erased: list[Reference] = []
+        self.makers: dict[str, str] = {}
+        """Who carried out the calls of each tool (X0)."""
+
+    def begin(self, job: Job, call: Call, context: Sequence[JsonObject] = ()) -> None:
+        """Note that a call is being carried out, with these values and this context."""
+        job.is_started = job.has_begun = True
+        job.started = self.finished
+        delegate = call.get("_delegate") if job.tool.is_delegated else None
+        if delegate is not None or job.tool.name not in self.makers:
+            self.makers[job.tool.name] = _maker(job, delegate)
+        if self._emit.sink:
+            self._emit(
+                CallStarted(
+                    call=job.call, place=job.place, made=call, delegate=delegate, crossed=tuple(context), key=job.key
+                )
+            )
 
     def write(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
-        """Append what a call has come to; return its value and the paths that were written.
+        """Append what a call has returned; return its value and the paths that were written.
 
         Raises:
-            InvalidParameters: where the path that the Activity named is none of the call's, or can't take the value.
-            ScopeDenied: where it would open a gate.
+            InvalidParameters: the path that the Activity named is none of the call's, or can't take the value.
+            ScopeDenied: it would open a gate.
         """
         self.finished += 1
         if job.parent is not None:
             value = self._append(job, result)[0] if result.messages else result.value
-            self._journal.item(job.call, value, job.parent.node.index)
+            self._journal.item(job.call, job.of, value)
             return value, ()
         if result.messages:
             return self._append(job, result)
         if job.path is None and result.path is None and job.has_result:
-            self._journal.result(job.call, result.value)
+            self._journal.result(job.call, job.of, result.value)
             return result.value, ()
         targets = self._targets(job, result)
         self._check_gates(job, result.value, targets)
         for target in targets:
             self._note(job, target)
-            self._journal.write(job.call, result.value, target, job.method)
+            self._journal.write(job.call, job.of, result.value, target, job.method)
             if job.method == "erase":
                 self.erased.append(target)
         if not targets:
-            self._journal.record(job.call)
+            self._journal.record(job.call, job.of)
         return result.value, targets
 
     def tell(self, job: Job, value: Any) -> None:
-        """Say that the call is done."""
-        number = job.node.number
-        about = {"call": job.call, "number": number, "of": job.of}
-        self._emit(CallFinished, **about, value=value, overwrote=number in self._overwrote, latent=job.is_latent)
+        """Emit `CallFinished`."""
+        overwrote = job.node.number in self._overwrote
+        self._emit(CallFinished(call=job.call, place=job.place, value=value, overwrote=overwrote, latent=job.is_latent))
 
     def is_erased(self, job: Job) -> bool:
         """Whether a call was done and what it wrote has been erased since, so that it is owed again (O4)."""
@@ -78,7 +96,7 @@ class Writer:
         return (values[-1],) if values and MISSING not in values else None
 
     def _append(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
-        written = [self._journal.append(job.call, message) for message in result.messages]
+        written = [self._journal.append(job.call, job.of, message) for message in result.messages]
         values = [message.to_dict() for message in result.messages]
         value = values[0] if len(values) == 1 else values
         return value, tuple(reference for reference in written if reference is not None)
@@ -95,8 +113,7 @@ class Writer:
         if job.tool.is_fixed("_outputPath"):
             return
         for target in targets:
-            holds = isinstance(value, dict) and GATES in cast("dict[str, Any]", value)
-            if holds and target.covers(OPENED_BETWEEN_RUNS):
+            if is_object(value) and GATES in value and target.covers(OPENED_BETWEEN_RUNS):
                 raise ScopeDenied("it would write gates, which a call can't open", tool=job.tool.name)
 
     def _note(self, job: Job, target: Reference) -> None:
@@ -104,3 +121,9 @@ class Writer:
         if job.method == "set" and self._last.get(key, -1) > job.started:
             self._overwrote.add(job.node.number)
         self._last[key] = self.finished
+
+
+def _maker(job: Job, delegate: Any) -> str:
+    if delegate is not None:
+        return f"delegate {delegate}"
+    return MODEL if job.is_latent else CODE

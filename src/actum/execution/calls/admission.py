@@ -1,112 +1,27 @@
-"""A call on its way: what was authored, judged as far as that goes before its references resolve (C2, T8, O3)."""
+"""Taking in a call: judged before its references resolve, with what it reads and writes (C2, T8, O3)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from ..dataflow.expression import Each, Expression, First, is_expression, parse
-from ..dataflow.fold import METHODS, Fold, Misfit, OutputMethod
-from ..dataflow.graph import CALLS, Node, written_paths
-from ..dataflow.reference import Path, Reference, ReferenceSyntax, scan_reference
-from ..dataflow.template import Template, template
-from ..errors import InvalidParameters, ScopeDenied, UnknownTool, UnresolvedReference
-from ..generation.offer import Toolset
-from ..protocol.call import EACH, META, WITH, Call
-from ..protocol.scopes import scopes_of
-from ..protocol.tool import Tool
-from ..schema.json import JsonObject, copy
-from .each import Batch, batch, outside
-from .journal import GATES
-
-OPENED_BETWEEN_RUNS = Reference("state", (GATES,))
-"""Where gates stand: no call may choose to write there (C7)."""
+from ...dataflow.expression import Each, Expression, First, is_expression, parse
+from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod, exported
+from ...dataflow.graph import CALLS, Node, written_paths
+from ...dataflow.reference import Path, ReferenceSyntax, scan_reference
+from ...dataflow.template import Template, template
+from ...errors import InvalidParameters, ScopeDenied, UnknownTool, UnresolvedReference
+from ...generation.offer import Toolset
+from ...protocol.call import EACH, META, WITH, Call
+from ...protocol.scopes import scopes_of
+from ...protocol.tool import Tool
+from ...schema.json import JsonObject, copy, is_object
+from .batch import batch, outside
+from .job import OPENED_BETWEEN_RUNS, Job
+from .script import Script
 
 
-@dataclass(slots=True, eq=False)
-class Job:
-    """One call of a run."""
-
-    call: Call
-    tool: Tool
-    template: Template
-    path: Expression | None
-    method: OutputMethod
-    scopes: Sequence[str]
-    is_latent: bool
-    node: Node
-    is_started: bool = False
-    """Whether it is on its way, if only to an approver: a corrected answer doesn't start it again (L3)."""
-    has_begun: bool = False
-    """Whether it has really run, so that its failure is one of running."""
-    is_awaited: bool = False
-    """Whether its tick waits for its end."""
-    started: int = 0
-    """How many calls of the run had finished when it started (O8)."""
-    batch: Batch | None = None
-    """What it is made of where it is made for every item of a list."""
-    parent: Job | None = None
-    """The call for all items, where this one is made for one of them."""
-    is_final: bool = False
-    """Whether it is carried out as it was authored: there is nothing to resolve or to fill in."""
-    identity: str = ""
-    """What is the same in the same call, once it was asked for (see `identity`)."""
-    followers: Sequence[Job] = ()
-    """The same call in a corrected answer, which waits for what this one comes to (L3)."""
-
-    @property
-    def place(self) -> str:
-        """Where it stands in its run: the message of its plan, and its place there."""
-        before = self.node.answer.start if self.parent is None else self.parent.place
-        return f"{before}.{self.node.index}"
-
-    @property
-    def of(self) -> int | None:
-        """The number of the call for all items, where this one is made for one of them."""
-        return None if self.parent is None else self.parent.node.number
-
-    @property
-    def alternatives(self) -> tuple[Reference, ...]:
-        """The paths of which one is written; more than one where the output path lists alternatives (O5)."""
-        return tuple(written_paths(self.path)) if isinstance(self.path, First) else ()
-
-    @property
-    def targets(self) -> tuple[Reference, ...]:
-        """The paths that are written when the Activity names none."""
-        match self.path:
-            case None:
-                return ()
-            case First(options=options):
-                return written_paths(options[0])
-            case path:
-                return written_paths(path)
-
-    @property
-    def has_result(self) -> bool:
-        """Whether anything waits for it (C8)."""
-        if self.parent is not None:
-            return self.parent.has_result
-        return self.path is not None or self.tool.output is not None or self.tool.is_delegated
-
-
-def item_of(job: Job, call: Call, parameters: Template, node: Node) -> Job:
-    """The call for one item of a list, of the call for all of them; what it comes to is written by that one."""
-    node.instance = job.node.instance
-    return Job(
-        call=call,
-        tool=job.tool,
-        template=parameters,
-        path=None,
-        method="set",
-        scopes=job.scopes,
-        is_latent=job.is_latent,
-        node=node,
-        parent=job,
-    )
-
-
-def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node) -> Job:
+def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node, script: Script) -> Job:
     """Judge a call by itself and enter what it reads and writes in its node.
 
     Raises:
@@ -116,7 +31,7 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node) ->
         raise UnknownTool("a call names its tool in '_tool'")
     tool = toolset.find(name)
     if tool.is_plain and len(parameters := call.parameters) == len(call) - 1:
-        return _plain(call, tool, parameters, node, is_latent=toolset.is_latent(tool))
+        return _plain(call, tool, parameters, node, script, is_latent=toolset.is_latent(tool))
     _check_meta(call, tool, instances)
     _check_delegate(call, tool)
     path = _output_path(call, tool)
@@ -129,6 +44,7 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node) ->
         scopes=scopes_of(tool, call),
         is_latent=toolset.is_latent(tool),
         node=node,
+        script=script,
     )
     node.expressions, node.writes, node.instance = job.template.expressions, written_paths(path), call.instance
     if EACH in call:
@@ -137,7 +53,7 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node) ->
     return job
 
 
-def _plain(call: Call, tool: Tool, parameters: JsonObject, node: Node, *, is_latent: bool) -> Job:
+def _plain(call: Call, tool: Tool, parameters: JsonObject, node: Node, script: Script, *, is_latent: bool) -> Job:
     """A call that is a name and parameters, of a tool that says no more: there is nothing else to judge."""
     try:
         own = template(parameters)
@@ -153,6 +69,7 @@ def _plain(call: Call, tool: Tool, parameters: JsonObject, node: Node, *, is_lat
         scopes=(),
         is_latent=is_latent,
         node=node,
+        script=script,
         is_final=own.is_flat,
     )
 
@@ -234,10 +151,10 @@ def _with_references(call: Call, tool: Tool) -> dict[str, Any]:
     aside: Any = call.get(WITH)
     if aside is None:
         return call.parameters
-    if not isinstance(aside, dict):
+    if not is_object(aside):
         raise InvalidParameters("it maps parameter paths to references", tool=tool.name, path=WITH)
     parameters = Fold(copy(call.parameters))
-    for place, reference in cast("dict[str, Any]", aside).items():
+    for place, reference in aside.items():
         if not isinstance(reference, str) or not is_expression(reference):
             raise InvalidParameters(f"{reference!r} is no reference", tool=tool.name, path=f"{WITH}.{place}")
         try:
@@ -252,3 +169,18 @@ def _parameter_path(place: str, tool: Tool) -> Path:
     if end != len(place) + len("†parameters."):
         raise InvalidParameters(f"{place!r} is no parameter path", tool=tool.name, path=WITH)
     return reference.path
+
+
+def resolved(job: Job, values: Sequence[Any]) -> Call:
+    """The call with its values in place of references, fixed meta-properties filled in, judged by the tool (C3).
+
+    Raises:
+        InvalidParameters: the parameters don't fit the tool's schema.
+    """
+    parameters = job.template.value if job.is_final else job.template.fill([exported(value) for value in values])
+    if (problem := job.tool.validator.complaint(parameters)) is not None:
+        raise InvalidParameters(problem, tool=job.tool.name)
+    if job.is_final:
+        return job.call
+    written = {key: value for key, value in job.call.items() if key[0:1] == "_" and key != WITH}
+    return Call.of({"_tool": job.tool.name, **job.tool.constants, **written, **parameters})

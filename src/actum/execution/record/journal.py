@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from ..dataflow.expression import MISSING
-from ..dataflow.fold import Misfit, OutputMethod
-from ..dataflow.reference import Path, Reference
-from ..errors import ActumError, InvalidParameters, MessageError
-from ..messages import MessageObject
-from ..protocol.approvals import PRIVATE, Decisions
-from ..protocol.call import Call
-from ..protocol.context import Context, Memory, absorb
-from ..protocol.message import RESULT, Write, check_message, item_message, record_message, write_of, written_message
-from ..protocol.scopes import Catalogue, scoped
-from ..schema.json import JsonObject
-from .record import Recorder
+from ...dataflow.expression import MISSING
+from ...dataflow.fold import Misfit, OutputMethod
+from ...dataflow.reference import Reference
+from ...errors import ActumError, InvalidParameters, MessageError
+from ...messages import MessageObject
+from ...protocol.approvals import PRIVATE, Decisions
+from ...protocol.call import Call
+from ...protocol.context import Context, Memory, absorb
+from ...protocol.message import OF, RESULT, Write, check_message, record_message, write_of, written_message
+from ...protocol.scopes import Catalogue, scoped
+from ...schema.json import Json, JsonObject
+from .entries import Appended, Began, Entry, Inserted
+from .recorder import Recorder
 
 GATES = "approvals"
 """The part of the state whose values open gates, between runs only (C7)."""
@@ -31,12 +32,17 @@ def is_gate(reference: Reference) -> bool:
 
 
 class Journal:
-    """Messages and their folded values; append-only."""
+    """Messages and their folded values; append-only. What a call leaves is marked with its place, `of` (C9)."""
 
-    def __init__(self, context: Context, kinds: Collection[str] = (), record: Recorder | None = None) -> None:
+    def __init__(
+        self, context: Context, kinds: Collection[str] = (), record: Recorder | None = None, *, run: str = ""
+    ) -> None:
         self._messages = context.messages
         self._record = record or Recorder()
-        self._record(began=list(self._messages))
+        self.is_recorded = self._record.tell is not None
+        """Whether anybody is told the entries; else there is no need to make one."""
+        if self.is_recorded:
+            self._record(Began(context=list(self._messages), run=run, call=self._record.call))
         self._origin = context.origin
         self._kinds = kinds
         self.data_kinds = context.data_kinds
@@ -47,7 +53,7 @@ class Journal:
         self._nothing = Context(data_kinds=self.data_kinds, origin=self._origin)
         """What crosses to a call without scopes (S3)."""
         self.decisions = Decisions(self._messages)
-        """What was decided of calls, and what suspended delegates have come to."""
+        """What was decided of calls, and what suspended delegates had reached."""
         self._gates = Memory()
         for instance in (None, *context.instances):
             value = self.memory.read(Reference("state", (GATES,)), instance)
@@ -82,15 +88,11 @@ class Journal:
         memory = self._gates if is_gate(reference) else self.memory
         return memory.read(reference, instance)
 
-    def holds(self, kind: str, path: Path, instance: str | None) -> Any:
-        """Whether anything stands at a path."""
-        return self.memory.read(Reference(kind, path), instance) is not MISSING
-
-    def write(self, call: Call, value: Any, reference: Reference, method: OutputMethod) -> None:
-        """Append what a call has come to, at one path.
+    def write(self, call: Call, of: str, value: Any, reference: Reference, method: OutputMethod) -> None:
+        """Append what a call has returned, at one path.
 
         Raises:
-            InvalidParameters: where what stands at the path can't take it.
+            InvalidParameters: what stands at the path can't take it.
         """
         write = Write(reference.kind, call.instance, method, reference.path, value)
         try:
@@ -99,31 +101,31 @@ class Journal:
             raise InvalidParameters(
                 f"can't {method} {reference}: {error}", tool=call.tool, path="_outputPath"
             ) from None
-        self.add(written_message(write, dict(call), _now(), data_kinds=self.data_kinds))
+        self.add(written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds))
         self.writes += 1
 
-    def result(self, call: Call, value: Any) -> None:
+    def result(self, call: Call, of: str, value: Any) -> None:
         """Append the result of a call without output path (C8)."""
         write = Write(RESULT, call.instance, "set", (), value)
         self.memory.write(write)
-        self.add(written_message(write, dict(call), _now(), data_kinds=self.data_kinds))
+        self.add(written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds))
         self.writes += 1
 
-    def record(self, call: Call) -> None:
+    def record(self, call: Call, of: str) -> None:
         """Append that a call without a result was made (C4, C8)."""
-        self.add(record_message(dict(call), _now()))
+        self.add(record_message(dict(call), of, _now()))
 
-    def item(self, call: Call, value: Any, of: int) -> None:
-        """Append what a call for one item of a list has come to; `of` is the place of the call for all of them."""
-        self.add(item_message(dict(call), _now(), value, of))
+    def item(self, call: Call, of: str, value: Json) -> None:
+        """Append the result of a call for one item of a list; it is a part of that of the call for all of them."""
+        self.add(record_message(dict(call), of, _now(), {"result": value}))
 
-    def append(self, call: Call, message: MessageObject) -> Reference | None:
-        """Append a message that an Activity returned, as it is, and return the place that it writes, if any (A4).
+    def append(self, call: Call, of: str, message: MessageObject) -> Reference | None:
+        """Append a message that an Activity returned, as it is, and return the path that it writes, if any (A4).
 
         Raises:
-            InvalidParameters: where it is malformed.
+            InvalidParameters: it is malformed.
         """
-        own = message.to_dict() | {"_call": dict(call), "_date": _now()}
+        own = message.to_dict() | {"_call": dict(call), OF: of, "_date": _now()}
         if call.instance is not None and "_instance" not in own:
             own["_instance"] = call.instance
         try:
@@ -136,27 +138,28 @@ class Journal:
         self.writes += 1
         return write.reference if write is not None else None
 
-    def fail(self, errors: Iterable[tuple[Call | None, ActumError]]) -> None:
-        """Append error messages (L2)."""
-        for call, error in errors:
-            self.add({"type": "error", "call": dict(call) if call else None, "error": error.message})
+    def fail(self, error: ActumError, call: Call | None, of: str) -> None:
+        """Append why a call failed or was refused, or what is wrong with an answer (L2)."""
+        self.add({"type": "error", "call": dict(call) if call else None, "error": error.message, OF: of})
 
     def insert(self, index: int, message: JsonObject) -> None:
-        """Put the plan of the answer under way where that answer began, before what its calls have written (L8)."""
+        """Put the plan of the answer under way where that answer began, before what its calls have written (L8).
+
+        The only change of a log that else only grows: what stands behind it belongs to that answer's calls.
+        """
         self._messages.insert(index, message)
-        self._record(inserted=message, index=index)
+        self._record(Inserted(index, message))
         self._catalogue = None
 
-    def answering(self, start: int, **entry: Any) -> None:
-        """Write down what is known of the answer that began at `start`."""
-        if self._record:
-            self._record(start=start, **entry)
+    def tell(self, entry: Entry) -> None:
+        """Write down what is known of an answer."""
+        self._record(entry)
 
     def add(self, message: JsonObject) -> None:
         """Append a message that was judged before, and folded if it carries data."""
         self._messages.append(message)
-        if self._record:
-            self._record(message=message)
+        if self.is_recorded:
+            self._record(Appended(message))
         if message["type"] in PRIVATE:
             self.decisions.add(message)
         if self._catalogue is not None:

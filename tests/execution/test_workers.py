@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actum.execution.crew import Crew
+from actum.execution.calls.workers import Workers
 
 MARK: ContextVar[str] = ContextVar("MARK", default="none")
 Work = Callable[[int], Awaitable[int]]
@@ -28,10 +28,10 @@ async def carried(work: Work, pieces: int) -> tuple[list[int], set[asyncio.Task[
         return await work(piece)
 
     async with asyncio.TaskGroup() as tasks:
-        crew = Crew(carry, lambda _, result: ended.append(result))
-        crew.bind(tasks)
+        workers = Workers(carry, lambda _, result: ended.append(result))
+        workers.bind(tasks)
         for piece in range(pieces):
-            crew.add(piece)
+            workers.add(piece)
     return ended, members
 
 
@@ -82,9 +82,11 @@ async def test_a_piece_that_is_added_at_the_end_of_another_is_taken_by_the_same_
         return piece + 1
 
     async with asyncio.TaskGroup() as tasks:
-        crew: Crew[int, int] = Crew(carry, lambda _, following: crew.add(following) if following < 250 else None)
-        crew.bind(tasks)
-        crew.add(0)
+        workers: Workers[int, int] = Workers(
+            carry, lambda _, following: workers.add(following) if following < 250 else None
+        )
+        workers.bind(tasks)
+        workers.add(0)
     assert len(members) == 250
     assert len(set(members)) == 3, "what else waits for the loop comes between"
 
@@ -116,9 +118,9 @@ async def test_what_a_piece_makes_ready_does_not_get_its_context_variables() -> 
         return piece
 
     async with asyncio.TaskGroup() as tasks:
-        crew: Crew[int, int] = Crew(carry, lambda _, done: crew.add(done + 1) if done < 9 else None)
-        crew.bind(tasks)
-        crew.add(0)
+        workers: Workers[int, int] = Workers(carry, lambda _, done: workers.add(done + 1) if done < 9 else None)
+        workers.bind(tasks)
+        workers.add(0)
     assert seen == ["none"] * 10
 
 
@@ -151,14 +153,14 @@ async def test_once_cancelled_nothing_more_begins_and_what_was_under_way_ends(he
         return piece
 
     async with asyncio.TaskGroup() as tasks:
-        crew: Crew[int, int] = Crew(carry, lambda _, result: ended.append(result))
-        crew.bind(tasks)
+        workers: Workers[int, int] = Workers(carry, lambda _, result: ended.append(result))
+        workers.bind(tasks)
         for piece in range(50):
-            crew.add(piece)
+            workers.add(piece)
         await asyncio.sleep(0)
         before = len(begun)
-        crew.cancel()
-        crew.add(50)
+        workers.cancel()
+        workers.add(50)
     assert 0 < before < 50
     assert begun == list(range(before))
     assert sorted(ended) == ([] if heeds else begun)

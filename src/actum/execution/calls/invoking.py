@@ -1,4 +1,4 @@
-"""Carrying out one call whose references have resolved: by the model, by an Activity, or in a delegate (C1, A1-A5)."""
+"""Running the Activity behind a call, and judging what it returns (A2-A5)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,20 @@ import contextvars
 import functools
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, TypeGuard
 
-from ..dataflow.reference import Reference, ReferenceSyntax, scan_reference
-from ..errors import ActivityError, ActumError, InvalidParameters
-from ..messages import MessageObject, is_message
-from ..protocol.activity import Activity
-from ..protocol.call import Call
-from ..protocol.context import Context
-from ..protocol.tool import Tool
-from ..schema.infer import jsonable
-from ..schema.json import Json, JsonObject, NotJson, plain
+from ...dataflow.reference import Reference, ReferenceSyntax, scan_reference
+from ...errors import ActivityError, ActumError, InvalidParameters
+from ...messages import MessageObject, is_message
+from ...protocol.activity import Activity
+from ...protocol.call import Call
+from ...protocol.context import Context
+from ...protocol.tool import Tool
+from ...schema.infer import jsonable
+from ...schema.json import Json, NotJson, is_list, plain
+from .job import Yield
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
-
-
-class Suspended(Exception):
-    """A delegate has ended without an output, because it waits for a decision (L6)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,47 +31,8 @@ class Output:
     path: str
 
 
-class Yield(NamedTuple):
-    """What a call has come to: a value, the path that the Activity named, the messages that it returned instead."""
-
-    value: Json = None
-    path: Reference | None = None
-    messages: tuple[MessageObject, ...] = ()
-
-
-@dataclass(slots=True)
-class Suspension:
-    """What a delegate had come to when it was cut, and then what it has come to when it is cut again (L8).
-
-    `waiting` is what it waits for, where that is why it ended.
-    """
-
-    context: list[JsonObject] | None = None
-    waiting: tuple[str, ...] = ()
-    place: str = ""
-    """Where the call stands in its run."""
-
-
-class Delegate(Protocol):
-    """What carries out calls of tools with a `_delegate`: the catch-all Activity with the ordinary arguments (D1)."""
-
-    def __call__(
-        self, call: Call, tool: Tool, context: Context, suspension: Suspension | None = None
-    ) -> Awaitable[Any]:
-        """The result of the original call.
-
-        Raises:
-            Suspended: it waits for a decision; what it has come to is in the suspension.
-        """
-        ...
-
-    def contract(self, tool: Tool) -> Awaitable[Tool]:
-        """The tool as its delegate is, for one that is resolved beforehand (D8)."""
-        ...
-
-
-async def carry_out(call: Call, tool: Tool, context: Context, activity: Activity) -> Yield:
-    """Run the Activity behind a call and judge what it returns.
+async def invoke(call: Call, tool: Tool, context: Context, activity: Activity) -> Yield:
+    """Run an Activity for a call and judge what it returns.
 
     Raises:
         InvalidParameters: an argument or the result doesn't fit its type or schema (A4).
@@ -97,7 +55,11 @@ async def carry_out(call: Call, tool: Tool, context: Context, activity: Activity
 
 async def _in_thread(activity: Activity, arguments: dict[str, Any]) -> Any:
     returned = await in_thread(functools.partial(activity.function, **arguments))
-    return await cast("Awaitable[Any]", returned) if isinstance(returned, Awaitable) else returned
+    return await returned if _is_awaitable(returned) else returned
+
+
+def _is_awaitable(returned: object) -> TypeGuard[Awaitable[Any]]:
+    return isinstance(returned, Awaitable)
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:
@@ -143,14 +105,9 @@ def check_result(value: Json, tool: Tool) -> None:
         raise InvalidParameters(f"the result doesn't fit '_output': {complaint}", tool=tool.name, path="_output")
 
 
-def _messages(returned: Any) -> tuple[MessageObject, ...]:
-    if is_message(returned):
-        return (cast("MessageObject", returned),)
-    if isinstance(returned, list | tuple) and returned:
-        items = cast("list[Any]", returned)
-        if all(is_message(item) for item in items):
-            return tuple(items)
-    return ()
+def _messages(returned: object) -> tuple[MessageObject, ...]:
+    items: list[Any] = [*returned] if isinstance(returned, tuple) else returned if is_list(returned) else [returned]
+    return tuple(items) if all(is_message(item) for item in items) else ()
 
 
 def _json(returned: Any, tool: Tool) -> Json:

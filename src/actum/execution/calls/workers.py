@@ -17,7 +17,7 @@ _AHEAD = 8
 """How many tasks are made before it is known whether a piece has to wait."""
 
 
-class Crew(Generic[T, R]):
+class Workers(Generic[T, R]):
     """Pieces of work, begun in the order in which they are added, each with the context variables of the whole run.
 
     `carry` carries one piece out; while that waits, other tasks take what else is there. `end` is given what a piece
@@ -43,7 +43,7 @@ class Crew(Generic[T, R]):
         self._context = copy_context()
 
     def add(self, piece: T) -> None:
-        """Have a piece carried out, soon; not at all once the crew has stopped."""
+        """Have a piece carried out, soon; not at all once the group has stopped."""
         self._pieces.append(piece)
         if not self._is_one_free and (self._coming < _AHEAD or self._under_way):
             self._look_after()
@@ -56,7 +56,9 @@ class Crew(Generic[T, R]):
 
     def _stop(self) -> None:
         self._pieces.clear()
-        self._means = None  # they are most often methods of the crew's owner: a circle that only a collector would free
+        self._means = (
+            None  # they are most often methods of the group's owner: a circle that only a collector would free
+        )
 
     def _look_after(self) -> None:
         """Make tasks for the pieces that are there: one each where pieces are known to wait, a few otherwise."""

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, cast
 
-from ..dataflow.expression import MISSING, Expression, references
-from ..dataflow.fold import Fold
-from ..dataflow.graph import CALLS, Answer, Graph, Status, call_index
-from ..dataflow.reference import Reference, clip
-from ..dataflow.verdict import Fate, Verdict
-from ..errors import ActumError, CyclicPlan, UnresolvedReference
+from ...dataflow.expression import MISSING, Expression, references
+from ...dataflow.fold import Fold
+from ...dataflow.graph import CALLS, Answer, Graph, Status, call_index
+from ...dataflow.reference import Reference, clip
+from ...dataflow.verdict import Fate, Verdict
+from ...errors import ActumError, CyclicPlan, UnresolvedReference
+from ..record.journal import Journal
 from .job import Job
-from .journal import Journal
 
 _MOST_NAMED = 8
 

@@ -6,19 +6,23 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any, Literal, TypeAlias
 
-from ..dataflow.graph import Answer, Status
 from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference
 from ..events import AnyEvent, CallFailed, CallFinished
 from ..generation.offer import Toolset
 from ..protocol.call import EACH, Call
-from .approval import Approve
+from ..protocol.place import Place
+from .calls.approval import Approve
+from .calls.calls import Calls
+from .calls.carrying import Delegate
+from .calls.invoking import in_thread
+from .calls.scheduler import Scheduler
+from .calls.script import Script
 from .emitter import Emitter
-from .journal import Journal
 from .limits import Budget
-from .run_call import Delegate, in_thread
-from .scheduler import Scheduler
+from .record.journal import Journal
 
 Pattern: TypeAlias = Literal["all", "any", "race"]
 
@@ -53,7 +57,7 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
         awaits_all=True,
     )
     try:
-        await _run_group(calls, scheduler, group)
+        await _run_group(calls, Calls(scheduler, around.journal), around.budget, group)
     except BaseException as error:
         if pattern == "all":
             await asyncio.shield(asyncio.ensure_future(_undo(group, around.toolset, error)))
@@ -61,35 +65,32 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
     return group.values()
 
 
-async def _run_group(calls: Sequence[Call], scheduler: Scheduler, group: _Group) -> None:
+async def _run_group(calls: Sequence[Call], running: Calls, budget: Budget, group: _Group) -> None:
     try:
-        async with asyncio.timeout(scheduler.budget.seconds_left), asyncio.TaskGroup() as tasks:
-            scheduler.bind(tasks)
-            waiting = tasks.create_task(_settle(calls, scheduler, group))
+        async with asyncio.timeout(budget.seconds_left), running.running() as tasks:
+            settling = tasks.create_task(_settle(calls, running, group))
             try:
                 await group.decided.wait()
             finally:
-                waiting.cancel()
-                scheduler.cancel()
+                settling.cancel()
     except TimeoutError:
-        raise LimitExceeded(f"{scheduler.budget.limits.seconds} seconds are over", limit="seconds") from None
+        raise LimitExceeded(f"{budget.limits.seconds} seconds are over", limit="seconds") from None
     except BaseExceptionGroup as wrapped:
         raise wrapped.exceptions[0] from None
     group.judge()
 
 
-async def _settle(calls: Sequence[Call], scheduler: Scheduler, group: _Group) -> None:
-    answer = Answer()
+async def _settle(calls: Sequence[Call], running: Calls, group: _Group) -> None:
+    script = Script(run=token_hex(16))
     try:
         for index, call in enumerate(calls):
             if not group.decided.is_set():
-                scheduler.accept(call, answer, index)
-        scheduler.close(answer)
-        await scheduler.rest()
-        for job in scheduler.open_jobs():
-            if job.node.status is Status.HELD and job.parent is None:
-                error = UnresolvedReference("it waits for an approval, which only a run can hold", tool=job.tool.name)
-                group.fail(job.node.number, job.call, error)
+                running.accept(script, index, call)
+        running.close(script)
+        await running.settle()
+        for place, call in running.held():
+            error = UnresolvedReference("it waits for an approval, which only a run can hold", tool=call.tool)
+            group.fail(place, error)
     except LimitExceeded as error:
         group.stop = error
     group.decided.set()
@@ -102,11 +103,11 @@ class _Group:
     pattern: Pattern
     size: int
     decided: asyncio.Event = field(default_factory=asyncio.Event)
-    done: dict[int, tuple[Call, Any]] = field(default_factory=dict[int, tuple[Call, Any]])
-    """By number, in the order of finishing."""
+    done: dict[Place, Any] = field(default_factory=dict[Place, Any])
+    """The values by the places of their calls, in the order of finishing."""
     finished: list[tuple[Call, Any]] = field(default_factory=list[Any])
     """All that was really carried out, the items of a call for every item among them: what can be undone."""
-    failed: dict[int, ActumError] = field(default_factory=dict[int, ActumError])
+    failed: dict[Place, ActumError] = field(default_factory=dict[Place, ActumError])
     stop: LimitExceeded | None = None
 
     def see(self, event: AnyEvent) -> None:
@@ -114,35 +115,40 @@ class _Group:
             return
         if isinstance(event, CallFinished) and EACH not in event.call:
             self.finished.append((event.call, event.value))
-        if event.of is not None:
+        if event.place.item is not None or self.decided.is_set():
             return
-        if isinstance(event, CallFinished) and not self.decided.is_set():
-            self.done[event.number] = (event.call, event.value)
+        if isinstance(event, CallFinished):
+            self.done[event.place] = event.value
             self._decide(self.pattern in {"any", "race"} or len(self.done) == self.size)
-        elif isinstance(event, CallFailed) and not self.decided.is_set():
-            self.fail(event.number, event.call, event.error)
+        else:
+            self.fail(event.place, event.error)
 
-    def fail(self, number: int, _call: Call, error: ActumError) -> None:
-        self.failed[number] = error
+    def fail(self, place: Place, error: ActumError) -> None:
+        self.failed[place] = error
         self._decide(self.pattern in {"all", "race"} or len(self.failed) == self.size)
 
     def judge(self) -> None:
         if self.stop is not None:
             raise self.stop
         if self.pattern == "any" and not self.done:
-            causes = [self.failed[number] for number in sorted(self.failed)]
+            causes = [self.failed[place] for place in sorted(self.failed, key=_index)]
             raise AllCallsFailed(f"none of {self.size} calls succeeded: {causes[0].message}", errors=causes)
         if self.failed and (self.pattern == "all" or (self.pattern == "race" and not self.done)):
             raise next(iter(self.failed.values()))
 
     def values(self) -> list[Any]:
         if self.pattern == "all":
-            return [self.done[number][1] for number in sorted(self.done)]
-        return [next(iter(self.done.values()))[1]]
+            return [self.done[place] for place in sorted(self.done, key=_index)]
+        return [next(iter(self.done.values()))]
 
     def _decide(self, is_decided: bool) -> None:
         if is_decided:
             self.decided.set()
+
+
+def _index(place: Place) -> int:
+    """Where in its group a call is listed."""
+    return place.index or 0
 
 
 async def _undo(group: _Group, toolset: Toolset, error: BaseException) -> None:

@@ -6,45 +6,23 @@ whose result is the list of theirs. It is ready when all that it refers to is th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeGuard
 
-from ..dataflow.expression import MISSING, Expression, references
-from ..dataflow.fold import Fold
-from ..dataflow.reference import Reference, ReferenceSyntax
-from ..dataflow.template import Template, escaped, template
-from ..errors import ActivityError, ActumError, InvalidParameters, UnresolvedReference
-from ..protocol.call import EACH, WITH, Call
-from ..schema.json import copy
-
-if TYPE_CHECKING:
-    from .job import Job
+from ...dataflow.expression import MISSING, Expression, references
+from ...dataflow.fold import Fold
+from ...dataflow.graph import Answer, Node, Status
+from ...dataflow.reference import Reference, ReferenceSyntax
+from ...dataflow.template import Template, escaped, template
+from ...errors import ActumError, InvalidParameters, UnresolvedReference
+from ...protocol.call import EACH, WITH, Call
+from ...schema.json import copy, is_list
+from ..record.journal import Journal
+from .job import Batch, Ends, Job, Yield
 
 ITEM = "each"
 """What `†each` begins with; only in a call that has `_each`."""
-_MOST_TOLD = 5
 _LEFT_OUT = {"_tool", EACH, WITH, "_outputPath", "_outputMethod"}
-
-
-@dataclass(slots=True, eq=False)
-class Batch:
-    """What a call for every item is made of: where the items come from, and the calls that they lead to."""
-
-    items: Template
-    jobs: list[Job] = field(default_factory=list[Any])
-    open: int = 0
-    """How many of the jobs have not come to an end."""
-    errors: dict[int, ActumError] = field(default_factory=dict[int, ActumError])
-    """What failed, by the number of the item."""
-
-    def failure(self, tool: str) -> ActivityError:
-        """The failed items as one error."""
-        errors = sorted(self.errors.items())[:_MOST_TOLD]
-        told = [f"item {number}: {error.message.removeprefix(f'tool {tool!r}: ')}" for number, error in errors]
-        more = len(self.errors) - len(told)
-        rest = f"; and {more} more" if more else ""
-        return ActivityError(f"{len(self.errors)} of {len(self.jobs)} items failed: {'; '.join(told)}{rest}", tool=tool)
 
 
 def batch(call: Call, parameters: Template, *, is_latent: bool) -> Batch:
@@ -86,21 +64,18 @@ def calls_of(job: Job, own: Batch, values: Sequence[Any]) -> Iterator[tuple[Call
     """
     count = len(own.items.expressions)
     items: Any = own.items.fill(list(values[:count]))
-    if not isinstance(items, list):
+    if not is_list(items):
         kind = type(items).__name__
-        raise InvalidParameters(f"{job.call[EACH]} is no list but {kind}", tool=job.tool.name, path=EACH)
+        raise InvalidParameters(f"{job.call[EACH]} is not a list but {kind}", tool=job.tool.name, path=EACH)
     meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in _LEFT_OUT}
-    for number, item in enumerate(cast("list[Any]", items)):
+    for number, item in enumerate(items):
         rest = iter(values[count:])
-        filled = [
-            _part(item, cast("Reference", one), number, job) if _is_item(one) else next(rest)
-            for one in job.template.expressions
-        ]
+        filled = [_part(item, one, number, job) if _is_item(one) else next(rest) for one in job.template.expressions]
         parameters = job.template.fill(filled)
         yield Call.of({"_tool": job.tool.name, **meta, **escaped(parameters)}), Template(parameters, (), ())
 
 
-def _is_item(expression: Expression) -> bool:
+def _is_item(expression: Expression) -> TypeGuard[Reference]:
     return isinstance(expression, Reference) and expression.kind == ITEM
 
 
@@ -109,3 +84,57 @@ def _part(item: Any, reference: Reference, number: int, job: Job) -> Any:
     if value is MISSING:
         raise UnresolvedReference(f"item {number} has no {reference}", tool=job.tool.name)
     return copy(value)
+
+
+def items_of(job: Job, own: Batch, values: Sequence[Any], node_of: Callable[[Answer, int], Node]) -> list[Job]:
+    """The call for each item as a job of its own; its result is written by the call for all of them.
+
+    Raises:
+        ActumError: as `calls_of`.
+    """
+    answer = Answer()
+    made: list[Job] = []
+    for number, (call, parameters) in enumerate(list(calls_of(job, own, values))):
+        node = node_of(answer, number)
+        node.instance = job.node.instance
+        made.append(
+            Job(
+                call=call,
+                tool=job.tool,
+                template=parameters,
+                path=None,
+                method="set",
+                scopes=job.scopes,
+                is_latent=job.is_latent,
+                node=node,
+                script=job.script,
+                parent=job,
+            )
+        )
+    return made
+
+
+def item_ended(item: Job, error: ActumError | None, journal: Journal, ends: Ends) -> None:
+    """Note that the call for an item has ended, for a call that is for one; the last ends the call for all."""
+    job = item.parent
+    if job is None or job.batch is None:
+        return
+    job.batch.open -= 1
+    if error is not None:
+        job.batch.errors[item.node.index] = error
+    if not job.batch.open:
+        gather(job, job.batch, journal, ends)
+
+
+def gather(job: Job, own: Batch, journal: Journal, ends: Ends) -> None:
+    """End the call for all items: its result is the list of theirs; where one failed, the model is told the others."""
+    if any(item.node.status is Status.HELD for item in own.jobs):
+        job.node.status = Status.HELD
+        return
+    if not own.errors:
+        ends.finish(job, Yield(value=[item.node.value for item in own.jobs]))
+        return
+    for item in own.jobs:
+        if item.node.status is Status.DONE and item.has_result:
+            journal.result(item.call, item.of, item.node.value)
+    ends.refuse(job, own.failure(job.tool.name))

@@ -1,0 +1,141 @@
+"""Holding a call for a decision before it runs: approve, deny, modify (L6)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+from ...dataflow.expression import MISSING
+from ...dataflow.graph import Node, Status
+from ...errors import ApprovalDenied, InvalidParameters, UnresolvedReference
+from ...protocol.approvals import Decision, approval
+from ...protocol.call import Call
+from ...protocol.context import Context
+from ...protocol.tool import Tool
+from ...schema.json import JsonObject
+from ..record.journal import Journal
+from .admission import judge
+from .job import Job
+from .register import Register
+
+
+class Hold(Enum):
+    """The answer of an approver who can't say yet."""
+
+    HOLD = "hold"
+
+
+HOLD: Final = Hold.HOLD
+Reply: TypeAlias = "bool | str | Mapping[str, Any] | Hold"
+Approve: TypeAlias = Callable[[Call, Tool, Context], Awaitable[Reply]]
+"""`True` runs the call, `False` or a reason denies it, a Call replaces it, `HOLD` lets it wait for a later run."""
+
+
+async def decide(approve: Approve, call: Call, tool: Tool, context: Context) -> Call | None:
+    """Ask; return the call that may run, None where it has to wait.
+
+    Raises:
+        ApprovalDenied: with the reason; also where the approver itself fails, since what isn't approved doesn't run.
+    """
+    try:
+        decision: Any = await approve(call, tool, context)
+    except Exception as error:
+        raise ApprovalDenied(f"the approver failed: {type(error).__name__}: {error}", tool=tool.name) from error
+    if decision is HOLD:
+        return None
+    if decision is True:
+        return call
+    if isinstance(decision, str):
+        raise ApprovalDenied(decision or "denied", tool=tool.name)
+    if isinstance(decision, Mapping):
+        return Call(decision)  # pyright: ignore[reportUnknownArgumentType] -- an approver may return any mapping
+    raise ApprovalDenied("denied", tool=tool.name)
+
+
+class Approvals:
+    """What was decided of the calls of one run, and the approver who is asked about the others (L6)."""
+
+    def __init__(self, journal: Journal, register: Register, approve: Approve | None) -> None:
+        self._journal = journal
+        self._register = register
+        self.approve = approve
+
+    def decision(self, job: Job) -> Decision | None:
+        """What was decided of a call, before this run or in it."""
+        decisions = self._journal.decisions
+        return decisions.find(job.of, job.call) if decisions.by_place else None
+
+    def is_about(self, job: Job) -> bool:
+        """Whether a call is decided on before it runs."""
+        return self.approve is not None or self.decision(job) is not None
+
+    def must_wait(self, job: Job) -> bool:
+        """Whether a call is held and nobody is there to decide on it."""
+        decision = self.decision(job)
+        return decision is not None and decision.verdict == "held" and self.approve is None
+
+    async def approved(self, job: Job, call: Call, context: Context) -> Call | None:
+        """The call that may run: as it was decided before, else as the approver says; None where it has to wait.
+
+        Raises:
+            ApprovalDenied: with the reason.
+        """
+        decision = self.decision(job)
+        if decision is not None and decision.verdict == "deny":
+            raise ApprovalDenied(decision.reason or "denied", tool=job.tool.name)
+        approved = decision if decision is not None and decision.verdict == "approve" else None
+        if approved is not None and (approved.replacement or approved.shown in (None, shown(call, context))):
+            return call
+        if self.approve is not None:
+            return await decide(self.approve, call, job.tool, context)
+        return call if approved is None else None  # other values than those that were approved are asked about again
+
+    def hold(self, job: Job, shown: JsonObject | None) -> None:
+        """Note that a call waits for a decision; `shown` is what it is about, None where that is known already."""
+        decision = self.decision(job)
+        if shown is not None and (decision is None or (decision.verdict, decision.shown) != ("held", shown)):
+            self._journal.add(approval(job.of, job.call, "held", shown=shown, takes=job.tool.parameters))
+        job.node.status = Status.HELD
+
+    def replace(self, job: Job, decided: Call) -> Sequence[Any]:
+        """Let another call run in the place of the planned one, and record that; return what it refers to (L6).
+
+        Raises:
+            CallError: the other call is not one that can run here.
+        """
+        changed = self._judged(decided, job, Node(-1, job.node.answer, job.node.index))
+        graph = self._register.graph
+        values = [graph.evaluate(one, job.node.answer, changed.node.instance) for one in changed.node.expressions]
+        if any(value is MISSING for value in values):
+            raise UnresolvedReference(
+                "what was approved in its place refers to what doesn't exist", tool=changed.tool.name
+            )
+        self._journal.add(approval(job.of, job.call, "approve", replacement=changed.call))
+        _become(job, changed)
+        return values
+
+    def as_decided(self, item: Job) -> Job:
+        """The call for an item, or the one that was approved in its place before this run."""
+        decision = self.decision(item)
+        if decision is not None and decision.replacement is not None:
+            _become(item, self._judged(Call(decision.replacement), item, item.node))
+            item.node.writes = ()
+        return item
+
+    def _judged(self, call: Call, job: Job, node: Node) -> Job:
+        return judge(call, self._register.toolset, self._journal.instances, node, job.script)
+
+
+def shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:
+    """What an approver is shown: the call with its values, and all of the context that would cross."""
+    return {"call": dict(call), "context": list(context)}
+
+
+def _become(job: Job, changed: Job) -> None:
+    if changed.batch is not None:
+        raise InvalidParameters("a call for every item can't take the place of one", tool=changed.tool.name)
+    job.call, job.tool, job.template, job.is_final = changed.call, changed.tool, changed.template, changed.is_final
+    job.scopes, job.is_latent, job.node.instance = changed.scopes, changed.is_latent, changed.node.instance
+    if job.parent is None:
+        job.path, job.method = changed.path, changed.method

@@ -1,0 +1,108 @@
+"""The same call in a corrected answer, so that none is started twice (L3)."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+
+from ...dataflow.expression import mapped, references
+from ...dataflow.graph import CALLS, Graph, Status, call_index
+from ...dataflow.reference import Reference
+from ...protocol.call import EACH, Call
+from ...protocol.place import Place
+from ...schema.json import encode
+from ..record.entries import Adopted
+from ..record.journal import Journal
+from .job import Job
+from .script import Script
+
+
+class Attempts:
+    """The calls that earlier attempts of the answer under way have started, by all that was authored of them."""
+
+    def __init__(self, jobs: Mapping[int, Job], graph: Graph, journal: Journal) -> None:
+        self._jobs = jobs
+        self._graph = graph
+        self._journal = journal
+        self.started: defaultdict[str, deque[Job]] = defaultdict(deque)
+        """By digest."""
+
+    def keep(self, job: Job) -> None:
+        """Take in a call that has started in an answer that begins again."""
+        self.started[digest(job, self._jobs)].append(job)
+
+    def kept(self) -> dict[Place, Call]:
+        """The calls that no later attempt has named yet, by place."""
+        return {job.place: job.call for jobs in self.started.values() for job in jobs}
+
+    def clear(self) -> None:
+        """The answer has ended: none of its attempts is looked back to."""
+        self.started.clear()
+
+    def adopt(self, job: Job) -> bool:
+        """Whether an earlier attempt has started the same call; then that one stands for this, under its place."""
+        started = self.started.get(digest(job, self._jobs))
+        if not started:
+            return False
+        first = started.popleft()
+        job.is_started = True
+        script: Script = job.script
+        place = script.places[job.node.index] = first.place
+        script.kept.pop(place, None)
+        if self._journal.is_recorded:
+            self._journal.tell(Adopted(answer=script.number, index=job.node.index, place=place))
+        if first.node.status is Status.READY:
+            first.followers = (*first.followers, job)
+        else:
+            self._graph.settle(job.node, first.node.status, first.node.value, first.node.written)
+        return True
+
+    def lead(self, job: Job) -> None:
+        """Let the calls that a call stands for end as it has."""
+        followers = list(job.followers)
+        while followers:  # a third attempt follows the second
+            follower = followers.pop()
+            self._graph.settle(follower.node, job.node.status, job.node.value, job.node.written)
+            followers += follower.followers
+
+
+def digest(job: Job, jobs: Mapping[int, Job]) -> str:
+    """What two equal calls share: all that was authored, with `†calls.N` read as the call that it means.
+
+    Worked out once for a call, and without recursion: a chain may be long.
+    """
+    left = [job]
+    while left:
+        if missing := [target for target in _targets(left[-1], jobs) if not target.digest]:
+            left += missing
+        else:
+            one = left.pop()
+            one.digest = sha256(_meaning(one, jobs).encode()).hexdigest()
+    return job.digest
+
+
+def _meaning(job: Job, jobs: Mapping[int, Job]) -> str:
+    def meant(reference: Reference) -> Reference:
+        target = _target(reference, job, jobs)
+        return reference if target is None else Reference(CALLS, (target.digest, *reference.path[1:]))
+
+    own = {key: value for key, value in job.call.items() if key.startswith("_")}
+    if job.batch is not None:
+        own[EACH] = job.batch.items.fill([str(mapped(one, meant)) for one in job.batch.items.expressions])
+    return encode(
+        [own, job.template.fill([str(mapped(one, meant)) for one in job.template.expressions])], sort_keys=True
+    )
+
+
+def _targets(job: Job, jobs: Mapping[int, Job]) -> Iterator[Job]:
+    for expression in job.node.expressions:
+        for reference in references(expression):
+            if (target := _target(reference, job, jobs)) is not None:
+                yield target
+
+
+def _target(reference: Reference, job: Job, jobs: Mapping[int, Job]) -> Job | None:
+    index = call_index(reference) if reference.kind == CALLS else None
+    node = job.node.answer.nodes.get(index) if index is not None else None
+    return jobs.get(node.number) if node is not None else None

@@ -1,0 +1,238 @@
+"""The calls of one run as its loop sees them: answers go in, the outcome of a tick comes out (L1-L4, L8)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ...dataflow.expression import MISSING
+from ...dataflow.fold import exported
+from ...dataflow.graph import Graph, Node, Status
+from ...dataflow.template import Template
+from ...errors import ActumError, SolutionError, UnresolvedReference
+from ...generation.offer import Toolset
+from ...protocol.call import Call
+from ...protocol.place import Place
+from ...schema.json import Json
+from ..record.journal import Journal
+from ..record.plans import Standing
+from .admission import judge
+from .diagnosis import missing_in_output
+from .job import SETTLED, Failure, Job
+from .scheduler import Scheduler
+from .script import Script
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The run has its output: as the caller's type, and as JSON; `of` is the answer's place, empty for an old one."""
+
+    output: Any
+    value: Json
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Nothing is left but calls that wait for decisions or gates (L4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """The model has to be asked again."""
+
+
+Outcome: TypeAlias = Finished | Waiting | GoOn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The output of an answer, to be resolved when its calls are done, and judged by `finished` (O7).
+
+    `instances` are those of which it holds one each (I4).
+    """
+
+    output: Template
+    script: Script
+    finished: Callable[[Json], Any]
+    instances: Sequence[str] = field(default_factory=list[str])
+
+
+class Calls:
+    """The calls of one run; nothing of them outlives `running`."""
+
+    def __init__(self, scheduler: Scheduler, journal: Journal) -> None:
+        self._scheduler = scheduler
+        self._register = scheduler.register
+        self._graph = scheduler.register.graph
+        self._journal = journal
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[asyncio.TaskGroup]:
+        """Own a task group for the calls; at the end of the block those that run are cancelled and awaited (L7)."""
+        async with asyncio.TaskGroup() as tasks:
+            self._scheduler.bind(tasks)
+            try:
+                yield tasks
+            finally:
+                self._scheduler.cancel()
+
+    # What goes in
+
+    def offer(self, toolset: Toolset) -> None:
+        """Let the calls from now on be of these tools."""
+        self._register.toolset = toolset
+
+    def accept(self, script: Script, index: int, call: Call) -> None:
+        """Take in the index-th call of an answer: refuse it, start it, or let it wait (C2, C6)."""
+        node = self._register.node(script, index)
+        try:
+            job = judge(call, self._register.toolset, self._journal.instances, node, script)
+        except ActumError as error:
+            self._refuse(node, script, error, call)
+            return
+        self._scheduler.add(job)
+
+    def reject(self, script: Script, index: int, error: ActumError) -> None:
+        """Take in an element of `calls` that is no call at all."""
+        self._refuse(self._register.node(script, index), script, error, None)
+
+    def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
+        script.nodes[node.index] = node
+        self._graph.settle(node, Status.FAILED)
+        self._scheduler.fail(Failure(error, f"{script.number}.{node.index}", call))
+        self._scheduler.pump()
+
+    def resume(self, plan: Standing) -> Script:
+        """Take in a plan that stands in the context: what is done or has failed for good is not made again (L8)."""
+        script = Script.standing(plan.authored, plan.calls)
+        self._scheduler.items |= {plan.authored.place(index): items for index, items in plan.items.items()}
+        for index, call in enumerate(plan.calls):
+            if index in plan.done or index in plan.failed:
+                node = script.nodes[index] = self._register.node(script, index)
+                status = Status.DONE if index in plan.done else Status.FAILED
+                self._graph.settle(node, status, plan.done.get(index, MISSING))
+            elif not self._scheduler.is_spent:  # what can't start any more stays in the plan
+                self.accept(script, index, call)
+        self.close(script)
+        return script
+
+    def close(self, script: Script) -> None:
+        """No more calls come in this answer, and none of its earlier attempts is looked back to."""
+        self._scheduler.attempts.clear()
+        self._graph.close(script)
+        self._scheduler.pump()
+
+    def restart(self, script: Script) -> Script:
+        """Begin an answer again: of its calls, those that run or have run stay and are not started twice (L3)."""
+        scheduler, attempts = self._scheduler, self._scheduler.attempts
+        for job in [job for job in self._register.jobs.values() if job.script is script and job.parent is None]:
+            if job.is_started:
+                attempts.keep(job)
+            else:
+                self._graph.settle(job.node, Status.SKIPPED)
+                del self._register.jobs[job.node.number]
+        scheduler.failures = [one for one in scheduler.failures if one.job is not None and one.job.has_begun]
+        self._graph.close(script)
+        # The places of what has started are taken: the next attempt is an answer of its own.
+        kept = attempts.kept()
+        return Script(number=script.number + bool(kept), run=script.run, start=script.start, kept=kept)
+
+    def reopen(self) -> None:
+        """Make the calls again whose path has been erased (O4)."""
+        results = self._scheduler.results
+        for job in [job for job in self._register.jobs.values() if results.is_erased(job)]:
+            del self._register.jobs[job.node.number]
+            self.accept(job.script, job.node.index, job.call)
+        results.erased.clear()
+
+    # What comes out
+
+    async def settle(self, wanted: Wanted | None = None) -> Outcome:
+        """Let calls run until nothing runs and nothing can start, and look at what is wanted then (L1).
+
+        Raises:
+            LimitExceeded: the budget did not let a call start.
+        """
+        await self._scheduler.settle()
+        if wanted is not None:
+            try:
+                return _finished(wanted, self._graph, self._journal)
+            except (UnresolvedReference, SolutionError) as error:
+                if not self._scheduler.failures and not self._is_waiting():
+                    self._scheduler.failures.append(Failure(error, str(wanted.script.number)))
+        return Waiting() if self._is_waiting() else GoOn()
+
+    def _is_waiting(self) -> bool:
+        jobs = self._open()
+        return bool(jobs) and not self._scheduler.failures and all(job.node.status is Status.HELD for job in jobs)
+
+    async def drain(self, seconds: float) -> None:
+        """Wait, bounded, for the calls that nothing waits for; cancel those that take longer (C8)."""
+        await self._scheduler.drain(seconds)
+
+    def take_failures(self) -> list[Failure]:
+        """The failures that the model has not been told of; it will be now."""
+        failures, self._scheduler.failures = self._scheduler.failures, []
+        return failures
+
+    @property
+    def failures(self) -> Sequence[Failure]:
+        """The failures that the model has not been told of."""
+        return self._scheduler.failures
+
+    @property
+    def waiting(self) -> list[str]:
+        """The decisions and gates that calls wait for, in order."""
+        return list(self._register.gates)
+
+    @property
+    def makers(self) -> dict[str, str]:
+        """Who carried out the calls of each tool (X0)."""
+        return dict(self._scheduler.results.makers)
+
+    def open_calls(self, script: Script | None = None) -> tuple[list[Call], list[Call]]:
+        """The calls that other answers have left open and that run by themselves (P2); those that the model owes."""
+        waiting: list[Call] = []
+        owed: list[Call] = []
+        for job in self._open():
+            if job.node.status is Status.OWED:
+                owed.append(job.call)
+            elif job.script is not script and job.parent is None:
+                waiting.append(job.call)
+        return waiting, owed
+
+    def held(self) -> list[tuple[Place, Call]]:
+        """The calls that wait for decisions or gates, by place."""
+        jobs = (job for job in self._open() if job.node.status is Status.HELD and job.parent is None)
+        return [(job.place, job.call) for job in jobs]
+
+    def open_scripts(self) -> set[int]:
+        """The numbers of the answers of which a call is open."""
+        return {job.script.number for job in self._open() if job.parent is None}
+
+    def forget(self) -> None:
+        """Drop what is settled, so that a long run holds only what is open."""
+        stay = {job.node.number for job in self._open()}
+        for number in [number for number in self._register.jobs if number not in stay]:
+            del self._register.jobs[number]
+
+    def _open(self) -> list[Job]:
+        """The calls that stay for a later tick or run: waiting, owed by the model, held by a gate, or erased."""
+        erased = self._scheduler.results.is_erased
+        return [job for job in self._register.jobs.values() if job.node.status not in SETTLED or erased(job)]
+
+
+def _finished(wanted: Wanted, graph: Graph, journal: Journal) -> Finished:
+    values: list[Any] = []
+    for expression, path in zip(wanted.output.expressions, wanted.output.places, strict=True):
+        instance = str(path[0]) if path and path[0] in wanted.instances else None
+        value = graph.evaluate(expression, wanted.script, instance)
+        if value is MISSING:
+            raise missing_in_output(expression, wanted.script, graph, journal)
+        values.append(exported(value))
+    output = wanted.output.fill(values)
+    return Finished(wanted.finished(output), output, str(wanted.script.number))

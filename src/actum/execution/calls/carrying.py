@@ -1,0 +1,143 @@
+"""Carrying out one call that is ready: approved, then by the model, by an Activity, or in a delegate (C1, L6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from ...errors import ActivityError, ActumError
+from ...protocol.call import Call
+from ...protocol.context import Context
+from ...protocol.place import Place
+from ...protocol.tool import Tool
+from ...schema.json import JsonObject
+from ..record.journal import Journal
+from .admission import resolved
+from .approval import Approvals, shown
+from .invoking import invoke, judged
+from .job import Job, Yield
+from .register import Register
+from .results import Results
+
+
+class Suspended(Exception):
+    """A delegate has ended without an output, because it waits for a decision (L6)."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Suspension:
+    """What a delegate had reached when it was cut, and then what it has reached when it is cut again (L8).
+
+    `waiting` is what it waits for, where that is why it ended. `place` is its call's, `call` that call as it was
+    authored.
+    """
+
+    place: Place
+    call: Call
+    context: list[JsonObject] | None = None
+    waiting: tuple[str, ...] = ()
+
+
+class Delegate(Protocol):
+    """What carries out calls of tools with a `_delegate`: the catch-all Activity with the ordinary arguments (D1)."""
+
+    def __call__(
+        self, call: Call, tool: Tool, context: Context, suspension: Suspension | None = None
+    ) -> Awaitable[Any]:
+        """The result of the original call.
+
+        Raises:
+            Suspended: it waits for a decision; what it has reached is in the suspension.
+        """
+        ...
+
+    def contract(self, tool: Tool) -> Awaitable[Tool]:
+        """The tool as its delegate is, for one that is resolved beforehand (D8)."""
+        ...
+
+
+class Held(NamedTuple):
+    """A call has to wait for decisions; `shown` is what its own is about."""
+
+    waiting: tuple[str, ...]
+    shown: JsonObject | None = None
+
+
+class Answered(NamedTuple):
+    """The model has carried the call out itself, as it wrote it: with its values, this call."""
+
+    call: Call
+
+
+Carried: TypeAlias = Yield | ActumError | Held | Answered
+"""How a call ends, as far as it is known before its result is written."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Carrier:
+    """Carries out the calls of one run."""
+
+    journal: Journal
+    register: Register
+    approvals: Approvals
+    results: Results
+    delegate: Delegate
+    is_stopped: bool = False
+    """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
+
+    async def __call__(self, work: tuple[Job, Call]) -> Carried:
+        """Carry out a call with its values."""
+        job, call = work
+        try:
+            context = self.journal.scoped(job.scopes, job.node.instance)
+            if self.approvals.approve is not None or self.journal.decisions.by_place:
+                approved = await self.approvals.approved(job, call, context)
+                if approved is None:
+                    return Held((f"approval {job.of}",), shown(call, context))
+                if approved != call:
+                    call, context = self._replaced(job, approved, context)
+            self.results.begin(job, call, context)
+            if job.is_latent:
+                return Answered(call)
+            if job.tool.is_delegated or (activity := self.register.toolset.activities[job.tool.name]) is None:
+                return await self._delegated(job, call, context)
+            return await invoke(call, job.tool, context, activity)
+        except ActumError as error:
+            return error
+        except asyncio.CancelledError:
+            if self.is_stopped:
+                raise
+            # Not the run was cancelled, but this task alone: by the call itself, or by who got hold of it.
+            return ActivityError("it was cancelled from within", tool=job.tool.name)
+        except BaseException:
+            self.is_stopped = True
+            raise
+
+    def _replaced(self, job: Job, approved: Call, context: Context) -> tuple[Call, Context]:
+        """The call that was approved in the place of another, with its values, and what crosses to it."""
+        before = (job.scopes, job.node.instance)
+        call = resolved(job, self.approvals.replace(job, approved))
+        if before == (job.scopes, job.node.instance):
+            return call, context  # exactly what was approved crosses
+        return call, self.journal.scoped(job.scopes, job.node.instance)
+
+    async def _delegated(self, job: Job, call: Call, context: Context) -> Carried:
+        """Let the delegate go on from where it was cut before; where it is cut again, keep what it has reached (L8)."""
+        before = self.journal.decisions.suspended(job.of, job.call)
+        suspension = Suspension(place=job.place, call=job.call, context=before)
+        try:
+            return judged(await self.delegate(call, job.tool, context, suspension), job.tool)
+        except Suspended:
+            return Held(tuple(_within(job.of, one) for one in suspension.waiting))
+        finally:
+            if suspension.context is not None and suspension.context is not before:
+                own = {"of": job.of, "call": dict(job.call), "context": suspension.context}
+                self.journal.add({"type": "suspended", **own})
+
+
+def _within(place: str, waiting: str) -> str:
+    """What a delegate waits for, as its parent names it."""
+    of = waiting.removeprefix("approval ")
+    return f"{place}/{of}" if of == waiting else f"approval {place}/{of}"

@@ -1,0 +1,154 @@
+"""A call on its way through a run, and the call for every item of a list with those that it leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from ...dataflow.expression import Expression, First
+from ...dataflow.fold import OutputMethod
+from ...dataflow.graph import Node, Status, written_paths
+from ...dataflow.reference import Reference
+from ...dataflow.template import Template
+from ...errors import ActivityError, ActumError
+from ...messages import MessageObject
+from ...protocol.call import Call
+from ...protocol.place import Place
+from ...protocol.tool import Tool
+from ...schema.json import Json
+from ..record.journal import GATES
+from .script import Script
+
+OPENED_BETWEEN_RUNS = Reference("state", (GATES,))
+"""Where gates stand: no call may choose to write there (C7)."""
+_MOST_TOLD = 5
+SETTLED = frozenset({Status.DONE, Status.FAILED, Status.SKIPPED})
+"""What a call is that has ended for good."""
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One call of a run."""
+
+    call: Call
+    tool: Tool
+    template: Template
+    path: Expression | None
+    method: OutputMethod
+    scopes: Sequence[str]
+    is_latent: bool
+    node: Node
+    script: Script
+    is_started: bool = False
+    """Whether it is on its way, if only to an approver: a corrected answer doesn't start it again (L3)."""
+    has_begun: bool = False
+    """Whether it has really run, so that its failure is one of running."""
+    is_awaited: bool = False
+    """Whether its tick waits for its end."""
+    started: int = 0
+    """How many calls of the run had finished when it started (O8)."""
+    batch: Batch | None = None
+    """What it is made of where it is made for every item of a list."""
+    parent: Job | None = None
+    """The call for all items, where this one is made for one of them."""
+    is_final: bool = False
+    """Whether it is carried out as it was authored: there is nothing to resolve or to fill in."""
+    digest: str = ""
+    """What is the same in the same call, once it was asked for (see `attempts`)."""
+    followers: Sequence[Job] = ()
+    """The same call in a corrected answer, which waits for the end of this one (L3)."""
+
+    @property
+    def place(self) -> Place:
+        """Its address in its run (C9)."""
+        if self.parent is not None:
+            return self.parent.place.of_item(self.node.index)
+        places = self.script.places
+        place = places.get(self.node.index) if places else None
+        return Place(self.script.number, self.node.index) if place is None else place
+
+    @property
+    def of(self) -> str:
+        """Its place as a mark."""
+        if self.parent is not None:
+            return f"{self.parent.of}.{self.node.index}"
+        # Nearly every call: written down without a detour.
+        return str(self.place) if self.script.places else f"{self.script.number}.{self.node.index}"
+
+    @property
+    def key(self) -> str:
+        """Its idempotency key: the same for every attempt, different for every other call and run (C9)."""
+        return f"{self.script.run}/{self.of}"
+
+    @property
+    def alternatives(self) -> tuple[Reference, ...]:
+        """The paths of which one is written; more than one where the output path lists alternatives (O5)."""
+        return tuple(written_paths(self.path)) if isinstance(self.path, First) else ()
+
+    @property
+    def targets(self) -> tuple[Reference, ...]:
+        """The paths that are written when the Activity names none."""
+        match self.path:
+            case None:
+                return ()
+            case First(options=options):
+                return written_paths(options[0])
+            case path:
+                return written_paths(path)
+
+    @property
+    def has_result(self) -> bool:
+        """Whether anything waits for it (C8)."""
+        if self.parent is not None:
+            return self.parent.has_result
+        return self.path is not None or self.tool.output is not None or self.tool.is_delegated
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """What a call for every item is made of: where the items come from, and the calls that they lead to."""
+
+    items: Template
+    jobs: list[Job] = field(default_factory=list[Job])
+    open: int = 0
+    """How many of the jobs have not ended."""
+    errors: dict[int, ActumError] = field(default_factory=dict[int, ActumError])
+    """Why calls failed, by the item."""
+
+    def failure(self, tool: str) -> ActivityError:
+        """The failed items as one error."""
+        errors = sorted(self.errors.items())[:_MOST_TOLD]
+        told = [f"item {number}: {error.message.removeprefix(f'tool {tool!r}: ')}" for number, error in errors]
+        more = len(self.errors) - len(told)
+        rest = f"; and {more} more" if more else ""
+        return ActivityError(f"{len(self.errors)} of {len(self.jobs)} items failed: {'; '.join(told)}{rest}", tool=tool)
+
+
+class Yield(NamedTuple):
+    """What a call has returned: a value, the path that the Activity named, the messages that it returned instead."""
+
+    value: Json = None
+    path: Reference | None = None
+    messages: tuple[MessageObject, ...] = ()
+
+
+class Failure(NamedTuple):
+    """Why a call was refused or failed; an element that is no call at all, or an answer, has no job and no call."""
+
+    error: ActumError
+    of: str
+    call: Call | None = None
+    job: Job | None = None
+
+
+class Ends(Protocol):
+    """What is told how a call ends."""
+
+    def finish(self, job: Job, result: Yield) -> None:
+        """It is done."""
+        ...
+
+    def refuse(self, job: Job, error: ActumError) -> None:
+        """It was refused, or has failed."""
+        ...

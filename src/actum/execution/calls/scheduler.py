@@ -1,0 +1,298 @@
+"""Starts calls when they are ready, owns their tasks, and lets each end: done, failed or held (C6, C8, L1, L7)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+from ...dataflow.expression import MISSING
+from ...dataflow.fold import exported
+from ...dataflow.graph import Status
+from ...errors import ActumError, LimitExceeded
+from ...events import CallFailed, CallReady, CallWaiting
+from ...generation.offer import Toolset
+from ...protocol.call import Call
+from ...protocol.place import Place
+from ..emitter import Emitter
+from ..limits import Budget
+from ..record.journal import Journal
+from ..record.plans import Items
+from .admission import resolved
+from .approval import Approvals, Approve
+from .attempts import Attempts
+from .batch import gather, item_ended, items_of
+from .carrying import Answered, Carried, Carrier, Delegate, Held
+from .job import Batch, Failure, Job, Yield
+from .latent import Latent
+from .register import Register
+from .results import Results
+from .standstill import MOST_ROUNDS, Standstill
+from .workers import Workers
+
+_Work: TypeAlias = tuple[Job, Call]
+"""A call, and with its values in place of references."""
+
+
+_NONE = Items()
+
+
+class Scheduler:
+    """The calls of one run. Everything that it starts belongs to the task group that it is bound to.
+
+    At most `parallel` of the calls that are awaited run at once; with `awaits_all`, those without a result are, too.
+    """
+
+    def __init__(
+        self,
+        *,
+        journal: Journal,
+        toolset: Toolset,
+        budget: Budget,
+        emit: Emitter,
+        delegate: Delegate,
+        approve: Approve | None = None,
+        parallel: int = 1_000,
+        awaits_all: bool = False,
+    ) -> None:
+        self._journal = journal
+        self._budget = budget
+        self._emit = emit
+        self._parallel = parallel
+        self._awaits_all = awaits_all
+        self.register = Register(journal, toolset)
+        self._graph = self.register.graph
+        self.results = Results(journal, self._graph, emit)
+        self._approvals = Approvals(journal, self.register, approve)
+        self._latent = Latent(self._graph, self.results)
+        self.attempts = Attempts(self.register.jobs, self._graph, journal)
+        self._standstill = Standstill(self.register, journal, emit)
+        self._carrier = Carrier(
+            journal=journal,
+            register=self.register,
+            approvals=self._approvals,
+            results=self.results,
+            delegate=delegate,
+        )
+        self._workers: Workers[_Work, Carried] = Workers(self._carrier, self._ended)
+        self.items: dict[Place, Items] = {}
+        """The results of calls for single items from before this run, by the place of the call for all (L8)."""
+        self.failures: list[Failure] = []
+        """Those that the model has not been told of."""
+        self._running = 0
+        """How many calls run that are awaited."""
+        self._background = 0
+        """How many others."""
+        self._idle = asyncio.Event()
+        self._stop: LimitExceeded | None = None
+        self._is_pumping = False
+
+    def bind(self, tasks: asyncio.TaskGroup) -> None:
+        """Let the tasks of the calls belong to this group."""
+        self._workers.bind(tasks)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the budget lets no call start any more."""
+        return self._stop is not None
+
+    def add(self, job: Job) -> None:
+        """Take in a call that was judged: start it, or let it wait (C6)."""
+        self.register.jobs[job.node.number] = job
+        self._graph.add(job.node)
+        if self._emit.sink and job.node.status is Status.WAITING:
+            on = tuple(dict.fromkeys(str(reference) for reference in self._graph.missing(job.node)))
+            self._emit(CallWaiting(call=job.call, place=job.place, on=on))
+        self.pump()
+
+    async def settle(self) -> None:
+        """Let calls run until nothing runs and nothing can start, and judge those that still wait then (C7, P1).
+
+        A refusal may free calls that waited for their turn behind the refused one: they run, and it is judged again.
+
+        Raises:
+            LimitExceeded: the budget did not let a call start.
+        """
+        await self._quiet()
+        for _ in range(MOST_ROUNDS):
+            if not self._graph.waiting or self._standstill.judge(self):
+                break
+            await self._quiet()
+        else:
+            self._standstill.end(self)
+        self._standstill.forget()
+        self._latent.settle()
+
+    async def _quiet(self) -> None:
+        """Wait until nothing runs and nothing can start."""
+        self.pump()
+        while not self._carrier.is_stopped and (
+            self._running or (self._graph.waiting and self._background and not self._stop)
+        ):
+            self._idle.clear()
+            await self._idle.wait()
+        if self._stop is not None:
+            raise self._stop
+
+    async def drain(self, seconds: float) -> None:
+        """Wait, bounded, for the calls that nothing waits for; cancel those that take longer (C8)."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds if self._background else None):
+                while self._background:
+                    self._idle.clear()
+                    await self._idle.wait()
+        self.cancel()
+
+    def cancel(self) -> None:
+        """Start nothing more and cancel everything that runs; the task group waits for it (L7)."""
+        self._carrier.is_stopped = True
+        self._idle.set()
+        self._workers.cancel()
+
+    def pump(self) -> None:
+        """Start what is ready, where there is room."""
+        ready = self._graph.ready
+        if self._is_pumping or not ready:
+            return  # what a start makes ready is started by the same loop, however long the chain
+        self._is_pumping = True
+        try:
+            while ready and self._running < self._parallel and not (self._carrier.is_stopped or self._stop):
+                self._start(self.register.jobs[ready.popleft().number])
+        finally:
+            self._is_pumping = False
+
+    def _start(self, job: Job) -> None:
+        values = self._graph.values(job.node)
+        if values is None or (self.attempts.started and self.attempts.adopt(job)):
+            return
+        try:
+            if job.batch is not None:
+                self._make_items(job, job.batch, values)
+                return
+            call = resolved(job, values)
+            self._budget.call()
+        except LimitExceeded as error:
+            self._stop = error  # what has started may end
+            return
+        except ActumError as error:
+            self.refuse(job, error)
+            return
+        if self._emit.sink:
+            self._emit(CallReady(call=job.call, place=job.place))
+        if self._journal.decisions.by_place and self._approvals.must_wait(job):
+            self._hold(job, Held((f"approval {job.of}",)))
+            return
+        if job.is_latent and not self._approvals.is_about(job):
+            self.results.begin(job, call)
+            self._answer(job, call)
+            return
+        job.is_started = True
+        job.is_awaited = job.has_result or self._awaits_all
+        if job.is_awaited:
+            self._running += 1
+        else:
+            self._background += 1
+        self._workers.add((job, call))
+
+    def _make_items(self, job: Job, own: Batch, values: Sequence[Any]) -> None:
+        """Make a call for each item; those that were made before this run stand for themselves (L8)."""
+        made = items_of(job, own, [exported(value) for value in values], self.register.node)
+        if self._emit.sink:
+            self._emit(CallReady(call=job.call, place=job.place))
+        self.results.begin(job, job.call)
+        before = self.items.pop(job.place, _NONE) if self.items else _NONE
+        own.jobs += map(self._approvals.as_decided, made) if self._journal.decisions.by_place else made
+        own.open = len(own.jobs)
+        for item in own.jobs:
+            value = before.take(item.node.index, item.call)
+            if value is MISSING:
+                self.register.jobs[item.node.number] = item
+                self._graph.add(item.node)
+            else:
+                self._graph.settle(item.node, Status.DONE, value)
+                own.open -= 1
+        if not own.open:
+            gather(job, own, self._journal, self)
+        self.pump()
+
+    # How calls end
+
+    def _ended(self, work: _Work, carried: Carried) -> None:
+        """Take what became of a call that was started."""
+        job, _ = work
+        if job.is_awaited:
+            self._running -= 1
+        else:
+            self._background -= 1
+        match carried:
+            case Yield():
+                self.finish(job, carried)
+            case Answered():
+                self._answer(job, carried.call)
+            case Held():
+                self._hold(job, carried)
+            case _:
+                self.refuse(job, carried)
+        if not self._running:
+            self._idle.set()
+
+    def _answer(self, job: Job, call: Call) -> None:
+        """Take the result that the model wrote itself, or wait for it (C4)."""
+        try:
+            result = self._latent.answered(job, call)
+        except ActumError as error:
+            self.refuse(job, error)
+            return
+        if result is None:
+            self.pump()
+            return
+        self.finish(job, result)
+        if job.tool.output is not None and job.node.status is Status.DONE:
+            self._latent.pay(job)
+
+    def finish(self, job: Job, result: Yield) -> None:
+        """Write what a call has returned, and start what waited for it; where it can't be written, the call fails."""
+        try:
+            value, written = self.results.write(job, result)
+        except ActumError as error:
+            self.refuse(job, error)
+            return
+        self._graph.settle(job.node, Status.DONE, value, written)
+        if job.followers:
+            self.attempts.lead(job)
+        for reference in written:
+            self._graph.wrote(reference, job.node.instance)
+        if self._emit.sink:
+            self.results.tell(job, value)
+        if job.parent is not None:
+            item_ended(job, None, self._journal, self)
+        self.pump()
+
+    def refuse(self, job: Job, error: ActumError) -> None:
+        """Let a call fail, and those that wait for it find out."""
+        self._graph.settle(job.node, Status.FAILED)
+        self.fail(Failure(error, job.of, job.call, job))
+        if job.followers:
+            self.attempts.lead(job)
+        item_ended(job, error, self._journal, self)
+        self.pump()
+
+    def fail(self, failure: Failure) -> None:
+        """Note a failure for the model, and emit it."""
+        job = failure.job
+        # Nothing waits for a call without a result: once it runs, its failure is an event and no more (C8).
+        if job is None or (job.parent is None and (job.has_result or not job.has_begun)):
+            self.failures.append(failure)
+        if self._emit.sink:
+            call, place = failure.call or Call(), Place.parse(failure.of)
+            self._emit(CallFailed(call=call, place=place, error=failure.error))
+
+    def _hold(self, job: Job, held: Held) -> None:
+        """Keep a call for a later run; those that read what it will write wait with it (L6)."""
+        self._approvals.hold(job, held.shown)
+        self.register.gates |= dict.fromkeys(held.waiting)
+        if self._emit.sink:
+            self._emit(CallWaiting(call=job.call, place=job.place, on=held.waiting))
+        item_ended(job, None, self._journal, self)
+        self.pump()

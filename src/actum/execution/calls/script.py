@@ -1,0 +1,68 @@
+"""An answer as its run keeps it: its number, its calls as they were authored, and where it began (C9, P2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...dataflow.graph import Answer
+from ...generation.ask import Answered
+from ...protocol.call import Call
+from ...protocol.marks import Authored, plan_marks, plan_message
+from ...protocol.place import Place
+from ...protocol.solution import Solution
+from ...schema.json import JsonObject
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Script(Answer):
+    """One attempt of an answer. `run` is the id of the run that began it; `start` how many messages stood before it."""
+
+    number: int = 0
+    run: str = ""
+    start: int = 0
+    calls: list[Call] = field(default_factory=list[Call])
+    output: Any = None
+    places: dict[int, Place] = field(default_factory=dict[int, Place])
+    """The places of the calls that an earlier attempt had started, by index (L3)."""
+    kept: dict[Place, Call] = field(default_factory=dict[Place, Call])
+    """The calls that earlier attempts have started and this one has not named yet; they stay in its plan until then."""
+    is_concluded: bool = False
+    stands: bool = False
+    """Whether its plan message stands in the context."""
+
+    @classmethod
+    def standing(cls, plan: Authored, calls: list[Call]) -> Script:
+        """The answer that stands in the context as a plan, with its calls as they were decided."""
+        return cls(
+            number=plan.number,
+            run=plan.run,
+            start=plan.start,
+            calls=calls,
+            output=plan.output,
+            places=dict(plan.places),
+            is_concluded=True,
+            stands=True,
+        )
+
+    def solution(self, answered: Answered, output: Any, instances: list[str]) -> Solution[Any]:
+        """The answer as it is given out, with its output as far as it is known."""
+        return Solution(
+            meta=answered.meta,
+            calls=answered.calls,
+            output=output,
+            errors=answered.errors,
+            instances=instances,
+            usage=answered.usage,
+            authored=answered.authored,
+            start=self.start,
+            number=self.number,
+            places=dict(self.places),
+        )
+
+    def message(self) -> JsonObject:
+        """The answer as a plan message, so that what is open of it can be made later (P2, L8)."""
+        kept = {} if self.is_concluded else self.kept
+        places = self.places | dict(enumerate(kept, len(self.calls)))
+        plan = plan_message([*self.calls, *kept.values()], self.output)
+        return plan | plan_marks(self.number, self.run, places)

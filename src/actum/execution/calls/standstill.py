@@ -1,0 +1,81 @@
+"""What becomes of the calls that still wait when nothing runs and nothing can start (C7, P1)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ...dataflow.graph import Status
+from ...dataflow.reference import Reference
+from ...dataflow.verdict import Fate, Verdict, verdicts
+from ...events import CallSkipped, CallWaiting
+from ..emitter import Emitter
+from ..record.journal import Journal, is_gate
+from .diagnosis import complaint
+from .job import Ends, Job
+from .register import Register
+
+MOST_ROUNDS = 100
+"""How often what waits at the end of a tick is judged again because some of it went on."""
+_FINAL = frozenset({Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED})
+_STAYING = frozenset({Status.WAITING, Status.OWED, Status.HELD})
+
+
+class Standstill:
+    """Judges the calls of one run that wait, and lets each end as judged."""
+
+    def __init__(self, register: Register, journal: Journal, emit: Emitter) -> None:
+        self._register = register
+        self._journal = journal
+        self._emit = emit
+
+    def judge(self, ends: Ends) -> bool:
+        """Judge the calls that wait once; False where some of them may go on."""
+        graph, nodes = self._register.graph, self._register.nodes
+        found = verdicts(graph, nodes, is_gate)
+        self._apply(found, _FINAL, ends)
+        free = [number for number, verdict in found.items() if verdict.fate is Fate.FREE]
+        if any(number not in graph.waiting for number in free):
+            return False
+        if free:
+            found = verdicts(graph, nodes, is_gate, frees=False)
+            if any(verdict.fate is Fate.CYCLE for verdict in found.values()):
+                self._apply(found, {Fate.CYCLE}, ends)
+                return False
+        self._apply(found, tuple(Fate), ends)
+        return True
+
+    def end(self, ends: Ends) -> None:
+        """Judge them for the last time: those that would wait for each other don't go on."""
+        found = verdicts(self._register.graph, self._register.nodes, is_gate, frees=False)
+        self._apply(found, tuple(Fate), ends)
+
+    def forget(self) -> None:
+        """Drop the nodes that matter to no call any more."""
+        self._register.nodes = [node for node in self._register.nodes if node.status in _STAYING]
+
+    def _apply(self, found: Mapping[int, Verdict], fates: Collection[Fate], ends: Ends) -> None:
+        for number, verdict in found.items():
+            job = self._register.jobs[number]
+            if verdict.fate not in fates or job.node.status is not Status.WAITING:
+                continue
+            match verdict.fate:
+                case Fate.PROPOSAL:
+                    self._propose(job, verdict.references)
+                case Fate.SKIPPED | Fate.FREE:
+                    self._skip(job, ", ".join(map(str, verdict.references)))
+                case Fate.OWED:
+                    self._register.graph.withdraw(job.node)
+                case _:
+                    ends.refuse(job, complaint(verdict, job, self._register.jobs, self._journal))
+
+    def _propose(self, job: Job, references: Sequence[Reference]) -> None:
+        self._register.graph.settle(job.node, Status.HELD)
+        self._register.gates |= dict.fromkeys(str(reference) for reference in references if is_gate(reference))
+        if self._emit.sink:
+            self._emit(CallWaiting(call=job.call, place=job.place, on=tuple(map(str, references))))
+
+    def _skip(self, job: Job, paths: str) -> None:
+        self._register.graph.settle(job.node, Status.SKIPPED)
+        if self._emit.sink:
+            why = f"the alternative that fills {paths or 'it'} was not taken"
+            self._emit(CallSkipped(call=job.call, place=job.place, why=why))

@@ -1,0 +1,169 @@
+"""Plans that stand in a context: which of their calls are done is looked up by place (C9, L8, P2, P3)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ...dataflow.expression import MISSING
+from ...dataflow.reference import Reference, ReferenceSyntax
+from ...dataflow.template import template
+from ...errors import ActumError, MessageError
+from ...protocol.approvals import Decisions
+from ...protocol.call import Call
+from ...protocol.context import Memory
+from ...protocol.marks import Authored, Marks
+from ...protocol.message import OF, is_item, is_record, place_of, write_of
+from ...protocol.place import Place
+from ...schema.json import JsonObject, encode, is_object
+
+
+@dataclass(slots=True)
+class Items:
+    """The results of calls for single items, by the item; by the text of their calls where they have no places."""
+
+    by_number: dict[int, Any] = field(default_factory=dict[int, Any])
+    by_text: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+
+    def take(self, number: int, call: Call) -> Any:
+        """The result of the call for an item, MISSING where it has none."""
+        if number in self.by_number:
+            return self.by_number[number]
+        values = self.by_text.get(encode(call, sort_keys=True)) if self.by_text else None
+        return values.pop(0) if values else MISSING
+
+
+@dataclass(slots=True)
+class Standing:
+    """One plan message: its calls, what those that are done have returned, and which have failed for good, by index."""
+
+    authored: Authored
+    calls: list[Call]
+    done: dict[int, Any]
+    failed: set[int]
+    items: dict[int, Items]
+    """The results of calls for single items, by the index of the call for all, where that is not done."""
+    mode: Literal["eager", "lazy"]
+
+
+def standing_plans(
+    messages: Sequence[JsonObject], memory: Memory, marks: Marks, data_kinds: Collection[str]
+) -> Iterator[Standing]:
+    """The plans of a context, in order; `memory` is what its messages fold to, `marks` what they say of their calls.
+
+    A call is done when it has left a message, and the paths that it wrote still hold a value: erased, it is owed again
+    (O4). One that failed is made again, unless the model has been told and has answered since.
+
+    Raises:
+        MessageError: an element of a plan is no call, or its output holds what is no reference.
+    """
+    if not marks.plans:
+        return
+    decisions = Decisions(messages)
+    items = _items(messages, marks)
+    ending = _Ending(messages, memory, marks, data_kinds)
+    for plan in marks.plans:
+        calls = [
+            _replaced(_call(call, plan.start, index), decisions, plan.place(index))
+            for index, call in enumerate(plan.calls)
+        ]
+        _check_output(plan.output, plan.start)
+        done, failed = ending.of(plan, calls)
+        own = {
+            index: items[place]
+            for index in range(len(calls))
+            if index not in done and (place := plan.place(index)) in items
+        }
+        yield Standing(plan, calls, done, failed, own, messages[plan.start].get("mode", "eager"))
+
+
+def _replaced(call: Call, decisions: Decisions, place: Place) -> Call:
+    """The call that was approved in the place of a planned one."""
+    decision = decisions.find(str(place), call) if decisions.by_place else None
+    return Call(decision.replacement) if decision is not None and decision.replacement is not None else call
+
+
+def _check_output(output: Any, index: int) -> None:
+    try:
+        template(output)
+    except ReferenceSyntax as error:
+        raise MessageError(str(error), index=index, path="output") from None
+
+
+def _call(call: Any, index: int, number: int) -> Call:
+    if not is_object(call):
+        raise MessageError(f"a call is a JSON object, not {type(call).__name__}", index=index, path=f"plan[{number}]")
+    try:
+        return Call(call)
+    except ActumError as error:
+        raise MessageError(error.message, index=index, path=f"plan[{number}]") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    value: Any
+    reference: Reference | None = None
+    instance: str | None = None
+
+
+class _Ending:
+    """Tells which calls of a plan are done and which have failed, from the messages that they left."""
+
+    def __init__(
+        self, messages: Sequence[JsonObject], memory: Memory, marks: Marks, data_kinds: Collection[str]
+    ) -> None:
+        self._messages = messages
+        self._memory = memory
+        self._marks = marks
+        self._data_kinds = data_kinds
+        self._last: list[int] = [-1] * (len(messages) + 1)
+        """The highest number of an answer that has left anything from each message on."""
+        for index in range(len(messages) - 1, -1, -1):
+            place = place_of(messages[index])
+            self._last[index] = max(self._last[index + 1], -1 if place is None else place.answer)
+
+    def of(self, plan: Authored, calls: Sequence[Call]) -> tuple[dict[int, Any], set[int]]:
+        """The calls of a plan that are done, with their results, and those that have failed for good."""
+        done: dict[int, Any] = {}
+        failed: set[int] = set()
+        for index, call in enumerate(calls):
+            left = [at for at in self._marks.left.get(plan.place(index), ()) if at > plan.start]
+            outcomes = [self._outcome(at) for at in left if "_call" in self._messages[at]]
+            if outcomes and (call.get("_outputMethod") == "erase" or all(map(self._stands, outcomes))):
+                values = [one.value for one in outcomes]
+                done[index] = values[-1] if len(values) == 1 or outcomes[-1].reference is not None else values
+            elif left and not outcomes and self._last[left[-1]] > plan.number:
+                failed.add(index)
+        return done, failed
+
+    def _outcome(self, at: int) -> _Outcome:
+        message = self._messages[at]
+        if is_record(message):
+            return _Outcome(None)
+        write = write_of(message, at, self._data_kinds)
+        if write is None or "_outputMethod" not in message:  # what an Activity returned as a message is the result
+            return _Outcome({key: value for key, value in message.items() if not key.startswith("_")})
+        return _Outcome(write.value, write.reference if "_outputPath" in message else None, write.instance)
+
+    def _stands(self, outcome: _Outcome) -> bool:
+        return outcome.reference is None or self._memory.read(outcome.reference, outcome.instance) is not MISSING
+
+
+def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, Items]:
+    """The results of calls for single items, by the place of the call for all of them."""
+    found: defaultdict[Place, Items] = defaultdict(Items)
+    for place, left in marks.left.items():
+        for at in left if place.item is not None else ():
+            if is_item(messages[at]):
+                found[Place(place.answer, place.index)].by_number[place.item or 0] = messages[at]["data"]["result"]
+    plans = {plan.start: plan for plan in marks.plans}
+    latest: Authored | None = None
+    for index, message in enumerate(messages):
+        if index in plans:
+            latest = plans[index]
+        if latest is not None and OF not in message and is_item(message):  # saved before there were places
+            own = found[latest.place(message["data"]["of"])]
+            own.by_text.setdefault(encode(message["_call"], sort_keys=True), []).append(message["data"]["result"])
+    return found

@@ -1,0 +1,98 @@
+"""One answer of a run while it is asked for: its calls are taken in, its requests are paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import ActumError
+from ..events import OutputDelta, RequestStarted, Retried
+from ..generation.compile import Frame
+from ..generation.model import ModelRequest
+from ..protocol.call import Call
+from ..protocol.usage import Usage
+from .calls.calls import Calls
+from .calls.script import Script
+from .emitter import Emitter
+from .limits import Budget
+from .record.entries import Arrived, Restarted
+from .record.journal import Journal
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """Receives an answer and pays for it (see `generation.ask`). Without `calls`, it is kept and nothing is made."""
+
+    script: Script
+    """The attempt under way: an answer that begins again is another one."""
+    journal: Journal
+    calls: Calls | None
+    budget: Budget
+    emit: Emitter
+    spent: Callable[[Usage], None]
+
+    def element(self, index: int, call: Call | ActumError) -> None:
+        """Start a call, or let it wait; an element that is no call is an error of its own (L3)."""
+        script = self.script
+        script.calls.append(call if isinstance(call, Call) else Call())
+        if self.journal.is_recorded:
+            self.journal.tell(Arrived(answer=script.number, start=script.start, call=dict(script.calls[-1])))
+        if self.calls is None:
+            return
+        if isinstance(call, Call):
+            self.calls.accept(script, index, call)
+        else:
+            self.calls.reject(script, index, call)
+
+    def restart(self) -> None:
+        """Take the answer back, but not what has started."""
+        before = self.script
+        if self.calls is not None:
+            self.script = self.calls.restart(before)
+        else:
+            self.script = Script(number=before.number, run=before.run, start=before.start)
+        if self.journal.is_recorded:
+            kept = {place: dict(call) for place, call in self.script.kept.items()}
+            by = self.script.number
+            self.journal.tell(Restarted(answer=before.number, by=by, start=before.start, kept=kept))
+
+    def partial(self, text: str) -> None:
+        """Tell of the output so far."""
+        if not self.emit.sink:
+            return
+        from pydantic_core import from_json
+
+        try:
+            value = from_json(text.encode(), allow_partial="trailing-strings")
+        except ValueError:
+            return
+        self.emit(OutputDelta(value=value))
+
+    def before(self, complaint: str | None, frame: Frame) -> ModelRequest:
+        """Spend a request, and make it."""
+        notices = [*self.budget.notices(), *([complaint] if complaint else [])]
+        self.budget.ask()
+        context = self.journal.context()
+        waiting, owed = self.calls.open_calls(self.script) if self.calls is not None else ([], [])
+        request = frame.request(context, waiting=waiting, owed=owed, notices=notices)
+        if self.emit.sink:
+            self.emit(
+                RequestStarted(
+                    context=context.messages,
+                    messages=[dict(message) for message in request.messages],
+                    schema=request.schema,
+                    waiting=tuple(map(dict, waiting)),
+                    owed=tuple(map(dict, owed)),
+                    notices=tuple(notices),
+                )
+            )
+        return request
+
+    def after(self, usage: Usage) -> None:
+        """Count what the request has cost."""
+        self.budget.pay(usage)
+        self.spent(usage)
+
+    def again(self, error: ActumError) -> None:
+        """Say that the answer is asked for again."""
+        self.emit(Retried(error=error))

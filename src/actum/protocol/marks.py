@@ -1,0 +1,169 @@
+"""What the marks of a context say: which answers its plans are, and which messages each of their calls has left (C9).
+
+Contexts that were saved before there were places have no marks. There the number of a plan is the index of its message,
+and a message belongs to the latest call before it with the same text that was still open.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..schema.json import JsonObject, encode, is_object
+from .approvals import PRIVATE
+from .message import OF, PLACES, RUN, is_item, place_of
+from .place import Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authored:
+    """An answer, or a plan that was given: its number (C9), its calls as they were written, and where it began."""
+
+    number: int
+    start: int
+    """The number of messages that stood in the context before it."""
+    calls: Sequence[Any]
+    output: Any = None
+    is_given: bool = False
+    """Whether it stood in the context as a plan."""
+    run: str = ""
+    """The id of the run that began it, empty where no run has yet."""
+    places: Mapping[int, Place] = field(default_factory=dict[int, Place])
+    """The places of the calls that an earlier attempt of the answer had started, by index (L3)."""
+
+    def place(self, index: int) -> Place:
+        """The place of its call with this index."""
+        return self.places.get(index) or Place(self.number, index)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """The plans of a context, and for each place the indices of the messages that were left there."""
+
+    plans: Sequence[Authored]
+    left: Mapping[Place, Sequence[int]]
+    next_answer: int
+    """The number of the next answer."""
+
+    @classmethod
+    def of(cls, messages: Sequence[JsonObject], answers: Iterable[Authored] = ()) -> Marks:
+        """Read the marks of messages that were judged before; `answers` are others than those that stand as plans.
+
+        Raises:
+            ValueError: two plans have one number.
+        """
+        found: list[tuple[int, Place]] = []
+        plain: list[int] = []
+        plans_at: list[int] = []
+        decided: list[Place] = []
+        for index, message in enumerate(messages):
+            place, kind = place_of(message), message.get("type")
+            if place is not None and kind != "plan":
+                found.append((index, place))
+            elif "_call" in message:
+                plain.append(index)
+            if kind == "plan":
+                plans_at.append(index)
+            elif kind in PRIVATE:
+                decided.append(Place.parse(message["of"]))
+        if not (found or plain or plans_at or decided):
+            return cls((), {}, 0)
+        plans, count = _numbered(messages, plans_at, found, decided, is_old=bool(plain))
+        left: defaultdict[Place, list[int]] = defaultdict(list)
+        for index, place in found:
+            left[place].append(index)
+        if plain:
+            others = (one for one in answers if one.start not in plans_at)
+            for index, place in _matched(messages, plain, [*plans, *others]):
+                left[place].append(index)
+        return cls(plans, left, count)
+
+
+def _numbered(
+    messages: Sequence[JsonObject],
+    plans_at: Sequence[int],
+    found: Sequence[tuple[int, Place]],
+    decided: Sequence[Place],
+    *,
+    is_old: bool,
+) -> tuple[list[Authored], int]:
+    """The plans at these indices with their numbers, and the number of the next answer."""
+    marked = {place.answer for place in (place_of(messages[index]) for index in plans_at) if place is not None}
+    taken = marked | {place.answer for _, place in found}
+    # Before there were places, decisions named a plan by the index of its message.
+    is_old = is_old or (bool(decided) and not taken)
+    count = max((number + 1 for number in (*taken, *(place.answer for place in decided))), default=0)
+    plans: list[Authored] = []
+    for index in plans_at:
+        plan = _plan(messages[index], index, index if is_old and index not in taken else count)
+        count = max(count, plan.number + 1)
+        plans.append(plan)
+    if len({plan.number for plan in plans}) < len(plans):
+        raise ValueError("two of its plans are marked as one answer: they come from different runs")
+    return plans, count
+
+
+def marked(messages: Sequence[JsonObject], run: str) -> list[JsonObject]:
+    """The messages with each plan marked by its number and, where no run has begun it, by this run's id (C9).
+
+    Raises:
+        ValueError: as `Marks.of`.
+    """
+    own = list(messages)
+    for plan in Marks.of(messages).plans:
+        own[plan.start] = {**own[plan.start], OF: str(plan.number), RUN: plan.run or run}
+    return own
+
+
+def plan_message(calls: Iterable[Mapping[str, Any]], output: Any) -> JsonObject:
+    """An answer as a plan message, so that its open calls can be made later (P2, L8)."""
+    plan: JsonObject = {"type": "plan", "plan": [dict(call) for call in calls]}
+    return plan if output is None else {**plan, "output": output}
+
+
+def plan_marks(number: int, run: str, places: Mapping[int, Place]) -> JsonObject:
+    """The marks of a plan message (C9)."""
+    marks: JsonObject = {OF: str(number), RUN: run}
+    return marks | ({PLACES: {str(index): str(place) for index, place in places.items()}} if places else {})
+
+
+def without_run(messages: Iterable[JsonObject]) -> list[JsonObject]:
+    """The messages as another run takes them over: its calls are new ones, and so are their keys (C9)."""
+    return [
+        {key: value for key, value in message.items() if key != RUN} if RUN in message else message
+        for message in messages
+    ]
+
+
+def _plan(message: JsonObject, index: int, number: int) -> Authored:
+    place = place_of(message)
+    return Authored(
+        number=number if place is None else place.answer,
+        start=index,
+        calls=message["plan"],
+        output=message.get("output"),
+        is_given=True,
+        run=message.get(RUN, ""),
+        places={int(key): Place.parse(text) for key, text in message.get(PLACES, {}).items()},
+    )
+
+
+def _matched(
+    messages: Sequence[JsonObject], left: Sequence[int], answers: Sequence[Authored]
+) -> Iterator[tuple[int, Place]]:
+    """For each message that a call has left without a mark, the place of the latest call of that text still open."""
+    open_calls: defaultdict[str, list[Place]] = defaultdict(list)
+    coming = iter(sorted(answers, key=lambda one: one.start))
+    following = next(coming, None)
+    for index in left:
+        call = messages[index]["_call"]
+        if not is_object(call) or is_item(messages[index]):
+            continue
+        while following is not None and following.start <= index:
+            for number, authored in reversed(list(enumerate(following.calls))):
+                open_calls[encode(authored, sort_keys=True)].append(following.place(number))
+            following = next(coming, None)
+        if places := open_calls.get(encode(call, sort_keys=True)):
+            yield index, places.pop()

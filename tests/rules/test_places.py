@@ -1,0 +1,155 @@
+"""C9: every call has a place, and what it leaves carries it. Equal calls are never taken for each other."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from actum import HOLD, Agent, Call, Tools, approvals, errors, events, models
+from actum.protocol.place import Place
+
+from .scripts import Json, answer, call
+
+pytestmark = pytest.mark.rule("C9")
+
+
+def stored(context: Any) -> list[Json]:
+    """A context as another process reads it."""
+    return json.loads(json.dumps(list(context)))
+
+
+def sampling() -> tuple[Tools, list[str]]:
+    """A tool whose first call ends after its second, and what has run."""
+    tools = Tools()
+    ran: list[str] = []
+    second = asyncio.Event()
+
+    @tools.tool
+    async def sample() -> int:
+        ran.append("sample")
+        number = len(ran)
+        if number == 1:
+            await second.wait()
+        second.set()
+        return number
+
+    @tools.tool
+    async def publish(x: int) -> str:
+        ran.append(f"publish {x}")
+        return f"published {x}"
+
+    assert (sample.name, publish.name) == ("sample", "publish")
+    return tools, ran
+
+
+async def hold_publishing(call: Call, *_: object) -> Any:
+    return HOLD if call.tool == "publish" else True
+
+
+TWICE = answer(
+    call("sample"),
+    call("sample"),
+    call("publish", x="†calls.0"),
+    output={"a": "†calls.0", "b": "†calls.1", "p": "†calls.2"},
+)
+
+
+async def test_of_two_equal_calls_each_keeps_its_own_value_whichever_ends_first() -> None:
+    tools, ran = sampling()
+    held = await Agent(models.Scripted([TWICE]), tools=tools, approve=hold_publishing).run("go", dict)
+    assert (held.waiting, held.context.get("†result")) == (["approval 0.2"], 1)
+    decided = approvals.decided(held.context, "0.2", "approve")
+    done = await Agent(None, tools=tools, approve=hold_publishing).resume(stored(decided), dict)
+    assert done.output == {"a": 1, "b": 2, "p": "published 1"}
+    assert ran == ["sample", "sample", "publish 1"]
+
+
+async def test_the_origin_of_a_value_is_the_call_that_made_it() -> None:
+    tools, _ = sampling()
+    result = await Agent(models.Scripted([TWICE]), tools=tools).run("go", dict)
+    (origin,) = result.provenance()
+    assert [(one.place, one.value) for one in origin.of] == [("0.0", 1), ("0.1", 2), ("0.2", "published 1")]
+    assert [one.value for one in origin.of[2].of] == [1]
+
+
+async def test_what_calls_leave_is_marked_with_their_places_and_events_name_them() -> None:
+    tools, _ = sampling()
+    plan: Json = {"type": "plan", "plan": [call("sample"), call("sample")]}
+    agent = Agent(models.Scripted([answer(call("publish", x=7), call("nope")), answer(output=1)]), tools=tools)
+    async with agent.stream([plan, {"type": "text", "text": "go"}]) as stream:
+        seen = [(type(event).__name__, str(event.place)) async for event in stream if isinstance(event, CALL_EVENTS)]
+    marks = [(message["type"], message["_of"]) for message in stream.result.context if "_of" in message]
+    assert marks == [
+        ("plan", "0"), ("data", "0.1"), ("data", "0.0"), ("data", "1.0"), ("error", "1.1"), ("output", "2"),
+    ]  # fmt: skip
+    assert sorted(seen) == [
+        ("CallFailed", "1.1"), ("CallFinished", "0.0"), ("CallFinished", "0.1"), ("CallFinished", "1.0"),
+    ]  # fmt: skip
+
+
+CALL_EVENTS = (events.CallFinished, events.CallFailed)
+
+
+async def test_a_corrected_answer_takes_over_what_has_started_and_a_resumed_run_knows_it() -> None:
+    """The first attempt's call keeps its place; cut in the second attempt, it is not made again."""
+    tools, ran = sampling()
+    first = {"calls": [call("sample"), call("sample")], "output": 5}
+    second = answer(
+        call("publish", x=9), call("sample"), call("sample"), call("publish", x="†calls.1"), output="†calls.3"
+    )
+    agent = Agent(models.Scripted([first, second]), tools=tools, approve=hold_publishing)
+    held = await agent.run("go", str)
+    assert ran == ["sample", "sample"]
+    assert [one.of for one in approvals.pending(held.context)] == ["1.0", "1.3"]
+    (plan,) = (message for message in held.context if message["type"] == "plan")
+    assert (plan["_of"], plan["_places"]) == ("1", {"1": "0.0", "2": "0.1"})
+    context = approvals.decided(held.context, "1.3", "approve")
+    done = await Agent(None, tools=tools).resume(stored(approvals.decided(context, "1.0", "deny")), str)
+    assert (done.output, ran) == ("published 1", ["sample", "sample", "publish 1"])
+
+
+@pytest.mark.parametrize("text", ["3", "3.0", "3.0.17", "3.0/1.2", "3.0.17/1.2/0.0.1"])
+def test_a_place_reads_as_it_is_written(text: str) -> None:
+    assert str(Place.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "3.", "-1.0", "03.0", "3.0.0.0", "3/1.0", "3.0/", "٣.0", "9" * 5_000, "3.0/" * 99]
+)
+def test_what_is_no_place_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a place"):
+        Place.parse(text)
+
+
+def test_places_are_told_from_within_and_from_around() -> None:
+    item = Place(3, 0).of_item(17)
+    assert str(item.below(Place(1, 2)).below(Place(0, 4))) == "3.0.17/1.2/0.4"
+    assert (item.parent, Place(3, 0).parent) == (Place(3, 0), None)
+    assert str(Place(3, 0).below(Place(1, 2).of_item(5)).parent) == "3.0/1.2"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "plan", "plan": [], "_of": 3},
+        {"type": "plan", "plan": [], "_of": "3.x"},
+        {"type": "plan", "plan": [], "_run": 7},
+        {"type": "plan", "plan": [], "_places": {"x": "0.0"}},
+        {"type": "plan", "plan": [], "_places": {"0": "zero"}},
+        {"type": "approval", "of": "here", "call": {}, "decision": "deny"},
+    ],
+)
+async def test_marks_that_are_none_are_refused_with_their_message(message: Json) -> None:
+    with pytest.raises(errors.MessageError) as raised:
+        await Agent(None, tools=Tools()).run([{"type": "text", "text": "go"}, message])
+    assert raised.value.index == 1
+
+
+async def test_contexts_of_two_runs_whose_calls_are_open_are_not_taken_for_one() -> None:
+    tools, _ = sampling()
+    plan: Json = {"type": "plan", "plan": [call("sample")], "_of": "0"}
+    with pytest.raises(errors.MessageError, match="different runs"):
+        await Agent(None, tools=tools).run([plan, plan])
