@@ -28,7 +28,7 @@ demo: $(READY)
 	$(BIN)/actum run examples/corpus/corpus.json $(if $(FOLDER),-i "folder=$(FOLDER)") $(if $(MODEL),--model "$(MODEL)")
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --durations 10
 
 lint: $(READY)
 	$(BIN)/ruff format --check
