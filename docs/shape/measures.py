@@ -55,7 +55,8 @@ def casts(package: Package) -> list[str]:
         f"{module.name}:{node.lineno}"
         for module in package.modules.values()
         for node in module.nodes(ast.Call)
-        if ast.unparse(node.func) in {"cast", "typing.cast", "t.cast"}
+        if isinstance(node.func, ast.Name | ast.Attribute)
+        and ast.unparse(node.func) in {"cast", "typing.cast", "t.cast"}
     ]
 
 

@@ -25,11 +25,15 @@ class Module:
 
     def nodes(self, kind: type[Node]) -> Iterator[Node]:
         """Every node of a kind, however deep."""
-        return (node for node in ast.walk(self.tree) if isinstance(node, kind))
+        return (node for node in self._nodes if isinstance(node, kind))
 
     def functions(self) -> list[Function]:
-        """Every function and method, those inside of others too."""
-        return [node for node in ast.walk(self.tree) if isinstance(node, Function)]
+        """Every function and method, including nested ones."""
+        return [node for node in self._nodes if isinstance(node, Function)]
+
+    @cached_property
+    def _nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
 
     @property
     def package(self) -> str:

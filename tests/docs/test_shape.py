@@ -75,7 +75,7 @@ def tiny(tmp_path: Path) -> Path:
 
 def shape(*arguments: object) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, str(SHAPE), *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
 
 
 def cells(printed: str) -> dict[str, list[str]]:
