@@ -8,10 +8,10 @@ MODEL ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test lint check fmt lock rules isolation approval bench clean
+.PHONY: help demo test lint check fmt lock rules shape isolation approval bench clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make fmt   format, make rules   rule → tests, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -28,7 +28,7 @@ demo: $(READY)
 	$(BIN)/actum run examples/corpus/corpus.json $(if $(FOLDER),-i "folder=$(FOLDER)") $(if $(MODEL),--model "$(MODEL)")
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --durations 10
 
 lint: $(READY)
 	$(BIN)/ruff format --check
@@ -49,6 +49,10 @@ lock: $(READY)
 
 rules: $(READY)
 	@$(BIN)/python tests/rules/manifest.py
+
+# Measures the source as docs/design.md shows it; it takes other packages too: docs/shape [NAME=]PATH …
+shape: $(READY)
+	@$(BIN)/python docs/shape src/actum --run actum=docs/shape/one_answer.py
 
 # Captures anew what the sub-agents of four systems are sent, each in an environment of its own, into docs/isolation.md.
 isolation: $(READY)

@@ -1,7 +1,7 @@
 """`python -m bench`: measure everything in one run, and write what docs/performance.md shows.
 
 `--quick` takes each measure once; that, and a part of the systems or scenarios, is written to out/bench. `--report`
-writes the page anew from the results that stand.
+writes the page again from the results that are there.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ Moments = dict[tuple[int, str], float]
 
 WAYS = {
     "actum": "actum",
-    "tuned": "actum, the collector tuned",
+    "tuned": "actum, collector tuned",
     "inside": "actum, no HTTP",
     "alone": "aiohttp alone",
 }

@@ -1,4 +1,4 @@
-"""What was measured, as tables, charts and judged goals. It reads results as JSON and measures nothing."""
+"""What was measured, as tables, charts and judged goals: reads results as JSON and measures nothing."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _tokens(results: Results) -> Iterable[Goal]:
         closest = max(closest, (f"{scenario} ({leanest})", ratio), key=lambda one: one[1])
         if ratio > 1:
             over.append(f"{scenario}: {ratio:.2f}× {leanest}")
-    found = "; ".join(over) or f"nowhere more; closest {closest[1]:.2f}× in {closest[0]}"
+    found = "; ".join(over) or f"never more; closest {closest[1]:.2f}× in {closest[0]}"
     yield Goal(promise="never more tokens than the leanest peer in a scenario with calls", found=found, is_met=not over)
 
 
@@ -185,7 +185,7 @@ def _machine(results: Results) -> str:
         f"Measured on {results['date']}: {said['cores']} cores, {said['platform']}, Python {said['python']}. "
         f"First token after {latency['first'] * 1e3:.0f} ms, then one every {latency['token'] * 1e3:.0f} ms."
     )
-    return f"{head}\n\n{_table(['', 'version', 'as it is used'], rows)}"
+    return f"{head}\n\n{_table(['', 'version', 'how it is used'], rows)}"
 
 
 def charts(results: Results) -> dict[str, str]:
@@ -195,7 +195,7 @@ def charts(results: Results) -> dict[str, str]:
             "Wall time", _panels(results, "wall", limits=True), lambda value: f"{value:.2f} s", "shorter is better"
         ),
         "cpu.svg": chart(
-            "Processor time of a run, model and tools taking none",
+            "Processor time of a run, with a model and tools that take none",
             _panels(results, "cpu"),
             lambda value: f"{value * 1e3:.1f} ms",
             "shorter is better",
@@ -276,10 +276,10 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def filled(page: str, parts: dict[str, str]) -> str:
-    """A page with its tables put between their marks.
+    """Return a page with its tables put between their marks.
 
     Raises:
-        KeyError: the page has marks for a table that there is none of.
+        KeyError: the page has marks for a table that doesn't exist.
     """
 
     def put(match: re.Match[str]) -> str:

@@ -64,7 +64,7 @@ ALL = (
         distribution="pydantic-ai-slim",
         imports="from pydantic_ai import Agent; from pydantic_ai.models.openai import OpenAIChatModel",
         variant="stream",
-        note="the same by run_stream_events",
+        note="the same with run_stream_events",
     ),
     System(
         name="code mode",

@@ -85,14 +85,14 @@ CASES = [
     ),
     Case(
         "dependent",
-        "A second call that is made of the first one's result",
+        "A second call that uses the result of the first",
         {MAIN: [[SEND], [("send", LAST)]]},
         [{"ana": APPROVE}, {"sent ana": APPROVE}],
         [[], ["send ana"], ["send sent ana"]],
     ),
     Case(
         "beside",
-        "A call beside it that needs no approval",
+        "Another call beside it, which needs no approval",
         {MAIN: [[LOOK, SEND]]},
         APPROVED,
         [["look ana"], ["send ana"]],
@@ -140,7 +140,7 @@ CASES = [
     ),
     Case(
         "sub-agent",
-        "In a sub-agent that had done something before, with a call beside the sub-agent",
+        "In a sub-agent that has already done something, with a call beside the sub-agent",
         ONE_DEEP,
         APPROVED,
         [["look ana", "look top"], ["send ana"]],
@@ -187,14 +187,14 @@ CASES = [
     ),
     Case(
         "inside",
-        "A tool that does something first, and then asks",
+        "A tool that does something first and then asks",
         {MAIN: [[("post", "ana")]]},
         APPROVED,
         [["note ana"], ["send ana"]],
     ),
     Case(
         "guarded",
-        "The same, guarded in the way that the documentation advises",
+        "The same, guarded as the documentation advises",
         {MAIN: [[("post_guarded", "ana")]]},
         APPROVED,
         [["note ana"], ["send ana"]],

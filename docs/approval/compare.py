@@ -34,7 +34,7 @@ PACKAGES = {
 }
 """The packages of each system whose versions are kept; the systems are the table's columns, in this order."""
 
-AS_IT_SHOULD = "as it should"
+AS_EXPECTED = "as expected"
 
 
 def captured(system: str, python: Path) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def outcome(case: Case, result: dict[str, Any]) -> str:
         return "**runs at another time**"
     if not result["told"]:
         return "**does not tell the model**"
-    return AS_IT_SHOULD if result["ended"] or "error" in result else "**does not end**"
+    return AS_EXPECTED if result["ended"] or "error" in result else "**does not end**"
 
 
 def _all(stages: Iterable[Sequence[str]]) -> list[str]:
@@ -97,7 +97,7 @@ def rendered(page: str, systems: dict[str, Any]) -> str:
 
 def table(systems: dict[str, Any]) -> str:
     """One line for each case, with what should run up to each pause."""
-    heads = ["case", "should run", *PACKAGES]
+    heads = ["case", "expected to run", *PACKAGES]
     return "\n".join(
         f"| {' | '.join(cells)} |" for cells in [heads, ["---"] * len(heads), *(_row(one, systems) for one in CASES)]
     )

@@ -114,11 +114,11 @@ def decided(context: Context, of: str, decision: Decision) -> Context:
 
 
 WHY = {
-    "dependent": "one answer holds both calls, the second with a reference to the first one's result; in the others "
-    "the model is asked in between",
-    "misedited": "what the tool does not take is refused before it counts, and the call waits on",
+    "dependent": "one answer holds both calls, the second with a reference to the first one's result; the others ask "
+    "the model in between",
+    "misedited": "what the tool does not take is refused before it counts, and the call keeps waiting",
     "twice": "a call that no longer waits can't be decided",
 }
-BEFORE = "an Activity can't stop halfway; what comes first is a call of its own, as it is in the sub-agents"
+BEFORE = "an Activity can't stop halfway; what comes first is a call of its own, as in the sub-agents"
 
 main(InActum, WHY, {"inside": BEFORE, "guarded": BEFORE})

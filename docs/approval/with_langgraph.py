@@ -144,9 +144,9 @@ WHY = {
     "one-by-one": 'with `interrupt_mode="per_call"`, an interrupt for each call; by default there is one for all calls '
     "of an answer, resumed with all their decisions in order",
     "undecided": "by `invoke(None, …)`",
-    "misedited": "the answer is checked against the tool's parameters before it is kept, and the question stays",
+    "misedited": "the decision is checked against the tool's parameters before it is kept, and the question remains",
     "twice": "nothing is left to do on that thread",
-    "sub-agent": "the tool that asks the sub-agent starts again, the sub-agent goes on from its own checkpoint",
+    "sub-agent": "the tool that asks the sub-agent starts again; the sub-agent continues from its own checkpoint",
     "inside": "`interrupt` runs the tool again from its start, and the documentation says so",
     "guarded": "what comes first is a `@task`, whose result the saver keeps",
 }

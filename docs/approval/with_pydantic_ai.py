@@ -178,17 +178,17 @@ def answer(decision: Decision) -> ToolApproved | ToolDenied:
 
 
 WHY = {
-    "one-by-one": "results are taken for all calls of an answer or for none; the decisions have to be gathered, and "
-    "all three ran with the last",
-    "undecided": "without results it does not run on; the messages are as they were, and nothing is lost",
-    "misedited": "the approval is used up: the model is told that the arguments don't fit. Whoever keeps the messages "
-    "from before can decide anew",
-    "twice": "results for a call that has one are refused",
-    "sub-agent": "by code of one's own: the tool keeps the sub-agent's messages by the call that asked it, raises "
-    "`ApprovalRequired`, and hands the decisions on",
-    "two-one-by-one": "by the same code: the other tool asks again when it is run on",
+    "one-by-one": "results are accepted for all calls of an answer or for none; the decisions have to be gathered, and "
+    "all three calls ran with the last one",
+    "undecided": "without results it does not continue; the messages are as they were, and nothing is lost",
+    "misedited": "the approval is used up: the model is told that the arguments don't fit. If you kept the messages "
+    "from before, you can decide again",
+    "twice": "a result for a call that already has one is refused",
+    "sub-agent": "by code of your own: the tool stores the sub-agent's messages under the call that asked it, raises "
+    "`ApprovalRequired`, and passes the decisions on",
+    "two-one-by-one": "by the same code: the other tool asks again when it is continued",
     "inside": "`ApprovalRequired` runs the tool again from its start",
-    "guarded": "`ctx.tool_call_approved` tells the tool that it is the second time",
+    "guarded": "`ctx.tool_call_approved` tells the tool that this is the second time",
 }
 
 main(InPydanticAI, WHY, {})

@@ -145,7 +145,7 @@ SETTINGS = [
     Setting(
         system="openai-agents",
         name="handoff-own-filter",
-        title="handoff, a filter of one's own",
+        title="handoff, a filter of your own",
         say=_taken_over("transfer_to_translator", given=True),
         shown=["Sentence", "only_the_sentence", "handoff_own_filter"],
     ),

@@ -58,7 +58,7 @@ def test_the_prose_is_about_these_outcomes() -> None:
     others: dict[str, dict[str, str]] = {}
     for name, system in SYSTEMS.items():
         made = {case: compare.outcome(CASES[case], one) for case, one in system["cases"].items()}
-        others[name] = {case: one for case, one in made.items() if one != "as it should"}
+        others[name] = {case: one for case, one in made.items() if one != "as expected"}
     lost, twice, no = "**loses** `send ana`", "**runs too often** `note ana`", "can't be expressed"
     assert len(CASES) == 20
     assert others == {
@@ -71,7 +71,7 @@ def test_the_prose_is_about_these_outcomes() -> None:
 @pytest.mark.parametrize(
     ("name", "got", "expected"),
     [
-        ("beside", result(["look ana"], ["send ana"]), "as it should"),
+        ("beside", result(["look ana"], ["send ana"]), "as expected"),
         ("beside", result(["look ana"], ["look ana", "send ana"]), "**runs too often** `look ana`"),
         ("beside", result(["look ana"], []), "**loses** `send ana`"),
         ("beside", result(["look ana", "send ana"], []), "**runs at another time**"),
@@ -79,7 +79,7 @@ def test_the_prose_is_about_these_outcomes() -> None:
         ("beside", result(["look ana"], ["send ana"], ended=False), "**does not end**"),
         ("refused", result([], [], told=False), "**does not tell the model**"),
         ("refused", result([], ["send ana"]), "**runs too often** `send ana`"),
-        ("twice", result([], ["send ana"], [], ended=False, error="Error: no"), "as it should"),
+        ("twice", result([], ["send ana"], [], ended=False, error="Error: no"), "as expected"),
         ("inside", {"cannot": "it has no such tool"}, "can't be expressed"),
     ],
 )

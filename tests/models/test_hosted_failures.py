@@ -1,4 +1,4 @@
-"""Everything that goes wrong at a provider is a ModelError with its code (api.md Errors)."""
+"""Everything that goes wrong at a provider is a ModelError with its code."""
 
 from __future__ import annotations
 

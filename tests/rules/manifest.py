@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-GROUPS = tomllib.loads((TESTS / "rules" / "rules.toml").read_text(encoding="utf-8"))
+MANIFEST = tomllib.loads((TESTS / "rules" / "rules.toml").read_text(encoding="utf-8"))
+PAGE = TESTS.parent / "docs" / "protocol.md"
+PLANNED = "*(planned)*"
 
 
 def rules() -> dict[str, str]:
     """Every rule with what it demands."""
-    return {rule: text for name in GROUPS if name != "delivered" for rule, text in GROUPS[name].items()}
+    groups = [name for name in MANIFEST if name not in {"planned", "amended"}]
+    return {rule: text for name in groups for rule, text in MANIFEST[name].items()}
 
 
-def delivered() -> list[str]:
-    """The rules that must have a test."""
-    return [rule for group in GROUPS["delivered"] for rule in GROUPS[group]]
+def planned() -> list[str]:
+    """The rules of which nothing is implemented yet."""
+    return MANIFEST["planned"]
+
+
+def amended() -> list[str]:
+    """The rules of which a part isn't implemented yet."""
+    return MANIFEST["amended"]
+
+
+def stated(page: str) -> list[tuple[str, str]]:
+    """The rules of a page with their paragraphs, in its order; without the `+` of what goes beyond the documents."""
+    paragraphs = (" ".join(paragraph.split()) for paragraph in page.split("\n\n"))
+    found = (re.match(r"\*\*([A-Z]\d{1,2})(?: \+)?\*\* (.+)", paragraph) for paragraph in paragraphs)
+    return [(match[1], match[2]) for match in found if match]
 
 
 def cited() -> dict[str, list[str]]:
@@ -57,7 +73,8 @@ def _numbers(nodes: Sequence[ast.AST]) -> list[str]:
 
 if __name__ == "__main__":
     tests = cited()
+    marks = dict.fromkeys(planned(), " (planned)") | dict.fromkeys(amended(), " (in part planned)")
     for rule, text in rules().items():
-        print(f"{rule:4} {text}")
+        print(f"{rule:4} {text}{marks.get(rule, '')}")
         for test in tests.get(rule, ()):
             print(f"       {test}")

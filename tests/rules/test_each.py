@@ -1,4 +1,4 @@
-"""`_each`, beyond the protocol: one call that is made for every item of a list (docs/semantics.md)."""
+"""`_each`: one call that is made for every item of a list (C12, docs/semantics.md)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from actum.schema.dialects import OPENAI
 
 from .scripts import agent, answer, call, call_schemas, run, sent, text_of
 
+pytestmark = pytest.mark.rule("C12")
 EACH = Config(each=True)
 ITEMS = {"type": "input", "input": {"items": ["ab", "c", "def"]}}
 

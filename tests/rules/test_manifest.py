@@ -1,22 +1,48 @@
-"""The manifest of rules and the tests that cite them are checked in both directions."""
+"""The manifest of rules, the page that states them and the tests that cite them are checked against each other."""
 
 import re
 import tokenize
 from pathlib import Path
 
-from .manifest import cited, delivered, rules
+from .manifest import PAGE, PLANNED, amended, cited, planned, rules, stated
 
 SOURCE = Path(__file__).parents[2] / "src"
+STATED = stated(PAGE.read_text(encoding="utf-8"))
 
 
-def test_every_rule_of_a_delivered_group_has_a_test() -> None:
+def test_the_page_states_every_rule_once_in_the_manifests_order() -> None:
+    assert [rule for rule, _ in STATED] == list(rules())
+
+
+def test_the_page_marks_what_is_planned_as_the_manifest_does() -> None:
+    assert [rule for rule, text in STATED if text.startswith(PLANNED)] == planned()
+    assert [rule for rule, text in STATED if PLANNED in text and not text.startswith(PLANNED)] == amended()
+    assert [rule for rule, text in STATED if text.count(PLANNED) > 1 or text.endswith(PLANNED)] == []
+
+
+def test_every_rule_that_is_not_planned_has_a_test() -> None:
     tests = cited()
-    assert [rule for rule in delivered() if rule not in tests] == []
+    assert [rule for rule in rules() if rule not in tests and rule not in planned()] == []
+
+
+def test_a_planned_rule_has_no_test_or_it_is_planned_no_more() -> None:
+    tests = cited()
+    assert {rule: tests[rule] for rule in planned() if rule in tests} == {}
 
 
 def test_every_cited_rule_exists() -> None:
     known = rules()
     assert {rule: tests for rule, tests in cited().items() if rule not in known} == {}
+
+
+def test_the_page_refers_only_to_rules_and_files_that_exist() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    mentioned = {rule for aside in re.findall(r"\(([^()]*)\)", page) for rule in _rules_in(aside)}
+    assert mentioned
+    assert mentioned - rules().keys() == set()
+    linked = re.findall(r"\]\(([^)#]+)[^)]*\)", page)
+    assert linked
+    assert [link for link in linked if not (PAGE.parent / link).exists()] == []
 
 
 def test_docstrings_and_comments_cite_rules_that_exist() -> None:
@@ -32,4 +58,8 @@ def _cited_in(path: Path) -> list[str]:
         tokens = list(tokenize.generate_tokens(file.readline))
     prose = [token.string for token in tokens if token.type in {tokenize.STRING, tokenize.COMMENT}]
     asides = [aside for text in prose for aside in re.findall(r"\(([^()]*)\)", text)]
-    return [rule for aside in asides for rule in re.findall(r"\b[MTACSDIOLPX]\d{1,2}\b", aside)]
+    return [rule for aside in asides for rule in _rules_in(aside)]
+
+
+def _rules_in(text: str) -> list[str]:
+    return re.findall(r"\b[MTACSDIOELPX]\d{1,2}\b", text)

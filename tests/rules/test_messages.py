@@ -300,6 +300,49 @@ async def test_answers_are_not_appended_as_chat_history() -> None:
     assert [message["role"] for message in sent(one)[1].messages if message["role"] == "assistant"] == []
 
 
+@pytest.mark.rule("M4")
+async def test_a_delivered_output_is_the_last_message_and_resuming_it_does_nothing_else() -> None:
+    ran: list[str] = []
+    tools = Tools()
+
+    @tools.tool
+    async def step() -> str:
+        """Take a step."""
+        ran.append("step")
+        return "done"
+
+    assert step.name == "step"
+    result = await run(answer(call("step"), call("nope"), output={"said": "†calls.0"}), tools=tools)
+    last = list(result.context)[-1]
+    assert last == {"type": "output", "output": {"said": "done"}, "_of": "0"}
+    assert [type(error) for error in result.errors] == [errors.UnknownTool]
+    stored = json.loads(json.dumps(list(result.context)))
+    again = agent(tools=tools)
+    resumed = await again.resume(stored, dict[str, str])
+    assert (resumed.output, resumed.context, ran, sent(again)) == ({"said": "done"}, result.context, ["step"], [])
+    without = await Agent(None, tools=tools).resume(stored)
+    assert (without.output, ran) == ({"said": "done"}, ["step"])
+
+
+@pytest.mark.rule("M4")
+async def test_with_new_messages_behind_it_an_output_is_what_the_assistant_said() -> None:
+    first = await run(answer(output="Lisbon is warm."), context="How warm is Lisbon?")
+    one = agent(answer(output="Porto isn't."))
+    second = await one.run(first.context.extended([{"type": "user", "message": "And Porto?"}]))
+    shown = [(message["role"], message["content"]) for message in sent(one)[0].messages]
+    assert shown[-3:] == [
+        ("user", "How warm is Lisbon?"), ("assistant", "Lisbon is warm."), ("user", "And Porto?"),
+    ]  # fmt: skip
+    assert [message["_of"] for message in second.context if message["type"] == "output"] == ["0", "1"]
+
+
+@pytest.mark.rule("M4")
+async def test_an_output_that_another_schema_does_not_take_is_asked_for() -> None:
+    first = await run(answer(output="words"))
+    one = agent(answer(output=5))
+    assert (await one.run(first.context, int)).output == 5
+
+
 @pytest.mark.rule("M5")
 def test_a_data_message_of_a_kind_is_a_message_of_that_type() -> None:
     long = Context([{"type": "data", "kind": "state", "data": {"x": 1}}, {"type": "state", "y": 2}])

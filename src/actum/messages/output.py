@@ -1,0 +1,18 @@
+"""`output` `{output}`: what a run has delivered. With messages behind it, it is what the assistant said (M4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..schema.json import JsonObject, encode
+from .block import Block, Kind, View
+
+
+def _show(message: JsonObject, _view: View) -> Iterable[Block]:
+    output = message["output"]
+    # As stable as what the user says: it belongs to a turn that has ended.
+    yield Block("assistant", output if isinstance(output, str) else encode(output))
+
+
+# Without a value: no Activity may return one, for it would end the run that is resumed.
+KINDS = [Kind(type="output", value=None, show=_show)]

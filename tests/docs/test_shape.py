@@ -1,0 +1,155 @@
+"""`make shape` measures what it says: a package made for the purpose has known numbers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SHAPE = ROOT / "docs" / "shape"
+LONG = "def long() -> None:\n" + '    """Count."""\n' + "    print()\n" * 51
+SOURCES = {
+    "__init__.py": "",
+    # Three files import each other: eagerly, for types only, and inside a function.
+    "first.py": "from . import second\n\n\ndef enter() -> None:\n    second.follow()\n",
+    "second.py": """
+        from typing import TYPE_CHECKING, cast  # the only comment
+
+        if TYPE_CHECKING:
+            from .inner.third import Third
+
+
+        def follow() -> "Third":
+            return cast("Third", None)
+        """,
+    "inner/__init__.py": "",
+    "inner/third.py": """
+        class Third:
+            def one(self) -> None:
+                from ..first import enter
+
+            async def two(self) -> None: ...
+        """,
+    "walk.py": """
+        MAPS = ("properties", "patternProperties", "$defs")
+        COLOURS = ("red", "green", "blue")
+
+
+        def walk(schema):
+            return [walk(schema[key]) for key in MAPS]
+
+
+        def flat(schema):
+            return schema["anyOf"], schema["allOf"]
+
+
+        class Writer:
+            def node(self, schema):
+                return self.union(schema)
+
+            def union(self, schema):
+                return [self.node(one) for one in schema["anyOf"] + schema["oneOf"]]
+
+
+        class Reader:
+            def node(self, schema):
+                return schema["not"], schema["if"]
+        """,
+    "long.py": LONG,
+    "short.py": LONG.replace("    print()\n", "", 1).replace("long", "short"),
+}
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    for name, text in SOURCES.items():
+        path = tmp_path / "tiny" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(dedent(text).lstrip(), encoding="utf-8")
+    return tmp_path / "tiny"
+
+
+def shape(*arguments: object) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, str(SHAPE), *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+
+
+def cells(printed: str) -> dict[str, list[str]]:
+    """The rows of a table by their names."""
+    lines = [line.strip("| ").split(" | ") for line in printed.splitlines() if line.startswith("| ")]
+    return {line[0]: line[1:] for line in lines}
+
+
+def test_a_package_with_known_numbers_is_measured_right(tiny: Path) -> None:
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in tiny.rglob("*.py"))
+    assert cells(shape(tiny).stdout) == {
+        "tiny": [],
+        "---": ["---"],
+        "files": ["8"],
+        "lines": [str(lines)],
+        "bodies over 50 lines": ["9.1 %"],
+        "most methods in one class": ["`Third` 2 (5 lines)"],
+        "largest cycle of imports, all counted": ["37.5 % (3 files)"],
+        "`cast(` per 1,000 lines": [f"{1000 / lines:.1f}"],
+        "lines with a comment": [f"{100 / lines:.1f} %"],
+        "walks over JSON Schema / tables of its keywords": ["2 / 1"],
+        "files met from an answer's text to its output": ["–"],
+    }
+
+
+def test_what_was_counted_is_named(tiny: Path) -> None:
+    listed = [line for line in shape(tiny, "--list").stdout.splitlines() if line.startswith("- ")]
+    assert listed == [
+        "- tiny.long.long",
+        *("- tiny.first", "- tiny.inner.third", "- tiny.second"),
+        "- tiny.second:8",
+        *("- tiny.walk: walk", "- tiny.walk: node, union", "- tiny.walk.MAPS"),
+    ]
+
+
+def test_two_packages_are_shown_side_by_side_under_the_names_given(tiny: Path) -> None:
+    printed = shape(f"before={tiny}", f"after={tiny}").stdout.splitlines()
+    assert printed[0] == "|  | before | after |"
+    assert {len(line.split("|")) for line in printed} == {5}
+
+
+def test_a_run_meets_the_files_it_enters_between_its_beginning_and_its_end(tiny: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run.py"
+    run.write_text(
+        dedent("""
+        import threading
+        from tiny import first, second
+        from tiny.inner.third import Third
+
+        def run(begin, end):
+            second.follow()
+            begin()
+            Third().one()
+            other = threading.Thread(target=first.enter)
+            other.start()
+            other.join()
+            end()
+            from tiny import walk
+            walk.flat({"anyOf": 1, "allOf": 2})
+        """),
+        encoding="utf-8",
+    )
+    done = shape(tiny, "--run", f"tiny={run}", "--list")
+    assert cells(done.stdout)["files met from an answer's text to its output"] == ["3"]
+    assert done.stdout.splitlines()[-3:] == ["- inner/third.py", "- first.py", "- second.py"]
+
+
+def test_a_folder_without_python_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    done = shape(tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert "no Python files" in done.stderr
+
+
+def test_actum_is_measured_with_its_run() -> None:
+    printed = cells(shape(ROOT / "src" / "actum", "--run", f"actum={SHAPE / 'one_answer.py'}").stdout)
+    assert printed["bodies over 50 lines"] == ["0.0 %"]
+    assert int(printed["files met from an answer's text to its output"][0]) > 10
