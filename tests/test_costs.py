@@ -23,8 +23,8 @@ from pydantic import BaseModel
 from actum import Agent, Config, Tools, models
 from actum.generation.stream import AnswerParser
 from actum.messages import KINDS
-from actum.schema import lowering, validator
-from actum.schema.dialects import OPENAI
+from actum.schema import validator
+from actum.schema.lowering import OPENAI, lowered
 
 Json = dict[str, Any]
 
@@ -128,9 +128,9 @@ def test_a_run_costs_no_more_than_it_did(case: str) -> None:
 def test_the_second_run_compiles_and_lowers_nothing(others: int) -> None:
     agent, model = agent_for(CASES["chain of 4"], others=others)
     asyncio.run(agent.run("When?", Opens))
-    compiled, lowered = _misses(validator, "_compiled"), _misses(lowering, "_lowered")
+    before = _misses(validator, "_compiled"), _misses(lowered, "_lowered")
     asyncio.run(agent.run("When?", Opens))
-    assert (_misses(validator, "_compiled"), _misses(lowering, "_lowered")) == (compiled, lowered)
+    assert (_misses(validator, "_compiled"), _misses(lowered, "_lowered")) == before
     assert model.requests[0].schema == model.requests[1].schema
 
 

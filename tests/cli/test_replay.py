@@ -68,7 +68,7 @@ SCRIPTED = """
 import json, sys
 from actum import models
 from actum.cli import loading, main
-from actum.schema.dialects import OPENAI
+from actum.schema.lowering import OPENAI
 
 def interrupt(_):
     raise KeyboardInterrupt

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from actum.ideas.change import change_between
 from actum.ideas.file import IdeaText
-from actum.schema.compose import closed
+from actum.schema.closing import closed
 from actum.schema.containment import admits
 from actum.schema.validator import Validator
 

@@ -136,12 +136,12 @@ def test_a_key_is_in_no_representation() -> None:
     ],
 )
 def test_each_provider_has_its_dialect(name: str, dialect: str) -> None:
-    dialects = pytest.importorskip("actum.schema.dialects")
+    dialects = pytest.importorskip("actum.schema.lowering")
     assert getattr(models.load(name, api_key="k"), "dialect", None) is getattr(dialects, dialect)
 
 
 def test_a_host_of_ones_own_has_a_grammars_dialect() -> None:
-    dialects = pytest.importorskip("actum.schema.dialects")
+    dialects = pytest.importorskip("actum.schema.lowering")
     assert getattr(models.load("openai:x", base_url="http://localhost:1"), "dialect", None) is dialects.GRAMMAR
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actum import HOLD, Agent, Call, Config, Limits, Tools, approvals, errors, events, models
-from actum.schema.dialects import OPENAI
+from actum.schema.lowering import OPENAI
 
 from .scripts import agent, answer, call, call_schemas, run, sent, text_of
 

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from actum.protocol.offer import Offer, call_schema
 from actum.protocol.tool import parse_tool
-from actum.schema.compose import closed, compose, in_order, or_reference, takes_references
+from actum.schema.closing import closed
+from actum.schema.compose import compose, or_reference, takes_references
 from actum.schema.json import copy, encode
+from actum.schema.ordering import in_order
 from actum.schema.validator import Validator
 
 Json = dict[str, Any]
@@ -331,3 +333,32 @@ def test_values_in_a_schema_are_not_put_in_order() -> None:
     ordered = in_order(schema)
     assert ordered["default"]["required"] == ["a", "b"]
     assert ordered["properties"]["default"]["required"] == ["b", "a"]
+
+
+@pytest.mark.rule("T5")
+@pytest.mark.parametrize("keyword", ["const", "enum", "default", "examples"])
+@pytest.mark.parametrize("reference", ["#", "#/$defs/x", "#/properties/a"])
+def test_a_reference_in_a_value_is_a_value(keyword: str, reference: str) -> None:
+    value: Json = {"$ref": reference, "deep": [{"$ref": reference}]}
+    said: Json = {keyword: [value] if keyword in {"enum", "examples"} else value}
+    # Another `x` comes first, so that a reference to this one would have to be changed.
+    output: Json = {"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "null"}}}
+    tool: Json = {
+        "type": "object",
+        "properties": {"a": said, "b": {"$ref": "#/$defs/x"}},
+        "$defs": {"x": {"type": "number"}},
+    }
+    composed = compose(output, [output, tool])
+    mine = composed["properties"]["calls"]["items"]["anyOf"][1]["properties"]
+    assert mine["a"] == said
+    assert mine["b"] == {"$ref": "#/$defs/x_2"}
+    assert set(composed["$defs"]) == {"x", "x_2"}
+
+
+@pytest.mark.rule("T5")
+@pytest.mark.parametrize("keyword", ["patternProperties", "contains", "dependentSchemas", "propertyNames"])
+def test_a_definition_is_judged_together_wherever_the_schema_that_does_so_is_held(keyword: str) -> None:
+    both: Json = {"allOf": [{"$ref": "#/$defs/a"}, {"properties": {"y": True}}]}
+    held: Json = {keyword: {"^x": both} if keyword in {"patternProperties", "dependentSchemas"} else both}
+    schema: Json = {**held, "$defs": {"a": {"type": "object", "properties": {"x": True}}}}
+    assert closed(schema) == schema

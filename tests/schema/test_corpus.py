@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from actum.schema.dialects import ANTHROPIC, COMPATIBLE, GOOGLE, GRAMMAR, OPENAI
-from actum.schema.lowering import Lowered, choose
+from actum.schema.lowering import ANTHROPIC, COMPATIBLE, GOOGLE, GRAMMAR, OPENAI, Lowered, choose
 
 from .composing import accepts, composer
 from .provider_rules import violations

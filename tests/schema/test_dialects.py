@@ -6,7 +6,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from actum.schema.dialects import ANTHROPIC, COMPATIBLE, GOOGLE, GRAMMAR, LADDER, OPENAI, Dialect
+from actum.schema.lowering import ANTHROPIC, COMPATIBLE, GOOGLE, GRAMMAR, LADDER, OPENAI, Dialect
 
 DIALECTS = (OPENAI, ANTHROPIC, GOOGLE, GRAMMAR, COMPATIBLE)
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.name)

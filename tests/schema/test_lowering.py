@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import pytest
 
-from actum.schema.dialects import (
+from actum.schema.lowering import (
     ANTHROPIC,
     ASIDE,
     COMPATIBLE,
@@ -18,9 +19,11 @@ from actum.schema.dialects import (
     PROMPTED,
     STRICT,
     Dialect,
+    Lowered,
     Rung,
+    choose,
+    lower,
 )
-from actum.schema.lowering import Lowered, choose, lower
 from actum.schema.validator import Validator
 
 from .composing import REFERENCE, call, compose, composer
@@ -344,7 +347,7 @@ class TestOpenObjects:
         assert "can't be listed" in of({"type": "string", "enum": [1]}, OPENAI).problems[0]
 
     def test_what_takes_no_value_is_a_problem(self) -> None:
-        assert "takes no value" in of(False, GRAMMAR).problems[0]
+        assert "no value is valid" in of(False, GRAMMAR).problems[0]
 
     def test_a_list_and_a_map_in_one_union_can_not_be_told_apart(self) -> None:
         either = {
@@ -373,7 +376,7 @@ class TestCombinations:
 
     def test_all_of_that_contradicts_itself_is_a_problem(self) -> None:
         lowered = of({"allOf": [{"type": "string", "pattern": "a"}, {"type": "string", "pattern": "b"}]}, OPENAI)
-        assert "`allOf` can't be said as one schema" in lowered.problems[0]
+        assert "`allOf` can't be expressed as one schema" in lowered.problems[0]
 
     def test_conditions_are_checked_locally(self) -> None:
         condition = {"if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["b"]}}
@@ -411,7 +414,7 @@ class TestCombinations:
         lowered = of({"type": "object", "anyOf": options}, OPENAI)
         assert [list(option["properties"]) for option in wire(lowered)["anyOf"]] == [["a"], ["b"]]
         beside_reference = {"type": "object", "anyOf": [{"$ref": "#/$defs/a"}]}
-        assert "can't be said as one" in of(beside_reference, OPENAI, definitions={"a": options[0]}).problems[0]
+        assert "can't be expressed as one" in of(beside_reference, OPENAI, definitions={"a": options[0]}).problems[0]
         both = {"anyOf": [{"type": "null"}], "oneOf": [{"type": "null"}]}
         assert "side by side" in of(both, OPENAI).problems[0]
 
@@ -437,7 +440,7 @@ class TestCombinations:
     def test_one_of_is_sent_as_any_of(self) -> None:
         lowered = of({"oneOf": [{"type": "string"}, {"type": "integer"}]}, OPENAI)
         assert wire(lowered) == {"anyOf": [{"type": "string"}, {"type": "integer"}]}
-        assert "no two hold" in lowered.notes[0].change
+        assert "only one option holds" in lowered.notes[0].change
 
     def test_unions_in_unions_are_one_union(self) -> None:
         node = wire(of({"anyOf": [{"type": "null"}, {"anyOf": [{"type": "string"}, {"type": "null"}]}]}, OPENAI))
@@ -512,7 +515,7 @@ class TestDefinitions:
     def test_a_reference_to_nothing_is_a_problem_and_not_an_error(self) -> None:
         lowered = of({"$ref": "#/$defs/nowhere"}, OPENAI)
         assert lowered.problems == (
-            "#/properties/calls/items/properties/p: refers to '#/$defs/nowhere', which is not there",
+            "#/properties/calls/items/properties/p: refers to '#/$defs/nowhere', which does not exist",
         )
         assert of({"$ref": "#/$defs/nowhere"}, OPENAI, PROMPTED).problems == ()
 
@@ -597,3 +600,46 @@ class TestLadder:
         assert of({"type": "array"}, OPENAI, PROMPTED).schema["properties"]["calls"]["items"]["properties"]["p"] == {
             "anyOf": [{"type": "array", "items": {}}, WIRE_REFERENCE]
         }
+
+
+def _in_a_list(schema: Json) -> Json:
+    for _ in range(30):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+# A definition's place in a chain: how it refers to the next.
+CHAINS: dict[str, Callable[[Json], Json]] = {
+    "a reference": lambda following: following,
+    "a word beside it": lambda following: {**following, "description": "the next"},
+    "a part of allOf": lambda following: {"allOf": [following, {"minProperties": 1}]},
+    "deep inside": lambda following: _in_a_list({**following, "minItems": 1}),
+}
+
+
+class TestHostile:
+    @every_dialect
+    @pytest.mark.parametrize("rung", [ASIDE, LOOSE], ids=lambda one: one.name)
+    @pytest.mark.parametrize("link", CHAINS)
+    def test_a_chain_of_definitions_is_followed_without_recursing_as_deep(
+        self, link: str, rung: Rung, dialect: Dialect
+    ) -> None:
+        length = 400
+        chain: Json = {
+            f"d{n}": {"type": "object", "properties": {"x": CHAINS[link]({"$ref": f"#/$defs/d{n + 1}"})}}
+            for n in range(length)
+        }
+        chain[f"d{length}"] = {"type": "object", "properties": {"end": {"type": "string"}}}
+        lowered = of({"$ref": "#/$defs/d0"}, dialect, rung, definitions=chain)
+        assert lowered.problems or '"end"' in json.dumps(lowered.schema)
+
+    @every_dialect
+    @pytest.mark.parametrize("rung", [ASIDE, LOOSE], ids=lambda one: one.name)
+    @pytest.mark.parametrize("keyword", ["anyOf", "allOf", "not", "items"])
+    def test_a_schema_as_deep_as_any_may_be_still_nests_when_it_is_composed(
+        self, keyword: str, rung: Rung, dialect: Dialect
+    ) -> None:
+        schema: Json = {"type": "array", "items": {"type": "null"}}
+        for _ in range(60 if keyword.endswith("Of") else 120):
+            schema = {keyword: [schema]} if keyword.endswith("Of") else {"type": "array", keyword: schema}
+        assert of(schema, dialect, rung).schema["properties"].keys() == {"calls", "output", "meta"}

@@ -9,8 +9,20 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from actum.schema.dialects import ANTHROPIC, ASIDE, COMPATIBLE, GOOGLE, GRAMMAR, LADDER, OPENAI, STRICT, Dialect, Rung
-from actum.schema.lowering import Lowered, lower
+from actum.schema.lowering import (
+    ANTHROPIC,
+    ASIDE,
+    COMPATIBLE,
+    GOOGLE,
+    GRAMMAR,
+    LADDER,
+    OPENAI,
+    STRICT,
+    Dialect,
+    Lowered,
+    Rung,
+    lower,
+)
 
 from .composing import accepts, closed, forms
 from .json_values import is_list, is_object

@@ -39,7 +39,7 @@ from .stream import Stream
 from .tools import DEFAULT
 
 if TYPE_CHECKING:
-    from ..schema.dialects import Dialect
+    from ..schema.lowering import Dialect
 
 T = TypeVar("T")
 MessageType: TypeAlias = "Handler | type[dict[str, Any]]"

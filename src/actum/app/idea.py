@@ -17,7 +17,7 @@ from ..protocol.context import Context
 from ..protocol.message import kind_of
 from ..protocol.solution import Result
 from ..protocol.tool import Tool, parse_tool
-from ..schema.compose import gathered
+from ..schema.gathering import gathered
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from ..sources.fetch import Fetcher

@@ -16,10 +16,9 @@ from ..ideas.positions import Positions
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..schema.compose import References
-from ..schema.dialects import ANTHROPIC, GOOGLE, GRAMMAR, LADDER, OPENAI, Dialect
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject
-from ..schema.lowering import choose, lower
+from ..schema.lowering import ANTHROPIC, GOOGLE, GRAMMAR, LADDER, OPENAI, Dialect, choose, lower
 from ..sources.files import read_text
 from ..sources.modules import load_activities
 from .loading import Loaded, agent_at, config_of

@@ -14,8 +14,8 @@ from ..errors import ActumError
 from ..generation.model import ModelRequest, Usage
 from ..ideas.ticks import about_of, answers_of, ticks_of
 from ..protocol.provenance import Origin, Provenance
-from ..schema.dialects import DIALECTS, Dialect
 from ..schema.json import encode
+from ..schema.lowering import DIALECTS, Dialect
 from .lines import printable, short
 from .loading import ready
 

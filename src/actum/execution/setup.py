@@ -17,7 +17,8 @@ from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
-from ..schema.compose import META, closed
+from ..schema.closing import closed
+from ..schema.compose import META
 from ..schema.infer import Shape
 from ..schema.json import encode
 from ..schema.validator import Validator
@@ -26,7 +27,7 @@ from .calls.carrying import Delegate
 from .record.recorder import Recorder
 
 if TYPE_CHECKING:
-    from ..schema.dialects import Dialect
+    from ..schema.lowering import Dialect
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from ..dataflow.reference import ReferenceSyntax
 from ..dataflow.template import Template, template
@@ -185,7 +185,10 @@ def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge
         if part.text == "null" and not frame.toolset.tools:
             return  # without tools `calls` is a list of null for decoders that know no empty list
         call = _call(part, frame)
-        (answered.calls if isinstance(call, Call) else answered.errors).append(cast("Any", call))
+        if isinstance(call, Call):
+            answered.calls.append(call)
+        else:
+            answered.errors.append(call)
         receiver.element(part.place, call)
         return
     try:

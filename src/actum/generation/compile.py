@@ -18,8 +18,7 @@ from .offer import Composition, Toolset, composition, offered
 from .render import render
 
 if TYPE_CHECKING:
-    from ..schema.dialects import Dialect, Rung
-    from ..schema.lowering import Lowered
+    from ..schema.lowering import Dialect, Lowered, Rung
 
 Handler: TypeAlias = Callable[[JsonObject, ModelRequest], ModelRequest]
 """What a user's own message type does to a request: change its settings, its schema and its messages (M3)."""

@@ -64,7 +64,7 @@ class ModelRequest:
 class Model(Protocol):
     """Anything that turns a `ModelRequest` into the raw JSON text of an answer, in deltas, and then its `Usage`.
 
-    An implementation may also have a `dialect` (see `actum.schema.dialects`): what its provider's structured output
+    An implementation may also have a `dialect` (see `actum.schema.lowering`): what its provider's structured output
     accepts. Without one it is sent the composed schema as it is.
     It raises `ModelError`; other exceptions are wrapped in one. Closing the iterator must close the connection.
     """

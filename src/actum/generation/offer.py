@@ -20,6 +20,7 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool, parse_tool
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
+from ..schema.walk import DEFINITIONS, definitions_of
 
 REVEAL = "revealTools"
 """The call that asks for the full schemas of tools of which only the names are offered (T12)."""
@@ -136,14 +137,14 @@ def composition(toolset: Toolset, context: Context, output: JsonObject, config: 
 
 def per_instance(output: JsonObject, instances: Sequence[str]) -> JsonObject:
     """The schema of one output per instance (I4)."""
-    rest = {key: value for key, value in output.items() if key not in {"$defs", "definitions"}}
+    rest = {key: value for key, value in output.items() if key not in DEFINITIONS}
     shape: JsonObject = {
         "type": "object",
         "properties": dict.fromkeys(instances, rest),
         "required": list(instances),
         "additionalProperties": False,
     }
-    return shape | {key: output[key] for key in ("$defs", "definitions") if key in output}
+    return shape | definitions_of(output)
 
 
 def _tokens(toolset: Toolset) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..protocol.message import kind_of
-from ..schema.compose import closed
+from ..schema.closing import closed
 from ..schema.containment import admits
 from ..schema.json import JsonObject, encode
 from .file import IdeaText, write_idea

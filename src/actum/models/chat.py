@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -20,7 +20,7 @@ from pydantic_core import from_json
 
 from ..errors import ModelError
 from ..generation.model import ModelRequest, Usage
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, is_object
 from . import failures
 from .ended import Ended
 from .endpoint import Endpoint
@@ -58,7 +58,8 @@ async def answer(
     try:
         client = await client_of(endpoint, user, lambda trusted: _client(endpoint.base_url or _URL, trusted))
         patience = request.settings.get("timeout", silence)
-        async with cast("aiohttp.ClientSession", client.http).post(
+        http: aiohttp.ClientSession = client.http
+        async with http.post(
             f"{(endpoint.base_url or _URL).rstrip('/')}/chat/completions",
             data=_written(endpoint, model, request).encode(),
             headers=_headers(endpoint, request),
@@ -143,7 +144,8 @@ def _body(endpoint: Endpoint, model: str, request: ModelRequest) -> JsonObject:
     for key, value in settings.items():
         if key not in _NOT_SENT and value is not None:
             body[_SETTINGS.get(key, key.removeprefix("openai_"))] = value
-    return body | dict(cast("Mapping[str, Any]", settings.get("extra_body") or {}))
+    extra: Mapping[str, Any] = settings.get("extra_body") or {}
+    return body | dict(extra)
 
 
 def _opening_joined(messages: list[dict[str, str]]) -> Iterator[dict[str, str]]:
@@ -244,12 +246,12 @@ class _Events:
 
     def _text(self, data: bytes, name: str) -> str:
         try:
-            event: Any = from_json(data)
+            event = from_json(data)
         except ValueError as error:
             raise failures.garbled(name, str(error)) from error
-        if not isinstance(event, dict):
+        if not is_object(event):
             raise failures.garbled(name, f"an event that is {type(event).__name__}")
-        return self._taken(cast("JsonObject", event), name)
+        return self._taken(event, name)
 
     def _taken(self, event: JsonObject, name: str) -> str:
         if (error := event.get("error")) is not None:
@@ -259,7 +261,8 @@ class _Events:
             self._model = event.get("model") or self._model
             self._usage = event.get("usage") or self._usage
             text = ""
-            for choice in cast("list[JsonObject]", event.get("choices") or []):
+            choices: list[JsonObject] = event.get("choices") or []
+            for choice in choices:
                 delta: JsonObject = choice.get("delta") or {}
                 text += delta.get("content") or ""
                 self._refusal += delta.get("refusal") or ""
@@ -285,7 +288,7 @@ class _Events:
     def _counted(self) -> Usage:
         told = self._usage
         details = told.get("prompt_tokens_details")
-        cached = cast("JsonObject", details).get("cached_tokens") or None if isinstance(details, dict) else None
+        cached = (details.get("cached_tokens") or None) if is_object(details) else None
         # A zero may mean that nothing was counted, and unknown is never zero (L5).
         given, written = told.get("prompt_tokens") or None, told.get("completion_tokens") or None
         usd = _price(self._model, given, written, cached) if given and self._is_openai else None

@@ -23,9 +23,10 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from ..errors import ModelError
+from ..schema.json import is_object
 
 if TYPE_CHECKING:
     from pydantic_ai.exceptions import ModelAPIError
@@ -81,7 +82,7 @@ def _own(error: Exception) -> ModelError | None:
 def of_status(name: str, status: int, headers: Mapping[str, str], body: str) -> ModelError:
     """Build the error for an answer that is none, by its status and what it says."""
     try:
-        told: Any = json.loads(body)
+        told = json.loads(body)
     except ValueError:
         told = None
     reason = _short(_message_in(told) or body or "no reason")
@@ -276,11 +277,10 @@ def _reason(error: ModelAPIError) -> str:
 
 
 def _message_in(body: object) -> str | None:
-    if not isinstance(body, dict):
+    if not is_object(body):
         return None
-    members = cast("dict[str, Any]", body)
-    message = members.get("message")
-    return message if isinstance(message, str) else _message_in(members.get("error"))
+    message = body.get("message")
+    return message if isinstance(message, str) else _message_in(body.get("error"))
 
 
 def _names_schema(text: str) -> bool:

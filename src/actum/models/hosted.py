@@ -70,10 +70,10 @@ class Hosted:
 
     @property
     def dialect(self) -> Any:
-        """The dialect of `actum.schema.dialects` that the provider's structured output takes, None where unknown."""
+        """The dialect of `actum.schema.lowering` that the provider's structured output takes, None where unknown."""
         if self._dialect is None:
             return None
-        return getattr(importlib.import_module("actum.schema.dialects"), self._dialect)
+        return getattr(importlib.import_module("actum.schema.lowering"), self._dialect)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
         """Yield the answer's text as it arrives, then its usage.

@@ -19,8 +19,8 @@ from typing import Any, cast
 
 from ..errors import ModelError
 from ..generation.model import Model, ModelRequest, Usage
-from ..schema.dialects import DIALECTS, Dialect
 from ..schema.json import Json, JsonObject, NotJson, encode, plain
+from ..schema.lowering import DIALECTS, Dialect
 
 _DIALECT_NAME = re.compile(r'\{"name":"(?:[^"\\]|\\.)*","dialect":"([a-z]+)"')
 """How a recorded line begins."""
@@ -177,7 +177,7 @@ class _Entries:
         entries = [entry for entries in self._by_key.values() for entry in entries]
         if not entries:
             return "nothing is recorded"
-        messages = cast("list[Any]", asked["messages"])
+        messages: list[Any] = asked["messages"]
         shared = max(_shared(entry.messages, messages) for entry in entries)
         if any(entry.messages == messages for entry in entries):
             return "the messages are recorded, with another schema"

@@ -1,6 +1,6 @@
 """A request in the library's terms and its answer in ours. Pure, but for the library's import.
 
-The schema is sent as it is: lowering it is `actum.schema.dialects`' work, so the library's transformers are off.
+The schema is sent as it is: lowering it is `actum.schema.lowering`' work, so the library's transformers are off.
 """
 
 from __future__ import annotations

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from ..errors import SchemaError
-from ..schema.compose import gathered
+from ..schema.gathering import gathered
 from ..schema.json import JsonObject
 from ..schema.validator import unsatisfiable
+from ..schema.walk import definitions_of, properties_of
 from .tool import Tool, parse_tool
 
 _MERGED = frozenset({"properties", "required", "additionalProperties", "description", "title", "examples", "type"})
-_IDENTITY = frozenset({"$schema", "$id", "$defs", "definitions"})
 
 
 def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | None, defaults: Collection[str]) -> Tool:
@@ -24,10 +24,9 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
     Raises:
         SchemaError: where no value could satisfy both, naming the place.
     """
-    definitions = {key: tool.schema[key] for key in ("$defs", "definitions") if key in tool.schema}
     parts: dict[str, JsonObject] = {"own": tool.parameters, "takes": takes or {"type": "object"}}
     if tool.output is not None:
-        parts["output"] = {**definitions, **tool.output}
+        parts["output"] = {**definitions_of(tool.schema), **tool.output}
     if gives is not None:
         parts["gives"] = gives
     found, shared = gathered(parts)
@@ -35,7 +34,7 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
         if name in found["own"].get("required", []):
             raise _contradiction("the delegate takes no such parameter", tool, f"properties.{name}")
     schema = _parameters(found["own"], found["takes"], defaults)
-    properties = cast("JsonObject", schema["properties"])
+    properties = properties_of(schema)
     results = [found[part] for part in ("output", "gives") if part in found]
     own = {key: value for key, value in tool.meta.items() if key != "_output"}
     properties |= own | ({"_output": _both(*results)} if results else {})
@@ -47,9 +46,9 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
 
 def _parameters(own: JsonObject, takes: JsonObject, defaults: Collection[str]) -> JsonObject:
     refused = _refused(own, takes)
-    mine = {name: one for name, one in _properties(own).items() if name not in refused}
-    theirs = _properties(takes)
-    schema: JsonObject = {key: value for key, value in own.items() if key not in _IDENTITY}
+    mine = {name: one for name, one in properties_of(own).items() if name not in refused}
+    theirs = properties_of(takes)
+    schema = {**own}
     schema["properties"] = {**mine, **theirs} | {
         name: _both(mine[name], theirs[name]) for name in mine if name in theirs
     }
@@ -59,7 +58,7 @@ def _parameters(own: JsonObject, takes: JsonObject, defaults: Collection[str]) -
         schema["required"] = required
     if takes.get("additionalProperties") is False or own.get("additionalProperties") is False:
         schema["additionalProperties"] = False
-    rest = {key: value for key, value in takes.items() if key not in _MERGED | _IDENTITY}
+    rest = {key: value for key, value in takes.items() if key not in _MERGED}
     if rest:
         schema["allOf"] = [*own.get("allOf", []), rest]
     return schema
@@ -67,11 +66,7 @@ def _parameters(own: JsonObject, takes: JsonObject, defaults: Collection[str]) -
 
 def _refused(own: JsonObject, takes: JsonObject) -> set[str]:
     """The parameters that a closed delegate would not take."""
-    return set(_properties(own)) - set(_properties(takes)) if takes.get("additionalProperties") is False else set()
-
-
-def _properties(schema: JsonObject) -> JsonObject:
-    return cast("JsonObject", schema.get("properties", {}))
+    return set(properties_of(own)) - set(properties_of(takes)) if takes.get("additionalProperties") is False else set()
 
 
 def _both(*schemas: Any) -> Any:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..dataflow.fold import METHODS
-from ..schema.compose import REFERENCE, References, or_reference, rooted
+from ..schema.compose import REFERENCE, References, or_reference
+from ..schema.gathering import rooted
 from ..schema.json import JsonObject
 from .call import EACH, WITH
 from .tool import Tool

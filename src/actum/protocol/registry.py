@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar, overload
 
 from ..errors import SchemaError
-from ..schema.compose import gathered
+from ..schema.gathering import gathered
 from ..schema.infer import adapter_of, schema_of
 from ..schema.json import JsonObject
 from .activity import Activity, type_hints

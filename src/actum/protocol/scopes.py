@@ -11,7 +11,8 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import Fold, exported
 from ..dataflow.reference import Path, Reference, ReferenceSyntax, Segment, scan_reference
 from ..errors import ScopeDenied
-from ..schema.json import JsonObject, copy, encode
+from ..schema.json import JsonObject, copy, is_object
+from ..schema.walk import references
 from .approvals import PRIVATE
 from .call import Call
 from .context import Context, Memory
@@ -160,9 +161,10 @@ def _narrowed(schema: Any, paths: Iterable[Path]) -> Any:
     for path in paths:
         steps: Path = tuple(step for segment in path for step in _steps(segment))
         said: Any = Fold(schema).read(steps)
-        if not isinstance(said, dict) or "$ref" in encode(cast("JsonObject", said)):
+        # A reference would lead out of what crosses.
+        if not is_object(said) or next(references(said), None) is not None:
             continue
-        found.write("merge", (), _wrapped(cast("JsonObject", said), path))
+        found.write("merge", (), _wrapped(said, path))
     return found.read()
 
 

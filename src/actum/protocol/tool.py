@@ -14,6 +14,7 @@ from ..dataflow.reference import ReferenceSyntax
 from ..errors import SchemaError
 from ..schema.json import JsonObject, NotJson, plain
 from ..schema.validator import Validator
+from ..schema.walk import definitions_of
 from .call import META, SPELLINGS
 
 Fixed = Literal["_tool", "_activity", "_delegate", "_scopes", "_outputPath"]
@@ -81,7 +82,7 @@ class Tool:
 
     @cached_property
     def _definitions(self) -> JsonObject:
-        return {key: self.schema[key] for key in ("$defs", "definitions") if key in self.schema}
+        return definitions_of(self.schema)
 
     @cached_property
     def accepts_null(self) -> bool:

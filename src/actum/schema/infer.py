@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..errors import SchemaError
-from .json import Json, JsonObject, encode
+from .json import Json, JsonObject, encode, is_object
+from .walk import mapped
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -34,15 +35,15 @@ class Shape(Generic[T]):
 def shape_of(schema: object) -> Shape[Any]:
     """The shape behind what a caller gave: a JSON Schema, a Pydantic model or any type Pydantic understands.
 
-    None stands for any JSON value.
+    None means any JSON value.
 
     Raises:
         SchemaError: for anything that is neither.
     """
     if schema is None or schema is True:
         return Shape({}, _same, typed=False)
-    if isinstance(schema, dict):
-        return Shape(cast("JsonObject", schema), _same, typed=False)
+    if is_object(schema):
+        return Shape(schema, _same, typed=False)
     # Only classes are kept: `int | str` and `str | int` are equal, and not the same.
     return _of_class(schema) if isinstance(schema, type) else _typed(schema)
 
@@ -81,23 +82,16 @@ def schema_of(adapter: TypeAdapter[Any], mode: str) -> JsonObject:
         schema = adapter.json_schema(mode=cast("Any", mode))
     except (PydanticUserError, PydanticUndefinedAnnotation) as error:
         raise SchemaError(f"no JSON Schema can be made of this type: {str(error).splitlines()[0]}") from None
-    return cast("JsonObject", untitled(schema))
+    return untitled(schema)
 
 
-def untitled(schema: Any, *, names: bool = False) -> Any:
-    """A schema without `title`s; `names` says that the keys are names of properties, not keywords."""
-    if isinstance(schema, dict):
-        members = cast("JsonObject", schema)
-        return {
-            key: value
-            if key in {"const", "enum", "default", "examples"} and not names
-            else untitled(value, names=not names and key in {"properties", "$defs"})
-            for key, value in members.items()
-            if names or key != "title" or not isinstance(value, str)
-        }
-    if isinstance(schema, list):
-        return [untitled(item) for item in cast("list[Any]", schema)]
-    return schema
+def untitled(schema: JsonObject) -> JsonObject:
+    """A schema without `title`s."""
+    return mapped(schema, _without_title)
+
+
+def _without_title(schema: JsonObject) -> JsonObject:
+    return {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
 
 
 def jsonable(value: object) -> Json:

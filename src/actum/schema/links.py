@@ -1,27 +1,26 @@
-"""`$ref`s that lead to other Ideas: `{"$ref": "idea:people/person?1"}` stands for the schema of that Idea (X4)."""
+"""`$ref`s that lead to other Ideas: `{"$ref": "idea:people/person?1"}` means the schema of that Idea (X4)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
 
-from .compose import gathered
+from .gathering import gathered
 from .json import JsonObject, encode
+from .walk import Schema, redirected, references
 
 _SCHEME = "idea:"
-_VALUES = {"const", "enum", "default", "examples"}
-_MAPS = {"properties", "$defs", "definitions", "patternProperties", "dependentSchemas"}
 
 
-def links_of(schema: Any) -> list[str]:
+def links_of(schema: object) -> list[str]:
     """The addresses that a schema's references lead to, each once."""
-    return list(dict.fromkeys(reference.partition("#")[0] for reference in _references(schema)))
+    links = (reference.partition("#")[0] for reference in references(schema) if reference.startswith(_SCHEME))
+    return list(dict.fromkeys(links))
 
 
-def opened(schema: Any) -> Any:
+def opened(schema: Schema) -> Schema:
     """A schema that takes anything where it refers to another Idea: what can be judged of it by itself."""
-    return _mapped(schema, lambda reference: None if reference.startswith(_SCHEME) else reference)
+    return redirected(schema, lambda reference: None if reference.startswith(_SCHEME) else reference)
 
 
 def linked(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
@@ -42,7 +41,7 @@ def linked(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
         return f"#/$defs/{names[address]}{place}" if address in names else reference
 
     definitions |= {names[address]: parts[address] for address in targets if names[address] not in definitions}
-    return cast("JsonObject", _mapped({**parts[""], "$defs": definitions}, followed))
+    return redirected({**parts[""], "$defs": definitions}, followed)
 
 
 def _numbered(stem: str) -> Iterator[str]:
@@ -51,35 +50,3 @@ def _numbered(stem: str) -> Iterator[str]:
     while True:
         yield f"{stem}_{number}"
         number += 1
-
-
-def _references(schema: Any) -> Iterator[str]:
-    waiting: list[tuple[Any, bool]] = [(schema, False)]
-    while waiting:
-        value, is_map = waiting.pop()
-        if isinstance(value, list):
-            waiting += [(item, False) for item in reversed(cast("list[Any]", value))]
-        elif isinstance(value, dict):
-            members = cast("JsonObject", value)
-            reference = members.get("$ref")
-            if not is_map and isinstance(reference, str) and reference.startswith(_SCHEME):
-                yield reference
-            inner = [(one, not is_map and key in _MAPS) for key, one in members.items() if is_map or key not in _VALUES]
-            waiting += reversed(inner)
-
-
-def _mapped(value: Any, change: Callable[[str], str | None], *, is_map: bool = False) -> Any:
-    if isinstance(value, list):
-        return [_mapped(item, change) for item in cast("list[Any]", value)]
-    if not isinstance(value, dict):
-        return value
-    changed: JsonObject = {}
-    for key, one in cast("JsonObject", value).items():
-        if key == "$ref" and not is_map and isinstance(one, str):
-            reference = change(one)
-            changed |= {} if reference is None else {key: reference}
-        elif key in _VALUES and not is_map:
-            changed[key] = one
-        else:
-            changed[key] = _mapped(one, change, is_map=not is_map and key in _MAPS)
-    return changed

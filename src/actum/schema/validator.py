@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 
 from ..errors import SchemaError
-from .json import Json, JsonObject, encode
+from .json import Json, JsonObject, encode, is_object
 
 _LINEAR = jsonschema_rs.RegexOptions()
 # Look-around has no linear-time engine; published tools use it, so it runs with a bound on its backtracking instead.
@@ -23,7 +23,7 @@ class Validator:
     """A compiled schema.
 
     Raises:
-        SchemaError: for what is no schema, naming the place in it; for a reference that leaves it.
+        SchemaError: for an invalid schema, naming the place in it; for a reference that leaves it.
     """
 
     __slots__ = ("_compiled",)
@@ -83,13 +83,13 @@ def _compiled(text: str) -> Any:
 
 
 def is_schema(schema: object) -> bool:
-    """Whether this is an object that declares itself a JSON Schema of some kind, by any keyword of one."""
+    """Whether this is an object that any of these keywords shows to be a JSON Schema, and not a map of tools."""
     keywords = {"type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref", "items"}
-    return isinstance(schema, dict) and not keywords.isdisjoint(JsonObject(schema))  # pyright: ignore[reportUnknownArgumentType]
+    return is_object(schema) and not keywords.isdisjoint(schema)
 
 
 def unsatisfiable(schema: JsonObject) -> set[str]:
-    """The innermost places of a schema that no value can satisfy, as far as that can be proven; `false` is meant so."""
+    """The innermost places of a schema that provably no value satisfies; where it says `false`, that is intended."""
     from jsonschema_rs import canonical
 
     try:

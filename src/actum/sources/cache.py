@@ -9,9 +9,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 from ..errors import IdeaError
+from ..schema.json import JsonObject
 from .files import write_bytes, write_text
 
 _MOST_BYTES = 32_000_000
@@ -92,12 +92,13 @@ def _digest(content: bytes) -> str:
 
 def _read(folder: Path, url: str) -> Kept | None:
     try:
-        note: Any = json.loads((folder / "urls" / f"{_digest(url.encode())}.json").read_text("utf-8"))
+        note: JsonObject = json.loads((folder / "urls" / f"{_digest(url.encode())}.json").read_text("utf-8"))
         content = (folder / "content" / str(note["digest"])).read_bytes()
         if note["url"] != url or _digest(content) != note["digest"]:
             return None
-        own = cast("dict[str, Any]", note)
-        return Kept(content=content, etag=own["etag"], modified=own["modified"], fresh_until=float(own["fresh_until"]))
+        return Kept(
+            content=content, etag=note["etag"], modified=note["modified"], fresh_until=float(note["fresh_until"])
+        )
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar
 
 from ..errors import IdeaError
 from ..ideas.store import Draft, Entry, Line
@@ -102,7 +102,7 @@ class FolderStore:
         with path.open("ab+") as log:
             size = log.seek(0, os.SEEK_END)
             log.truncate(_whole(log, size))  # part of a line, of a writer that was killed
-            log.write(encode(cast("Any", rows.row_of(entry))).encode() + b"\n")
+            log.write(encode(rows.row_of(entry)).encode() + b"\n")
             log.flush()
             os.fsync(log.fileno())
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
-from .json import JsonObject, encode
+from ..json import JsonObject, encode
 from .merging import kinds
 from .restoring import Branch, Choice, Shape
 
@@ -44,10 +44,10 @@ def or_null(node: Node) -> Node:
 
 
 def branches(node: Node) -> list[Node]:
-    """The branches of a union, or the one schema that is none."""
+    """The branches of a union; a schema that is not a union is its only branch."""
     wire, shape = node
     if "anyOf" not in wire:
         return [node]
-    wires = cast("list[JsonObject]", wire["anyOf"])
+    wires: list[JsonObject] = wire["anyOf"]
     shapes = [branch.shape for branch in shape.branches] if isinstance(shape, Choice) else [None] * len(wires)
     return list(zip(wires, shapes, strict=True))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-from .json import JsonObject
+from ..json import JsonObject, is_list, is_object
+from ..walk import IN_PLACE, properties_of, required_of
 from .restoring import json_types
 
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
@@ -24,9 +25,10 @@ ASSERTIONS: dict[str, frozenset[str]] = {
 }
 """The keywords that judge values of one type only; integers are judged as numbers."""
 
-APPLICATORS = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$dynamicRef", "$recursiveRef"})
 _JUDGING = (
-    APPLICATORS | {"type", "enum", "const", "$ref"} | frozenset(word for group in ASSERTIONS.values() for word in group)
+    IN_PLACE
+    | {"type", "enum", "const", "$ref", "$dynamicRef", "$recursiveRef"}
+    | frozenset(word for group in ASSERTIONS.values() for word in group)
 )
 
 _LONGEST_CHAIN = 8
@@ -45,8 +47,8 @@ def kinds(schema: JsonObject) -> tuple[str, ...]:
     named = schema.get("type")
     if isinstance(named, str):
         return (named,)
-    if isinstance(named, list):
-        return tuple(dict.fromkeys(kind for kind in cast("list[Any]", named) if kind in TYPES))
+    if is_list(named):
+        return tuple(dict.fromkeys(kind for kind in named if kind in TYPES))
     implied = [kind for kind, words in ASSERTIONS.items() if not words.isdisjoint(schema)]
     return tuple(implied) if len(implied) == 1 else ()
 
@@ -70,20 +72,18 @@ def fits(value: Any, kind: str) -> bool:
 
 def takes_null(schema: Any, target: Target, depth: int = 0) -> bool:
     """Whether null is valid; where that is hard to say, it is taken to be."""
-    if not isinstance(schema, dict) or depth > _LONGEST_CHAIN:
+    if not is_object(schema) or depth > _LONGEST_CHAIN:
         return schema is not False
-    node = cast("JsonObject", schema)
-    named = node.get("type")
+    named = schema.get("type")
     if isinstance(named, str | list) and "null" not in ([named] if isinstance(named, str) else named):
         return False
-    if ("enum" in node and None not in node["enum"]) or ("const" in node and node["const"] is not None):
+    if ("enum" in schema and None not in schema["enum"]) or ("const" in schema and schema["const"] is not None):
         return False
-    if "$ref" in node and not takes_null(target(node["$ref"]), target, depth + 1):
+    if "$ref" in schema and not takes_null(target(schema["$ref"]), target, depth + 1):
         return False
     for keyword, some in (("anyOf", any), ("oneOf", _one), ("allOf", all)):
-        if isinstance(node.get(keyword), list) and not some(
-            takes_null(inner, target, depth) for inner in node[keyword]
-        ):
+        options = schema.get(keyword)
+        if is_list(options) and not some(takes_null(inner, target, depth) for inner in options):
             return False
     return True
 
@@ -94,10 +94,10 @@ def _one(answers: Iterable[bool]) -> bool:
 
 def weight(schema: Any) -> int:
     """How many values a schema is made of."""
-    if isinstance(schema, dict):
-        return 1 + sum(weight(inner) for inner in cast("JsonObject", schema).values())
-    if isinstance(schema, list):
-        return 1 + sum(weight(inner) for inner in cast("list[Any]", schema))
+    if is_object(schema):
+        return 1 + sum(weight(inner) for inner in schema.values())
+    if is_list(schema):
+        return 1 + sum(weight(inner) for inner in schema)
     return 1
 
 
@@ -138,8 +138,7 @@ def _both_properties(left: JsonObject, right: JsonObject) -> JsonObject | None:
     for name, schema in right.items():
         mine = result.get(name, schema)
         if mine != schema:
-            both = isinstance(mine, dict) and isinstance(schema, dict)
-            mine = merged(cast("JsonObject", mine), cast("JsonObject", schema)) if both else None
+            mine = merged(mine, schema) if is_object(mine) and is_object(schema) else None
         if mine is None:
             return None
         result[name] = mine
@@ -157,18 +156,17 @@ def _closes_what_the_other_opens(left: JsonObject, right: JsonObject) -> bool:
     """`additionalProperties: false` on one side judges the other side's properties too."""
     return any(
         one.get("additionalProperties", True) is not True
-        and not cast("JsonObject", other.get("properties", {})).keys()
-        <= cast("JsonObject", one.get("properties", {})).keys()
+        and not properties_of(other).keys() <= properties_of(one).keys()
         for one, other in ((left, right), (right, left))
     )
 
 
 def fits_beside(base: JsonObject, options: list[Any]) -> bool:
-    """Whether options only narrow what already stands beside them, so that it says enough without them."""
+    """Whether options only narrow what the keywords beside them say, so that these say enough alone."""
     if kinds(base) and "properties" not in base:
         scalar = {"string", "number", "integer", "boolean", "null"}
         return set(kinds(base)) <= scalar and not any(_is_structural(option, {}) for option in options)
-    listed = cast("JsonObject", base.get("properties", {}))
+    listed = properties_of(base)
     return "properties" in base and not any(_is_structural(option, listed) for option in options)
 
 
@@ -177,8 +175,7 @@ _STRUCTURAL = {"$ref", "anyOf", "oneOf", "allOf", "enum", "const", "items", "pre
 
 def _is_structural(option: Any, listed: JsonObject) -> bool:
     """Whether an option says more than the properties that are listed anyway."""
-    if not isinstance(option, dict):
+    if not is_object(option):
         return option is not True
-    members = cast("JsonObject", option)
-    named = set(cast("JsonObject", members.get("properties", {}))) | set(cast("list[str]", members.get("required", [])))
-    return not _STRUCTURAL.isdisjoint(members) or not named <= listed.keys()
+    named = {*properties_of(option), *required_of(option)}
+    return not _STRUCTURAL.isdisjoint(option) or not named <= listed.keys()

@@ -1,6 +1,6 @@
 """What each provider's structured output accepts, as data (T9), and the ladder of ways to send a schema. No behaviour.
 
-Every limit says where it is published. `lowering` reads these values; another provider is another value.
+Every limit says where it is published. The walks read these values; another provider is another value.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LADDER = (STRICT, ASIDE, LOOSE, PROMPTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The most that one strict schema may hold; None where no number is published.
+class SizeLimits:
+    """The most that one strict schema may hold; None where the provider publishes no number.
 
     `names` counts the characters of property and definition names, enum and const values; `large_enum` those of one
     enum of more than 250 strings; `optional` properties that are not required; `unions` every `anyOf`.
@@ -79,7 +79,7 @@ class Dialect:
     all_required: bool = False
     untyped: bool = False
     recursion: Literal["taken", "optional", "refused"] = "taken"
-    limits: Limits = Limits()
+    limits: SizeLimits = SizeLimits()
     shows_schema: bool = True
 
 
@@ -107,7 +107,7 @@ OPENAI = Dialect(
     all_required=True,
     # The same page: 5,000 properties, 10 levels, 120,000 characters of names and values, 1,000 enum values, and
     # 15,000 characters in an enum of more than 250 strings. "Recursive schemas are supported."
-    limits=Limits(properties=5000, depth=10, names=120_000, enum_values=1000, large_enum=15_000),
+    limits=SizeLimits(properties=5000, depth=10, names=120_000, enum_values=1000, large_enum=15_000),
 )
 
 ANTHROPIC = Dialect(
@@ -126,7 +126,7 @@ ANTHROPIC = Dialect(
     recursion="refused",
     # The same page, "Schema complexity limits": 24 optional parameters and 16 with a union type over all strict
     # schemas of a request. A grammar can be "too large" below them (anthropic-sdk-python#1185): then one rung down.
-    limits=Limits(optional=24, unions=16),
+    limits=SizeLimits(optional=24, unions=16),
 )
 
 GOOGLE = Dialect(
@@ -169,8 +169,8 @@ GRAMMAR = Dialect(
 
 COMPATIBLE = Dialect(
     name="compatible",
-    # A host that speaks OpenAI's wire and says no more of itself: OpenAI's structure, and no assertion that one of
-    # them might refuse. Where it refuses even that, the ladder goes on (`below`).
+    # A host that speaks OpenAI's wire and documents no more: OpenAI's structure, and no assertion that one of them
+    # might refuse. Where it refuses even that, the next rung is tried (`below`).
     keywords=_keywords(string="pattern"),
     patterns="anchored",
     literals=_SCALARS,

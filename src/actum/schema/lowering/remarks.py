@@ -1,11 +1,11 @@
-"""What is said of a lowering while it is made: notes, problems, and the words that take an assertion's place."""
+"""What a lowering reports: notes, problems, and the words that replace an assertion in a description."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from .json import JsonObject, encode
+from ..json import JsonObject, encode
 from .merging import judges
 from .scalars import REFERENCE
 
@@ -43,11 +43,11 @@ class Remarks:
         return tuple(self._problems)
 
     def note(self, path: str, change: str) -> None:
-        """Say what was changed at a place."""
+        """Record what was changed at a place."""
         self._notes[Note(path=path, change=change)] = None
 
     def problem(self, path: str, what: str) -> None:
-        """Say why a place can't be sent."""
+        """Record why a place can't be sent."""
         self._problems[f"{path}: {what}"] = None
 
     def head(self, kind: str | None, schema: JsonObject, path: str, said: frozenset[str] = frozenset()) -> JsonObject:

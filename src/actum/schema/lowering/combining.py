@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
+from ..json import JsonObject, is_object
 from .definitions import Definitions
-from .json import JsonObject
 from .merging import judges, merged, weight
 
 INLINED = 20_000
 """How many values of definitions may be copied into the places that refer to them."""
+
+_DEEPEST = 32
+"""How many steps from the root, and how many copies within copies, a definition may still be copied.
+
+Definitions may form a chain of any length, which lowering would follow by recursion; a reference ends it.
+"""
 
 _CONDITIONS = {"if", "then", "else", "not", "description", "title", "$comment"}
 
@@ -33,12 +39,14 @@ class Combining:
         name = self.definitions.name(reference)
         return None if name is None else self.definitions.target(name)
 
-    def beside(self, name: str, others: JsonObject) -> JsonObject | None:
-        """A definition together with what stands beside the reference to it."""
+    def beside(self, name: str, others: JsonObject, path: str) -> JsonObject | None:
+        """A definition joined with the keywords beside a reference to it."""
         target = self.definitions.target(name)
-        if name in self._open or not isinstance(target, dict) or not self._afford(weight(target)):
+        if name in self._open or max(len(self._open), path.count("/")) > _DEEPEST:
             return None
-        return merged(others, cast("JsonObject", target))
+        if not is_object(target) or not self._afford(weight(target)):
+            return None
+        return merged(others, target)
 
     @contextmanager
     def inside(self, name: str) -> Generator[None]:
@@ -47,37 +55,37 @@ class Combining:
         yield
         self._open.pop()
 
-    def all_of(self, schema: JsonObject) -> tuple[JsonObject | None, list[int]]:
+    def all_of(self, schema: JsonObject, path: str) -> tuple[JsonObject | None, list[int]]:
         """A schema with its `allOf` merged into it, and the parts that only state conditions."""
-        parts = cast("list[Any]", schema["allOf"])
+        parts: list[Any] = schema["allOf"]
         result: JsonObject | None = {key: value for key, value in schema.items() if key != "allOf"}
         left_out: list[int] = []
         for index, part in enumerate(parts):
-            if not isinstance(part, dict) or part.keys() <= _CONDITIONS:
+            if not is_object(part) or part.keys() <= _CONDITIONS:
                 left_out.append(index)
             elif result is not None:
-                result = self._joined(result, cast("JsonObject", part), alone=len(parts) == 1)
+                result = self._joined(result, part, path, alone=len(parts) == 1)
         return result, left_out
 
     def distributed(self, base: JsonObject, options: list[Any]) -> list[Any] | None:
-        """Options of a union, each with the assertions that stand beside them."""
+        """Options of a union, each joined with the assertions beside the union."""
         asserted = {key: value for key, value in base.items() if judges(key)}
         result: list[Any] = []
         for option in options:
-            if not isinstance(option, dict) or "$ref" in option or not self._afford(weight(asserted)):
+            if not is_object(option) or "$ref" in option or not self._afford(weight(asserted)):
                 return None
-            part = merged(asserted, cast("JsonObject", option))
+            part = merged(asserted, option)
             if part is None:
                 return None
             result.append(part)
         return result
 
-    def _joined(self, schema: JsonObject, part: JsonObject, *, alone: bool) -> JsonObject | None:
+    def _joined(self, schema: JsonObject, part: JsonObject, path: str, *, alone: bool) -> JsonObject | None:
         if "$ref" not in part or (alone and "$ref" not in schema):
             return merged(schema, part)
         name = self.definitions.name(part["$ref"])
         others = {key: value for key, value in part.items() if key != "$ref"}
-        inlined = None if name is None else self.beside(name, others)
+        inlined = None if name is None else self.beside(name, others, path)
         return None if inlined is None else merged(schema, inlined)
 
     def _afford(self, cost: int) -> bool:

@@ -6,25 +6,23 @@ left out. The shapes undo the one thing that models do unasked: null for an opti
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
+from ..json import JsonObject, is_list, is_object
+from ..ordering import required_in_order
+from ..walk import DEFINITIONS, HOLDS, properties_of, required_of
 from .definitions import Definitions
-from .json import JsonObject
 from .merging import kinds, takes_null
 from .remarks import Remarks
 from .restoring import Branch, Choice, Items, Member, Members, Named, Shape
 from .scalars import REFERENCE, WIRE_REFERENCE
 from .unions import Node, null
 
-_LEFT_OUT = {"$schema", "$id", "$defs", "definitions", "additionalItems"}
-_MAPS = {"properties", "patternProperties", "dependentSchemas"}
-_CONDITIONS = {"not", "if", "then", "else", "contains", "propertyNames"}
-_ONE = _CONDITIONS | {"items", "additionalProperties", "unevaluatedProperties", "unevaluatedItems"}
-_MANY = {"anyOf", "oneOf", "allOf", "prefixItems"}
+_LEFT_OUT = {"$schema", "$id", "additionalItems", *DEFINITIONS}
 
 
 class Verbatim:
-    """The walk over one composed schema."""
+    """The translation of one composed schema, keyword by keyword."""
 
     def __init__(self, document: JsonObject) -> None:
         self.remarks = Remarks()
@@ -40,15 +38,15 @@ class Verbatim:
 
     def node(self, schema: Any, path: str) -> Node:
         """One schema."""
-        if not isinstance(schema, dict):
+        if not is_object(schema):
             return schema, None
-        node = _current(cast("JsonObject", schema))
+        node = _current(schema)
         wire: JsonObject = {}
         shapes: dict[str, Any] = {}
         for key, value in node.items():
             wire[key], shapes[key] = self._keyword(key, value, f"{path}/{key}")
         if wire.get("$ref", "") is None:
-            self.remarks.note(path, f"`$ref` to {node['$ref']!r} left out, which is not there")
+            self.remarks.note(path, f"`$ref` to {node['$ref']!r} left out, which does not exist")
             del wire["$ref"]
         if node.get("type") == "array" and "items" not in node and "prefixItems" not in node:
             # OpenAI refuses a list without `items` even where it enforces nothing.
@@ -58,7 +56,7 @@ class Verbatim:
     def call(self, schema: JsonObject, path: str) -> Node:
         """The schema of a call: `_output` may be owed, and is then null (C4)."""
         wire, shape = self.node(schema, path)
-        output = cast("JsonObject", schema.get("properties", {})).get("_output")
+        output = properties_of(schema).get("_output")
         if isinstance(shape, Members) and "_output" in shape.named:
             named = {**shape.named, "_output": Member(shape=shape.named["_output"].shape)}
             shape = Members(named=named, rest=shape.rest)
@@ -67,13 +65,14 @@ class Verbatim:
         return wire, shape
 
     def _keyword(self, key: str, value: Any, path: str) -> tuple[Any, Any]:
-        if key in _MAPS and isinstance(value, dict):
-            nodes = {name: self.node(inner, f"{path}/{name}") for name, inner in cast("JsonObject", value).items()}
+        holding = HOLDS.get(key)
+        if holding == "map" and is_object(value):
+            nodes = {name: self.node(inner, f"{path}/{name}") for name, inner in value.items()}
             return {name: node[0] for name, node in nodes.items()}, {name: node[1] for name, node in nodes.items()}
-        if key in _MANY and isinstance(value, list):
-            listed = [self.node(inner, f"{path}/{index}") for index, inner in enumerate(cast("list[Any]", value))]
+        if holding == "list" and is_list(value):
+            listed = [self.node(inner, f"{path}/{index}") for index, inner in enumerate(value)]
             return [node[0] for node in listed], [node[1] for node in listed]
-        if key in _ONE:
+        if holding == "schema":
             return self.node(value, path)
         if key == "$ref":
             name = self.definitions.name(value)
@@ -88,9 +87,9 @@ class Verbatim:
             return self._members(node, shapes)
         for keyword in ("anyOf", "oneOf"):
             if any(shape is not None for shape in shapes.get(keyword) or ()):
-                pairs = zip(cast("list[Any]", wire[keyword]), shapes[keyword], strict=True)
+                pairs = zip(wire[keyword], shapes[keyword], strict=True)
                 return Choice(branches=tuple(_branch(inner, shape) for inner, shape in pairs))
-        first = tuple(cast("list[Shape]", shapes.get("prefixItems") or ()))
+        first: tuple[Shape, ...] = tuple(shapes.get("prefixItems") or ())
         if any(first) or shapes.get("items") is not None:
             return Items(first=first, rest=shapes.get("items"))
         if shapes.get("additionalProperties") is not None:
@@ -98,13 +97,13 @@ class Verbatim:
         return shapes.get("$ref")
 
     def _members(self, node: JsonObject, shapes: dict[str, Any]) -> Shape:
-        required = cast("list[str]", node.get("required", []))
+        required = set(required_of(node))
         members = {
             name: Member(
                 shape=shapes["properties"][name],
                 dropped=None if name in required or takes_null(inner, self._target) else "null",
             )
-            for name, inner in cast("JsonObject", node["properties"]).items()
+            for name, inner in properties_of(node).items()
         }
         return Members(named=members, rest=shapes.get("additionalProperties"))
 
@@ -114,7 +113,7 @@ class Verbatim:
 
 
 def _branch(wire: Any, shape: Shape) -> Branch:
-    types = frozenset(kinds(cast("JsonObject", wire))) if isinstance(wire, dict) else frozenset[str]()
+    types = frozenset(kinds(wire)) if is_object(wire) else frozenset[str]()
     return Branch(types=types or None, wire=wire, shape=shape)
 
 
@@ -125,8 +124,4 @@ def _current(schema: JsonObject) -> JsonObject:
         node["prefixItems"] = node.pop("items")
         if "additionalItems" in schema:
             node["items"] = schema["additionalItems"]
-    if isinstance(node.get("required"), list) and isinstance(node.get("properties"), dict):
-        required = cast("list[str]", node["required"])
-        listed = [name for name in cast("JsonObject", node["properties"]) if name in set(required)]
-        node["required"] = [*listed, *(name for name in required if name not in set(listed))]
-    return node
+    return required_in_order(node)

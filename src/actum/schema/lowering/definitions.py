@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from typing import Any, cast
+from typing import Any
 from urllib.parse import unquote
 
-from .json import JsonObject
+from ..json import JsonObject, is_list, is_object
+from ..walk import named
 
 
 class Definitions:
@@ -43,7 +44,7 @@ class Definitions:
         return name, self._targets[name]
 
     def target(self, name: str) -> Any:
-        """The definition as it stands in the document."""
+        """The definition as the document has it."""
         return self._targets[name]
 
     def refer(self, source: str, name: str, *, firm: bool) -> None:
@@ -67,11 +68,11 @@ class Definitions:
     def _found(self, reference: str) -> tuple[bool, Any]:
         node: Any = self._document
         for part in unquote(reference[1:]).split("/")[1:]:
-            key = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(node, dict) and key in node:
-                node = cast("JsonObject", node)[key]
-            elif isinstance(node, list) and key.isdigit() and int(key) < len(cast("list[Any]", node)):
-                node = cast("list[Any]", node)[int(key)]
+            key = named(part)
+            if is_object(node) and key in node:
+                node = node[key]
+            elif is_list(node) and key.isdigit() and int(key) < len(node):
+                node = node[int(key)]
             else:
                 return False, None
         return reference == "#" or reference.startswith("#/"), node

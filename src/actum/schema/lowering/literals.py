@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
+from ..json import JsonObject, encode
 from .dialects import Dialect
-from .json import JsonObject, encode
 from .merging import fits, kinds
 from .restoring import json_types
 
 
 def literals(schema: JsonObject, dialect: Dialect) -> tuple[list[JsonObject] | None, list[str]]:
     """The options that the listed values make, None where one can't be listed; and what is left to the local check."""
-    values = cast("list[Any]", schema["enum"] if "enum" in schema else [schema["const"]])
+    values: list[Any] = schema["enum"] if "enum" in schema else [schema["const"]]
     if "enum" in schema and "const" in schema:
         values = [value for value in values if value == schema["const"]]
     allowed = kinds({"type": schema["type"]}) if "type" in schema else ()

@@ -1,4 +1,4 @@
-"""A schema as one provider's strict mode takes it (T9): one walk, which also keeps how answers are read back.
+"""A schema as one provider's strict mode takes it (T9): one translation, which also keeps how answers are read back.
 
 What a dialect can't say is dropped with a note where values are still judged afterwards, and is a problem where the
 model could then write less than the schema allows.
@@ -6,11 +6,12 @@ model could then write less than the schema allows.
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+from ..json import JsonObject, is_list, is_object
+from ..walk import properties_of, required_of
 from .combining import Combining
 from .dialects import Dialect
-from .json import JsonObject
 from .literals import literals
 from .merging import fits_beside, judges, kinds, of_kind, takes_null
 from .remarks import Remarks
@@ -21,8 +22,8 @@ from .unions import Node, any_of, branches, null, or_null
 OPTIONS: tuple[Literal["anyOf", "oneOf"], ...] = ("anyOf", "oneOf")
 
 
-class Wire:
-    """The walk over one composed schema."""
+class Strict:
+    """The translation of one composed schema, by the types of its values."""
 
     def __init__(self, document: JsonObject, dialect: Dialect) -> None:
         self.remarks = Remarks()
@@ -49,8 +50,8 @@ class Wire:
     def node(self, schema: Any, path: str) -> Node:
         """One schema."""
         if schema is False:
-            return self._problem(path, "takes no value at all")
-        node = self._without_all_of(cast("JsonObject", schema) if isinstance(schema, dict) else {}, path)
+            return self._problem(path, "no value is valid")
+        node = self._without_all_of(schema if is_object(schema) else {}, path)
         if "$ref" in node:
             return self._reference(node, path)
         for keyword in OPTIONS:
@@ -67,14 +68,14 @@ class Wire:
         return self._typed(types[0], node, path)
 
     def call(self, schema: JsonObject, path: str) -> Node:
-        """The schema of a call: `_output` may be owed, and is then null (C4); references stand beside (T9)."""
+        """The schema of a call: `_output` may be owed, and is then null (C4); references go into `_with` (T9)."""
         node = self._without_all_of(schema, path)
         for keyword in OPTIONS:
             if keyword in node:
-                options = cast("list[Any]", node[keyword])
+                options: list[Any] = node[keyword]
                 node = {key: value for key, value in node.items() if key != keyword}
                 if not fits_beside(node, options):
-                    self._problem(path, f"`{keyword}` of whole calls can't be said")
+                    self._problem(path, f"`{keyword}` of whole calls can't be expressed")
                 self.remarks.note(path, f"`{keyword}` moved to the local check")
         return self._object(node, path, is_call=True)
 
@@ -98,10 +99,10 @@ class Wire:
         return {}, None
 
     def _object(self, schema: JsonObject, path: str, *, is_call: bool = False) -> Node:
-        required = dict.fromkeys(cast("list[str]", schema.get("required", [])))
-        listed = cast("JsonObject", schema.get("properties", {}))
+        required = dict.fromkeys(required_of(schema))
+        listed = properties_of(schema)
         # What is required and not listed may be anything.
-        properties = listed | {name: cast("Any", True) for name in required if name not in listed}
+        properties = listed | {name: True for name in required if name not in listed}
         extra = schema.get("additionalProperties")
         if not properties and extra is not False:
             return self._map(schema, path, "key", "value")
@@ -155,7 +156,7 @@ class Wire:
 
     def _map(self, schema: JsonObject, path: str, key: str, value: str) -> Node:
         extra = schema.get("additionalProperties")
-        by_pattern = list(cast("JsonObject", schema.get("patternProperties", {})).values())
+        by_pattern: list[Any] = [*schema.get("patternProperties", {}).values()]
         if by_pattern:
             self.remarks.note(path, "the names of `patternProperties` moved to the local check")
         if len(by_pattern) > 1 or (by_pattern and isinstance(extra, dict)):
@@ -178,9 +179,9 @@ class Wire:
         return wire | {"type": "array", "items": entry}, Entries(key=key, value=value, shape=shape)
 
     def _array(self, schema: JsonObject, path: str) -> Node:
-        items, first = schema.get("items"), cast("list[Any]", schema.get("prefixItems", []))
-        if isinstance(items, list):
-            items, first = schema.get("additionalItems"), cast("list[Any]", items)
+        items, first = schema.get("items"), schema.get("prefixItems", [])
+        if is_list(items):
+            items, first = schema.get("additionalItems"), items
         if schema.get("maxItems") == 0 or (items is False and not first):
             assertions, whole = kept("array", {**schema, "maxItems": 0}, self._dialect)
             return self.remarks.head("array", schema, path, whole) | {"items": null()[0]} | assertions, None
@@ -220,12 +221,12 @@ class Wire:
     def _reference(self, schema: JsonObject, path: str) -> Node:
         name = self._definitions.name(schema["$ref"])
         if name is None:
-            return self._problem(path, f"refers to {schema['$ref']!r}, which is not there")
+            return self._problem(path, f"refers to {schema['$ref']!r}, which does not exist")
         beside = {
             key: value for key, value in schema.items() if key != "$ref" and (key == "description" or judges(key))
         }
         if beside:
-            inlined = self._combining.beside(name, beside)
+            inlined = self._combining.beside(name, beside, path)
             if inlined is not None:
                 with self._combining.inside(name):
                     return self.node(inlined, path)
@@ -237,35 +238,35 @@ class Wire:
 
     def _without_all_of(self, schema: JsonObject, path: str) -> JsonObject:
         while isinstance(schema.get("allOf"), list):
-            one, left_out = self._combining.all_of(schema)
+            one, left_out = self._combining.all_of(schema, path)
             for index in left_out:
                 self.remarks.note(f"{path}/allOf/{index}", "`allOf` moved to the local check")
             if one is None:
-                self._problem(path, "`allOf` can't be said as one schema")
+                self._problem(path, "`allOf` can't be expressed as one schema")
             schema = one or {}
         return schema
 
     def _union(self, schema: JsonObject, keyword: Literal["anyOf", "oneOf"], path: str) -> Node:
-        options = cast("list[Any]", schema[keyword])
+        options: list[Any] = schema[keyword]
         base = {key: value for key, value in schema.items() if key != keyword}
         if any(other in base for other in OPTIONS):
-            return self._problem(path, "`anyOf` and `oneOf` side by side can't be said as one")
+            return self._problem(path, "`anyOf` and `oneOf` side by side can't be expressed as one union")
         if any(judges(key) for key in base):
             if fits_beside(base, options):
                 self.remarks.note(path, f"`{keyword}` moved to the local check")
                 return self.node(base, path)
             joined = self._combining.distributed(base, options)
             if joined is None:
-                return self._problem(path, f"`{keyword}` and what stands beside it can't be said as one")
+                return self._problem(path, f"`{keyword}` and the keywords beside it can't be expressed as one union")
             options = joined
         if keyword == "oneOf":
-            self.remarks.note(path, "`oneOf` sent as `anyOf`, that no two hold moved to the local check")
+            self.remarks.note(path, "`oneOf` sent as `anyOf`; that only one option holds is checked locally")
         nodes = [self.node(option, f"{path}/{keyword}/{index}") for index, option in enumerate(options)]
         said = self.remarks.head(None, base, path, frozenset(base) - {"default"})
         return self._any_of(nodes, said, path)
 
     def _any_of(self, nodes: list[Node], said: JsonObject, path: str) -> Node:
-        """A union, whose lists must not be taken for the maps that travel as lists."""
+        """A union in which no list can be taken for a map that is sent as one."""
         node = any_of(nodes, said.get("description"))
         lists = [kind for kind in map(self._list_kind, branches(node)) if kind is not None]
         if len(set(lists)) > 1:
@@ -273,13 +274,12 @@ class Wire:
         return node
 
     def _list_kind(self, branch: Node) -> Literal["map", "list"] | None:
-        """What an array on the wire stands for."""
+        """What an array on the wire represents."""
         wire, shape = branch
         if "$ref" not in wire:
             return None if wire.get("type") != "array" else "map" if isinstance(shape, Entries) else "list"
-        target = self._definitions.target(cast("str", wire["$ref"]).removeprefix("#/$defs/"))
-        if not self._dialect.closed or not isinstance(target, dict):
+        target = self._definitions.target(wire["$ref"].removeprefix("#/$defs/"))
+        if not self._dialect.closed or not is_object(target):
             return None
-        definition = cast("JsonObject", target)
-        is_map = "object" in kinds(definition) and not definition.get("properties")
-        return "list" if "array" in kinds(definition) else "map" if is_map else None
+        is_map = "object" in kinds(target) and not target.get("properties")
+        return "list" if "array" in kinds(target) else "map" if is_map else None

@@ -1,18 +1,18 @@
-"""Undoing on an answer what lowering did to its schema. Never raises: what it does not understand stays as it is."""
+"""Undoing on an answer what lowering did to its schema. Never raises: what it does not understand it leaves alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain, repeat
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import jsonschema_rs
 
-from .json import MAX_DEPTH, JsonObject
+from ..json import MAX_DEPTH, JsonObject, is_list, is_object
 
 _LONGEST_CHAIN = 64
-"""How many names and unions may stand for one schema."""
+"""How many names and unions are followed to one schema: a cycle of names ends here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,38 +95,36 @@ class Shapes:
 
     def call(self, value: Any) -> Any:
         """Restore a call by the shape of the tool it names."""
-        if self.stored and isinstance(value, dict) and STORED in value:
-            whole = cast("JsonObject", value)
-            inner = self.call(whole[STORED])
-            rest = {key: one for key, one in whole.items() if key != STORED}
-            return {**cast("JsonObject", inner), **rest} if isinstance(inner, dict) else inner
-        name = cast("JsonObject", value).get("_tool") if isinstance(value, dict) else None
+        if self.stored and is_object(value) and STORED in value:
+            inner = self.call(value[STORED])
+            rest = {key: one for key, one in value.items() if key != STORED}
+            return {**inner, **rest} if is_object(inner) else inner
+        name = value.get("_tool") if is_object(value) else None
         shape = self.calls.get(name) if isinstance(name, str) else None
-        return self.restore(value, shape) if shape is not None else cast("Any", value)
+        return self.restore(value, shape) if shape is not None else value
 
     def restore(self, value: Any, shape: Shape, depth: int = 0) -> Any:
         """Undo on a value what lowering did to its schema; the value itself is not changed."""
-        untouched: Any = value
         match self._settled(value, shape):
-            case Members() as members if isinstance(value, dict) and depth < MAX_DEPTH:
-                return self._members(cast("JsonObject", value), members, depth + 1)
-            case Items() as items if isinstance(value, list) and depth < MAX_DEPTH:
-                return self._items(cast("list[Any]", value), items, depth + 1)
-            case Entries() as entries if isinstance(value, list) and depth < MAX_DEPTH:
-                return self._entries(cast("list[Any]", value), entries, depth + 1)
+            case Members() as members if is_object(value) and depth < MAX_DEPTH:
+                return self._members(value, members, depth + 1)
+            case Items() as items if is_list(value) and depth < MAX_DEPTH:
+                return self._items(value, items, depth + 1)
+            case Entries() as entries if is_list(value) and depth < MAX_DEPTH:
+                return self._entries(value, entries, depth + 1)
             case _:
-                return untouched
+                return value
 
     def _settled(self, value: Any, shape: Shape) -> Shape:
         """A shape that is neither a name nor a choice; only lists and objects have anything to restore."""
-        if not isinstance(value, dict | list):
+        if not (is_object(value) or is_list(value)):
             return None
         for _ in range(_LONGEST_CHAIN):
             match shape:
                 case Named(name=name):
                     shape = self.named.get(name)
                 case Choice(branches=branches):
-                    shape = self._chosen(cast("Any", value), branches)
+                    shape = self._chosen(value, branches)
                 case _:
                     return shape
         return None
@@ -139,10 +137,9 @@ class Shapes:
         return next((branch.shape for branch in fitting if self._takes(branch, value)), None)
 
     def _takes(self, branch: Branch, value: Any) -> bool:
-        wire: Any = branch.wire
-        if not isinstance(wire, dict):
-            return wire is not False
-        schema = cast("JsonObject", wire) | ({"$defs": self.wires} if self.wires else {})
+        if not is_object(branch.wire):
+            return branch.wire is not False
+        schema = branch.wire | ({"$defs": self.wires} if self.wires else {})
         try:
             return jsonschema_rs.is_valid(schema, value, offline=True, pattern_options=jsonschema_rs.RegexOptions())
         except (ValueError, jsonschema_rs.ReferencingError):
@@ -164,7 +161,7 @@ class Shapes:
         return [self.restore(item, its, depth) for item, its in zip(value, shapes, strict=False)]
 
     def _entries(self, value: list[Any], shape: Entries, depth: int) -> Any:
-        entries = [cast("JsonObject", entry) for entry in value if isinstance(entry, dict)]
+        entries = [entry for entry in value if is_object(entry)]
         readable = len(entries) == len(value) and all(
             isinstance(entry.get(shape.key), str) and shape.value in entry for entry in entries
         )

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..json import JsonObject
 from .dialects import Dialect
-from .json import JsonObject
 from .merging import ASSERTIONS
 
 REFERENCE = "^†"

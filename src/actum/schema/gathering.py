@@ -1,0 +1,107 @@
+"""The definitions of several schemas under one roof (T5), with every reference led to where its definition went."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from itertools import count
+from typing import Any
+
+from .json import JsonObject, encode
+from .ordering import in_order
+from .walk import DEFINITIONS, Schema, pointer, redirected, references
+
+_LEFT_BEHIND = {*DEFINITIONS, "$schema", "$id"}
+_DEFINED = tuple(f"#/{keyword}/" for keyword in DEFINITIONS)
+
+
+def gathered(parts: Mapping[str, JsonObject]) -> tuple[dict[str, JsonObject], JsonObject]:
+    """The parts of one schema with their definitions under one roof, and these; a name that clashes is changed."""
+    shared = Gathering()
+    return {name: shared.adopt(part) for name, part in parts.items()}, shared.found
+
+
+def rooted(schema: JsonObject, name: str) -> JsonObject:
+    """A schema whose references to its root go to a definition, so that the root can be added to."""
+    if not _refers_to_root(schema):
+        return schema
+    definitions: JsonObject = schema.get("$defs", {})
+    free = _free(name, definitions)
+    return _renamed({**schema, "$defs": {**definitions, free: _bare(schema)}}, {"#": free})
+
+
+class Gathering:
+    """The `$defs` of all parts; two are one where they and all that they refer to are the same."""
+
+    def __init__(self) -> None:
+        self.found: JsonObject = {}
+        self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def adopt(self, schema: JsonObject) -> JsonObject:
+        """A copy of a part with its definitions moved here and its references following them."""
+        part = _bare(schema)
+        local: dict[str, tuple[str, Any]] = {
+            f"#/{keyword}/{pointer(name)}": (name, definition)
+            for keyword in DEFINITIONS
+            for name, definition in schema.get(keyword, {}).items()
+        }
+        if any(_refers_to_root(one) for one in (part, *(definition for _, definition in local.values()))):
+            local["#"] = ("root", part)
+        names = {place: self._name(name, place, local) for place, (name, _) in local.items()}
+        for place, (_, definition) in local.items():
+            self.found.setdefault(names[place], in_order(_renamed(definition, names)))
+        return in_order(_renamed(part, names))
+
+    def _name(self, name: str, place: str, local: dict[str, tuple[str, Any]]) -> str:
+        identity = encode([place, {one: local[one][1] for one in _reachable(place, local)}], sort_keys=True)
+        if identity not in self._names:
+            self._names[identity] = _free(name, self._taken)
+            self._taken.add(self._names[identity])
+        return self._names[identity]
+
+
+def _bare(schema: JsonObject) -> JsonObject:
+    """A schema without its definitions, and without what names it as a document."""
+    return {key: value for key, value in schema.items() if key not in _LEFT_BEHIND}
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    return name if name not in taken else next(one for n in count(2) if (one := f"{name}_{n}") not in taken)
+
+
+def _reachable(place: str, local: dict[str, tuple[str, Any]]) -> set[str]:
+    found = {place}
+    waiting = [place]
+    while waiting:
+        for reference in references(local[waiting.pop()][1]):
+            head = _head(reference)
+            head = head if head in local else "#"
+            if head in local and head not in found:
+                found.add(head)
+                waiting.append(head)
+    return found
+
+
+def _head(reference: str) -> str:
+    """The part of a reference that names a definition; what follows leads into it."""
+    return "/".join(reference.split("/")[:3])
+
+
+def _renamed(schema: Schema, names: dict[str, str]) -> Schema:
+    return redirected(schema, lambda reference: _followed(reference, names)) if names else schema
+
+
+def _followed(reference: str, names: dict[str, str]) -> str:
+    if reference in names:
+        return f"#/$defs/{pointer(names[reference])}"
+    head = _head(reference)
+    if head in names:
+        return f"#/$defs/{pointer(names[head])}{reference[len(head) :]}"
+    if "#" in names and reference.startswith("#/") and not reference.startswith(_DEFINED):
+        return f"#/$defs/{pointer(names['#'])}{reference[1:]}"
+    return reference
+
+
+def _refers_to_root(schema: object) -> bool:
+    """Whether it refers to its whole document, or to a place in it that is no definition."""
+    return any(one == "#" or (one.startswith("#/") and not one.startswith(_DEFINED)) for one in references(schema))

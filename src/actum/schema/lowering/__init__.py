@@ -1,0 +1,41 @@
+"""The composed schema as a model's provider takes it, and the way back (T9): the one door to this package."""
+
+from .dialects import (
+    ANTHROPIC,
+    ASIDE,
+    COMPATIBLE,
+    DIALECTS,
+    GOOGLE,
+    GRAMMAR,
+    LADDER,
+    LOOSE,
+    OPENAI,
+    PROMPTED,
+    STRICT,
+    Dialect,
+    Rung,
+    SizeLimits,
+)
+from .lowered import Lowered, choose, lower
+from .remarks import Note
+
+__all__ = [
+    "ANTHROPIC",
+    "ASIDE",
+    "COMPATIBLE",
+    "DIALECTS",
+    "GOOGLE",
+    "GRAMMAR",
+    "LADDER",
+    "LOOSE",
+    "OPENAI",
+    "PROMPTED",
+    "STRICT",
+    "Dialect",
+    "Lowered",
+    "Note",
+    "Rung",
+    "SizeLimits",
+    "choose",
+    "lower",
+]

@@ -1,0 +1,179 @@
+"""How the keywords of JSON Schema hold other schemas: the one table of it, and the walks over it. No recursion.
+
+jsonschema-rs has no walk to offer: `dereference` inlines what T10 wants stated once, `bundle` keeps references as they
+are, and its resolver answers with copies, which say nothing of where in the document they were found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+from .json import JsonObject, is_list, is_object
+
+Holding: TypeAlias = Literal["schema", "list", "map", "data"]
+Schema = TypeVar("Schema")
+
+_BY_HOLDING: dict[Holding, str] = {
+    "schema": "additionalItems additionalProperties contains contentSchema else if items not propertyNames then"
+    " unevaluatedItems unevaluatedProperties",
+    "list": "allOf anyOf oneOf prefixItems",
+    "map": "$defs definitions dependencies dependentSchemas patternProperties properties",
+    "data": "const default dependentRequired enum examples",
+}
+
+HOLDS: Mapping[str, Holding] = MappingProxyType(
+    {keyword: holding for holding, keywords in _BY_HOLDING.items() for keyword in keywords.split()}
+)
+"""What the value of a keyword is, drafts 7 to 2020-12: in data, a `$ref` or `properties` is a value like any other.
+
+A keyword that isn't listed is read as holding schemas: a JSON pointer may lead into it (`#/components/schemas/Pet`).
+"""
+
+IN_PLACE = frozenset({"allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then"})
+"""The keywords whose schemas judge the same value as the schema that holds them."""
+
+DEFINITIONS = ("$defs", "definitions")
+
+
+class Slot(NamedTuple):
+    """A place that holds an object schema: its container, and the steps to it from the schema around it."""
+
+    container: Any
+    steps: tuple[str | int, ...]
+
+    @property
+    def keyword(self) -> str | int:
+        """The keyword that holds it; empty for a root."""
+        return self.steps[0]
+
+    @property
+    def schema(self) -> JsonObject:
+        """The schema in it."""
+        return self.container[self.steps[-1]]
+
+    def put(self, schema: JsonObject) -> None:
+        """Replace the schema in it."""
+        self.container[self.steps[-1]] = schema
+
+    def unshared(self) -> JsonObject:
+        """Replace the schema in it with a copy whose own slots can be written to."""
+        copy = {**self.schema}
+        for keyword, value in copy.items():
+            if is_object(value):
+                if HOLDS.get(keyword) == "map":
+                    copy[keyword] = value.copy()
+            elif is_list(value) and HOLDS.get(keyword) != "data":
+                copy[keyword] = value.copy()
+        self.put(copy)
+        return copy
+
+
+class Subschema(NamedTuple):
+    """An object schema, its path from the root, and the keyword that holds it; both are empty for the root."""
+
+    schema: JsonObject
+    path: tuple[str | int, ...]
+    keyword: str | int
+
+
+def rooted_in(container: dict[str, Any]) -> list[Slot]:
+    """The slot of a whole document, which the container has under an empty key; none for a boolean schema."""
+    return [Slot(container, ("",))] if isinstance(container[""], dict) else []
+
+
+def held(schema: JsonObject) -> list[Slot]:
+    """The slots of the schemas that a schema holds directly; boolean schemas hold nothing and are passed over."""
+    found: list[Slot] = []
+    for keyword, value in schema.items():
+        # The type is asked first: most keywords hold scalars.
+        if is_object(value):
+            holding = HOLDS.get(keyword)
+            if holding == "map":
+                found += [Slot(value, (keyword, name)) for name, one in value.items() if isinstance(one, dict)]
+            elif holding != "data":
+                found.append(Slot(schema, (keyword,)))
+        elif is_list(value) and HOLDS.get(keyword) != "data":
+            # `items` too may be a list (draft 7).
+            found += [Slot(value, (keyword, index)) for index, one in enumerate(value) if isinstance(one, dict)]
+    return found
+
+
+def subschemas(schema: object) -> Iterator[Subschema]:
+    """A schema and all that it holds, in the order of the document."""
+    waiting = [Subschema(schema, (), "")] if is_object(schema) else []
+    while waiting:
+        one = waiting.pop()
+        yield one
+        inner = [Subschema(slot.schema, one.path + slot.steps, slot.keyword) for slot in held(one.schema)]
+        waiting.extend(reversed(inner))
+
+
+def mapped(schema: Schema, change: Callable[[JsonObject], JsonObject]) -> Schema:
+    """A schema in which each object schema is what `change` makes of it, the inner ones first.
+
+    `change` is given a copy, which it may write to.
+    """
+    root: dict[str, Any] = {"": schema}
+    waiting = rooted_in(root)
+    reached: list[Slot] = []
+    while waiting:
+        slot = waiting.pop()
+        reached.append(slot)
+        waiting.extend(held(slot.unshared()))
+    for slot in reversed(reached):
+        slot.put(change(slot.schema))
+    return root[""]
+
+
+def references(schema: object) -> Iterator[str]:
+    """What the `$ref`s of a schema refer to, in the order of the document."""
+    waiting = [schema] if is_object(schema) else []
+    while waiting:
+        one = waiting.pop()
+        reference = one.get("$ref")
+        if isinstance(reference, str):
+            yield reference
+        waiting += [slot.schema for slot in reversed(held(one))]
+
+
+def redirected(schema: Schema, lead: Callable[[str], str | None]) -> Schema:
+    """A schema whose `$ref`s lead elsewhere: to what `lead` makes of each, None leaves it out."""
+
+    def change(one: JsonObject) -> JsonObject:
+        reference = one.get("$ref")
+        if not isinstance(reference, str):
+            return one
+        if (led := lead(reference)) is None:
+            del one["$ref"]
+        else:
+            one["$ref"] = led
+        return one
+
+    return mapped(schema, change)
+
+
+def properties_of(schema: JsonObject) -> JsonObject:
+    """The schemas of an object's properties, by name."""
+    return schema.get("properties", {})
+
+
+def required_of(schema: JsonObject) -> list[str]:
+    """The names of the properties that an object must have."""
+    return schema.get("required", [])
+
+
+def definitions_of(schema: JsonObject) -> JsonObject:
+    """The members of a schema that hold definitions, under either keyword."""
+    return {keyword: schema[keyword] for keyword in DEFINITIONS if keyword in schema}
+
+
+def pointer(name: str) -> str:
+    """A name as a step of a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def named(step: str) -> str:
+    """The name that a step of a JSON pointer means."""
+    return step.replace("~1", "/").replace("~0", "~")
