@@ -14,9 +14,10 @@ from ..ideas.address import parse_address
 from ..ideas.file import IdeaText, plan_of, read_idea, write_idea
 from ..ideas.library import Library
 from ..protocol.context import Context
+from ..protocol.declaration import parse_tool
 from ..protocol.message import kind_of
 from ..protocol.solution import Result
-from ..protocol.tool import Tool, parse_tool
+from ..protocol.tool import Tool
 from ..schema.compose import gathered
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from ..errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, IdeaError, LimitExceeded
 from ..ideas.file import plan_of
-from ..messages.tool import tools_of
 from ..protocol.call import Call
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.contract import merge_contract
+from ..protocol.declaration import tools_of
 from ..protocol.message import instance_of, kind_of
 from ..protocol.scopes import notes_of
 from ..protocol.solution import Result

@@ -11,13 +11,13 @@ from typing import Any
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
 from ..errors import SchemaError, UnknownTool
-from ..messages.tool import tools_of
 from ..protocol.activity import Activity
 from ..protocol.config import Config
 from ..protocol.context import Context
+from ..protocol.declaration import parse_tool, tools_of
 from ..protocol.offer import Offer, call_schema
 from ..protocol.registry import Registry
-from ..protocol.tool import Tool, parse_tool
+from ..protocol.tool import Tool
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from ..errors import SchemaError
 from ..schema.compose import gathered
-from ..schema.json import JsonObject
+from ..schema.json import JsonObject, is_object
 from ..schema.validator import unsatisfiable
-from .tool import Tool, parse_tool
+from .declaration import DERIVED, parse_tool
+from .tool import Tool
 
 _MERGED = frozenset({"properties", "required", "additionalProperties", "description", "title", "examples", "type"})
 _IDENTITY = frozenset({"$schema", "$id", "$defs", "definitions"})
@@ -35,8 +36,9 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
         if name in found["own"].get("required", []):
             raise _contradiction("the delegate takes no such parameter", tool, f"properties.{name}")
     schema = _parameters(found["own"], found["takes"], defaults)
-    properties = cast("JsonObject", schema["properties"])
+    properties: JsonObject = schema["properties"]
     results = [found[part] for part in ("output", "gives") if part in found]
+    properties |= {name: {**properties[name], DERIVED: mark} for name, mark in _marks(tool) if name in properties}
     own = {key: value for key, value in tool.meta.items() if key != "_output"}
     properties |= own | ({"_output": _both(*results)} if results else {})
     if shared:
@@ -70,8 +72,14 @@ def _refused(own: JsonObject, takes: JsonObject) -> set[str]:
     return set(_properties(own)) - set(_properties(takes)) if takes.get("additionalProperties") is False else set()
 
 
+def _marks(tool: Tool) -> list[tuple[str, bool]]:
+    """What the tool says of values derived from what calls have brought, by parameter (T1)."""
+    described = _properties(tool.schema).items()
+    return [(name, schema[DERIVED]) for name, schema in described if is_object(schema) and DERIVED in schema]
+
+
 def _properties(schema: JsonObject) -> JsonObject:
-    return cast("JsonObject", schema.get("properties", {}))
+    return schema.get("properties", {})
 
 
 def _both(*schemas: Any) -> Any:

@@ -12,7 +12,8 @@ from ..schema.compose import gathered
 from ..schema.infer import adapter_of, schema_of
 from ..schema.json import JsonObject
 from .activity import Activity, type_hints
-from .tool import Tool, parse_tool
+from .declaration import parse_tool
+from .tool import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
 
