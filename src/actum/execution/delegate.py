@@ -76,10 +76,10 @@ class Delegation:
         return await self._run(ANONYMOUS, call, tool, found, context, kept or Suspension())
 
     async def _anonymous(self, call: Call, tool: Tool, context: Context, kept: Suspension) -> Any:
-        activity = self.runtime.registry.serving(tool)
-        if activity is None:
+        serving = self.runtime.registry.serving(tool)
+        if serving is None:
             return await self.latent(call, tool, context, kept)
-        result = await carry_out(call, tool, context, activity)
+        result = await carry_out(call, tool, context, serving.of(call))
         return list(result.messages) if result.messages else result.value
 
     def _check_depth(self, name: str, tool: Tool) -> None:
@@ -110,9 +110,9 @@ class Delegation:
         asked = [str(one) for one in cast("Sequence[Any]", found.config.get("tools") or ())]
         for index, message in enumerate(found.context):
             if message.get("type") == "tool":
-                named = [one.fixed("_activity") for one in tools_of(message, index)]
-                asked += [activity for activity in named if activity]
-        for one in asked:
+                for one in tools_of(message, index):
+                    asked += one.choices("_activity") or [one.fixed("_activity") or ""]
+        for one in filter(None, asked):
             if one not in self.runtime.config.grants:
                 raise DelegateForbidden(
                     f"{name!r} comes from outside and asks for {one!r}, which is not granted: Config(grants=[…])",

@@ -86,13 +86,15 @@ class Journal:
         """Whether anything stands at a path."""
         return self.memory.read(Reference(kind, path), instance) is not MISSING
 
-    def write(self, call: Call, value: Any, reference: Reference, method: OutputMethod) -> None:
-        """Append what a call has come to, at one path.
+    def write(
+        self, call: Call, value: Any, reference: Reference, method: OutputMethod, instance: str | None = None
+    ) -> None:
+        """Append the result of a call at one path, for the instance that the call is made for.
 
         Raises:
             InvalidParameters: where what stands at the path can't take it.
         """
-        write = Write(reference.kind, call.instance, method, reference.path, value)
+        write = Write(reference.kind, instance, method, reference.path, value)
         try:
             self.memory.write(write)
         except Misfit as error:
@@ -102,9 +104,9 @@ class Journal:
         self.add(written_message(write, dict(call), _now(), data_kinds=self.data_kinds))
         self.writes += 1
 
-    def result(self, call: Call, value: Any) -> None:
+    def result(self, call: Call, value: Any, instance: str | None = None) -> None:
         """Append the result of a call without output path (C8)."""
-        write = Write(RESULT, call.instance, "set", (), value)
+        write = Write(RESULT, instance, "set", (), value)
         self.memory.write(write)
         self.add(written_message(write, dict(call), _now(), data_kinds=self.data_kinds))
         self.writes += 1
@@ -117,15 +119,15 @@ class Journal:
         """Append what a call for one item of a list has come to; `of` is the place of the call for all of them."""
         self.add(item_message(dict(call), _now(), value, of))
 
-    def append(self, call: Call, message: MessageObject) -> Reference | None:
+    def append(self, call: Call, message: MessageObject, instance: str | None = None) -> Reference | None:
         """Append a message that an Activity returned, as it is, and return the place that it writes, if any (A4).
 
         Raises:
             InvalidParameters: where it is malformed.
         """
         own = message.to_dict() | {"_call": dict(call), "_date": _now()}
-        if call.instance is not None and "_instance" not in own:
-            own["_instance"] = call.instance
+        if instance is not None and "_instance" not in own:
+            own["_instance"] = instance
         try:
             checked = check_message(own, len(self._messages), self._kinds, self.data_kinds)
             absorb(self.memory, checked, len(self._messages), self.data_kinds)

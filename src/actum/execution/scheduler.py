@@ -396,7 +396,7 @@ class Scheduler:
             if job.is_latent:
                 self._answer(job, call)
                 return None
-            if job.tool.is_delegated or (activity := self.toolset.activities[job.tool.name]) is None:
+            if job.tool.is_delegated or (activity := self.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
             return await carry_out(call, job.tool, context, activity)
         except Suspended:
@@ -551,7 +551,7 @@ class Scheduler:
             if own.errors:
                 for item in own.jobs:
                     if item.node.status is Status.DONE and item.has_result:
-                        self.journal.result(item.call, item.node.value)
+                        self.journal.result(item.call, item.node.value, item.node.instance)
                 raise own.failure(job.tool.name)
             self._finish(job, Yield(value=[item.node.value for item in own.jobs]))
         except ActumError as failure:

@@ -11,7 +11,8 @@ from typing import Any
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
 from ..errors import SchemaError, UnknownTool
-from ..protocol.activity import Activity
+from ..protocol.activity import Activity, Choice
+from ..protocol.call import Call
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool, tools_of
@@ -30,10 +31,10 @@ _CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolset:
-    """The tools of one request by name, each with the Activity that serves it; None for a latent one (A1)."""
+    """The tools of one request by name, each with what serves it: an Activity, a choice of them, or None (A1)."""
 
     tools: Mapping[str, Tool]
-    activities: Mapping[str, Activity | None]
+    activities: Mapping[str, Activity | Choice | None]
     hidden: Sequence[Tool] = ()
     """Those of which only the name is offered."""
     schemas: Sequence[JsonObject] = field(default_factory=list[JsonObject])
@@ -50,6 +51,11 @@ class Toolset:
             there = f"near it: {', '.join(near)}" if near else "there are none"
             raise UnknownTool(f"no tool {name[:100]!r} is offered; {there}", tool=name[:100])
         return tool
+
+    def activity(self, tool: Tool, call: Call) -> Activity | None:
+        """The Activity that carries out a call of this tool; None for the model itself, or a delegate."""
+        serving = self.activities.get(tool.name)
+        return serving.of(call) if isinstance(serving, Choice) else serving
 
     def is_latent(self, tool: Tool) -> bool:
         """Whether the model itself carries out the tool's calls, inline (C1)."""

@@ -57,7 +57,7 @@ class Context(Sequence[JsonObject]):
         MessageError: for a malformed message, naming its index.
     """
 
-    __slots__ = ("_data_kinds", "_instance", "_memory", "_messages", "_origin")
+    __slots__ = ("_data_kinds", "_instance", "_key", "_memory", "_messages", "_origin")
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class Context(Sequence[JsonObject]):
             )
         self._memory: Memory | None = None
         self._instance: str | None = None
+        self._key = ""
 
     @classmethod
     def checked(
@@ -147,10 +148,21 @@ class Context(Sequence[JsonObject]):
         value = evaluate(expression, self._read)
         return default if value is MISSING else exported(value)
 
+    @property
+    def key(self) -> str:
+        """The idempotency key of the call that this context was handed to, empty outside of a call (A7)."""
+        return self._key
+
+    def keyed(self, key: str) -> Context:
+        """The same context, handed to the call of this idempotency key."""
+        view = Context.checked(self._messages, self._data_kinds, self._origin)
+        view._memory, view._instance, view._key = self._memory, self._instance, key
+        return view
+
     def of(self, instance: str) -> Context:
         """The same context as one of its instances sees it: its own values over the shared ones (I2)."""
         view = Context.checked(self._messages, self._data_kinds, self._origin)
-        view._memory, view._instance = self._memory, instance
+        view._memory, view._instance, view._key = self._memory, instance, self._key
         return view
 
     @property

@@ -51,7 +51,10 @@ def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     reasoning = tool.meta.get("_reasoningForCall")
     if offer.reasoning or (reasoning is not None and "const" not in reasoning):
         found["_reasoningForCall"] = reasoning or {"type": "string"}
-    if offer.instances:
+    if tool.names_instances:
+        if not tool.is_fixed("_instance"):
+            found["_instance"] = tool.meta["_instance"]
+    elif offer.instances:
         found["_instance"] = {"enum": list(offer.instances)}
     if offer.each and not is_latent:
         found[EACH] = dict(REFERENCE) if offer.references == "aside" else {"anyOf": [_LITERALS, dict(REFERENCE)]}
@@ -94,6 +97,5 @@ def _meta_after(tool: Tool, *, is_latent: bool) -> JsonObject:
 def _written(tool: Tool, offer: Offer, *, is_latent: bool) -> set[str]:
     """The meta-properties that must be written although the tool doesn't list them."""
     found = {"_output"} if is_latent and tool.output is not None and not tool.is_fixed("_output") else set[str]()
-    if tool.is_delegated and not tool.is_fixed("_delegate"):
-        found.add("_delegate")
+    found |= {key for key in ("_delegate", "_activity") if tool.choices(key) is not None and not tool.is_fixed(key)}
     return found | {"_reasoningForCall"} if offer.reasoning else found

@@ -101,6 +101,11 @@ class Tool:
         """The values among which the model chooses for a meta-property, None where the author lists none."""
         return self.meta.get(key, {}).get("enum")
 
+    @cached_property
+    def names_instances(self) -> bool:
+        """Whether it says itself which instances its calls may be for (I5)."""
+        return not {"const", "enum"}.isdisjoint(self.meta.get("_instance", ()))
+
     @property
     def resolution(self) -> Literal["execution", "upfront"] | None:
         """When its delegate is resolved, None where the request decides (D8)."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..errors import SchemaError
-from .json import Json, JsonObject, encode
+from .json import Json, JsonObject, encode, is_list, is_object
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -41,8 +41,8 @@ def shape_of(schema: object) -> Shape[Any]:
     """
     if schema is None or schema is True:
         return Shape({}, _same, typed=False)
-    if isinstance(schema, dict):
-        return Shape(cast("JsonObject", schema), _same, typed=False)
+    if is_object(schema):
+        return Shape(schema, _same, typed=False)
     # Only classes are kept: `int | str` and `str | int` are equal, and not the same.
     return _of_class(schema) if isinstance(schema, type) else _typed(schema)
 
@@ -86,18 +86,34 @@ def schema_of(adapter: TypeAdapter[Any], mode: str) -> JsonObject:
 
 def untitled(schema: Any, *, names: bool = False) -> Any:
     """A schema without `title`s; `names` says that the keys are names of properties, not keywords."""
-    if isinstance(schema, dict):
-        members = cast("JsonObject", schema)
+    if is_object(schema):
         return {
             key: value
             if key in {"const", "enum", "default", "examples"} and not names
             else untitled(value, names=not names and key in {"properties", "$defs"})
-            for key, value in members.items()
+            for key, value in schema.items()
             if names or key != "title" or not isinstance(value, str)
         }
-    if isinstance(schema, list):
-        return [untitled(item) for item in cast("list[Any]", schema)]
+    if is_list(schema):
+        return [untitled(item) for item in schema]
     return schema
+
+
+def schema_like(value: Json) -> JsonObject:
+    """The JSON Schema of values like this one: of the same types, whatever they hold."""
+    if isinstance(value, bool):
+        return {"type": "boolean"}
+    if isinstance(value, int | float):
+        return {"type": "number"}
+    if isinstance(value, str):
+        return {"type": "string"}
+    if is_object(value):
+        return {"type": "object", "properties": {key: schema_like(member) for key, member in value.items()}}
+    if not is_list(value):
+        return {}
+    items = [schema_like(item) for item in value]
+    alike = bool(items) and all(item == items[0] for item in items)
+    return {"type": "array", "items": items[0]} if alike else {"type": "array"}
 
 
 def jsonable(value: object) -> Json:
