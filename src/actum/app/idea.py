@@ -21,7 +21,7 @@ from ..protocol.solution import Result
 from ..protocol.tool import Tool
 from ..schema.compose import gathered
 from ..schema.infer import schema_like, shape_of
-from ..schema.json import JsonObject, is_object
+from ..schema.json import JsonObject, is_list, is_object
 from ..sources.fetch import Fetcher
 from ..sources.files import read_text, write_text
 from ..storage.open import default_store, open_store
@@ -168,7 +168,7 @@ def _parameters(context: Context) -> JsonObject:
     inputs = [message for message in context if context.kind_of(message) == "input" and instance_of(message) is None]
     declared = notes_of(inputs, "input", context.data_kinds).get("schema")
     schema = dict(declared) if is_object(declared) else {"type": "object", **schema_like(own)}
-    if "required" in schema:
+    if is_list(schema.get("required")):
         schema["required"] = [name for name in schema["required"] if name not in own]
     return schema
 
