@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum, auto
 from typing import Any, TypeAlias, cast
 
+from .coming_writes import ComingWrites, Region
 from .expression import MISSING, Each, Expression, First, evaluate, references
 from .fold import Fold
-from .pending import Pending, PendingWrites
 from .reference import Reference
-from .waiting import Waiting
+from .waiters import Waiters
 
 CALLS = "calls"
 """The kind whose N-th member is the result of the N-th call of the same answer (O6)."""
@@ -76,8 +76,8 @@ class Graph:
 
     def __init__(self, read: Read) -> None:
         self._read = read
-        self._paths: Waiting[_Waiter] = Waiting()
-        self._pending: PendingWrites[_Waiter] = PendingWrites()
+        self._paths: Waiters[_Waiter] = Waiters()
+        self._coming: ComingWrites[_Waiter] = ComingWrites()
         self.ready: deque[Node] = deque()
         self.waiting: dict[int, Node] = {}
 
@@ -85,7 +85,7 @@ class Graph:
         """Take in a call; it is ready at once or waits."""
         node.answer.nodes[node.index] = node
         for reference in node.writes:
-            self._pending.announce(reference, node.instance, node.number)
+            self._coming.announce(reference, node.instance, node.number)
         self._assess(node)
 
     def values(self, node: Node) -> list[Any] | None:
@@ -125,7 +125,7 @@ class Graph:
     def withdraw(self, node: Node) -> None:
         """Its writes are not to be expected any more: nobody listed behind it waits for them."""
         for reference in node.writes:
-            for waiter in list(self._pending.settle(reference, node.instance, node.number)):
+            for waiter in list(self._coming.settle(reference, node.instance, node.number)):
                 self._look_again(waiter)
 
     def missing(self, node: Node) -> list[Reference]:
@@ -202,7 +202,7 @@ class Graph:
                 return False
             if not any(reference.covers(written) for written in node.writes):
                 threshold = float("inf")
-        region = self._pending.before(reference, node.instance, threshold)
+        region = self._coming.before(reference, node.instance, threshold)
         if region is not None:
             waits.append(_waiting_in(region, threshold))
         return region is None
@@ -217,7 +217,7 @@ class Graph:
         return Fold(node.value).read(reference.path[1:])
 
 
-def _waiting_in(region: Pending[_Waiter], threshold: float) -> Callable[[_Waiter], None]:
+def _waiting_in(region: Region[_Waiter], threshold: float) -> Callable[[_Waiter], None]:
     return lambda waiter: region.wait(threshold, waiter)
 
 

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from ..dataflow.expression import MISSING, Expression, evaluate, parse
 from ..dataflow.fold import Misfit, exported
-from ..dataflow.layers import Layers
+from ..dataflow.overlay import Overlay
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..errors import MessageError
 from ..schema.json import JsonObject
@@ -18,7 +18,7 @@ class Memory:
     """The folded values of all data kinds, kept up to date write by write."""
 
     def __init__(self) -> None:
-        self._kinds: dict[str, Layers] = {}
+        self._kinds: dict[str, Overlay] = {}
 
     def write(self, write: Write) -> None:
         """Apply one write.
@@ -26,20 +26,20 @@ class Memory:
         Raises:
             Misfit: where what stands there can't take it.
         """
-        layers = self._kinds.get(write.kind)
-        if layers is None:
-            layers = self._kinds[write.kind] = Layers()
-        layers.write(write.method, write.path, write.value, write.instance)
+        overlay = self._kinds.get(write.kind)
+        if overlay is None:
+            overlay = self._kinds[write.kind] = Overlay()
+        overlay.write(write.method, write.path, write.value, write.instance)
 
     def read(self, reference: Reference, instance: str | None = None) -> Any:
         """What a reference names, as an instance sees it, or MISSING; not to be changed."""
-        layers = self._kinds.get(reference.kind)
-        return MISSING if layers is None else layers.read(reference.path, instance)
+        overlay = self._kinds.get(reference.kind)
+        return MISSING if overlay is None else overlay.read(reference.path, instance)
 
     def own(self, kind: str, instance: str) -> Any:
         """What an instance has written of a kind itself, folded over the shared value, or MISSING."""
-        layers = self._kinds.get(kind)
-        return MISSING if layers is None else layers.own(instance)
+        overlay = self._kinds.get(kind)
+        return MISSING if overlay is None else overlay.own(instance)
 
     def kinds(self) -> list[str]:
         """The kinds that anything was written of, in the order of their first message."""

@@ -23,7 +23,7 @@ class _Cell:
     version: int = -1
 
 
-class Layers:
+class Overlay:
     """The folded value of one kind, shared and per instance. Reading costs the path, whatever stands in the log.
 
     An instance's writes are kept apart by the first segment of their path, so a shared write makes only those members
