@@ -22,7 +22,7 @@ CALLS = "calls"
 """The kind whose N-th member is the result of the N-th call of the same answer (O6)."""
 
 
-_NOTHING = cast("set[int]", frozenset())
+_NOTHING = cast("set[int]", frozenset())  # frozen: it is every call's default
 """What is noted of the references of a call that has none, as most have."""
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from ..schema.json import Json
+from ..schema.json import is_list, is_object
 from .expression import Expression, is_expression, parse
+from .fold import SCALARS
 from .reference import SIGIL, Path, ReferenceSyntax, print_path
 
 _OPENING = (SIGIL, "(")
@@ -52,16 +53,16 @@ def escaped(value: Any) -> Any:
     """A literal value as it is authored: a string that begins with † has a second one (O1)."""
     if isinstance(value, str):
         return SIGIL + value if value.startswith(SIGIL) else value
-    if isinstance(value, dict):
-        return {key: escaped(member) for key, member in cast("dict[str, Any]", value).items()}
-    return [escaped(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+    if is_object(value):
+        return {key: escaped(member) for key, member in value.items()}
+    return [escaped(item) for item in value] if is_list(value) else value
 
 
 def _is_flat(value: Any) -> bool:
     """Whether a value is an object of literal scalars."""
-    if not isinstance(value, dict):
+    if not is_object(value):
         return False
-    for member in cast("dict[str, Json]", value).values():
+    for member in value.values():
         if isinstance(member, str):
             if member.startswith(_OPENING):
                 return False
@@ -74,9 +75,9 @@ def _is_literal(value: Any) -> bool:
     """Whether nothing in a value can be a reference or is spelled like one."""
     if isinstance(value, str):
         return not value.startswith(_OPENING)
-    if isinstance(value, dict):
-        return all(map(_is_literal, cast("dict[str, Any]", value).values()))
-    return not isinstance(value, list) or all(map(_is_literal, cast("list[Any]", value)))
+    if type(value) in SCALARS:
+        return True
+    return all(map(_is_literal, value.values() if is_object(value) else value))
 
 
 class _Compiler:
@@ -87,12 +88,11 @@ class _Compiler:
     def visit(self, value: Any, path: Path) -> Any:
         if isinstance(value, str):
             return self._text(value, path)
-        if isinstance(value, dict):
-            members = cast("dict[str, Any]", value)
-            return {key: self.visit(member, (*path, key)) for key, member in members.items()}
-        if isinstance(value, list):
-            return [self.visit(item, (*path, index)) for index, item in enumerate(cast("list[Any]", value))]
-        return value
+        if type(value) in SCALARS:
+            return value
+        if is_object(value):
+            return {key: self.visit(member, (*path, key)) for key, member in value.items()}
+        return [self.visit(item, (*path, index)) for index, item in enumerate(value)]
 
     def _text(self, text: str, path: Path) -> Any:
         if text.startswith(SIGIL * 2):
@@ -112,12 +112,10 @@ class _Compiler:
 
 
 def _fill(value: Any, values: list[Any]) -> Any:
-    if isinstance(value, str):
+    if type(value) in SCALARS:
         return value
     if isinstance(value, Hole):
         return values[value.number]
-    if isinstance(value, dict):
-        return {key: _fill(member, values) for key, member in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [_fill(item, values) for item in cast("list[Any]", value)]
-    return value
+    if is_object(value):
+        return {key: _fill(member, values) for key, member in value.items()}
+    return [_fill(item, values) for item in value]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
 
 from ..dataflow.fold import METHODS
 from ..schema.compose import REFERENCE, References, or_reference, rooted
-from ..schema.json import JsonObject
+from ..schema.json import JsonObject, is_object
 from .call import EACH, WITH
 from .tool import Tool
 
@@ -33,13 +32,13 @@ def call_schema(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     own = rooted(tool.parameters, tool.name)
     rest = {key: value for key, value in own.items() if key not in _COUNTS}
     before, after = _meta_before(tool, offer, is_latent=is_latent), _meta_after(tool, is_latent=is_latent)
-    parameters = cast("JsonObject", own["properties"])
+    parameters: JsonObject = own["properties"]
     if offer.references != "aside":
         parameters = {name: or_reference(schema) for name, schema in parameters.items()}
     elif parameters:
         after[WITH] = {"type": "object", "additionalProperties": dict(REFERENCE)}
     properties = {**before, **parameters, **after}
-    must = {"_tool", *cast("list[str]", tool.schema.get("required", []))} | _written(tool, offer, is_latent=is_latent)
+    must = {"_tool", *tool.schema.get("required", [])} | _written(tool, offer, is_latent=is_latent)
     result: JsonObject = {"type": "object", **rest, "properties": properties}
     result["required"] = [name for name in properties if name in must]
     result["required"] += [name for name in tool.parameters.get("required", []) if name not in properties]
@@ -73,10 +72,10 @@ _NO_SCOPES: JsonObject = {"type": "array", "maxItems": 0}
 
 def _cut(schema: JsonObject, offer: Offer) -> JsonObject:
     items = schema.get("items")
-    if not isinstance(items, dict) or "enum" not in items:
+    if not is_object(items) or "enum" not in items:
         return schema
-    choices = [choice for choice in cast("list[Any]", items["enum"]) if str(choice).split(".")[0] in offer.existing]
-    return {**schema, "items": {**cast("JsonObject", items), "enum": choices}} if choices else _NO_SCOPES
+    choices = [choice for choice in items["enum"] if str(choice).split(".")[0] in offer.existing]
+    return {**schema, "items": {**items, "enum": choices}} if choices else _NO_SCOPES
 
 
 def _meta_after(tool: Tool, *, is_latent: bool) -> JsonObject:
