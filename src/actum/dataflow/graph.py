@@ -27,7 +27,7 @@ _NOTHING = cast("set[int]", frozenset())  # frozen: it is every call's default
 
 
 class Status(IntEnum):
-    """How far a call has come. OWED: its model has not answered it yet (C4); HELD: it stays for a later run (C7)."""
+    """The state of a call. OWED: its model has not written its output yet (C4); HELD: it waits for a later run (C7)."""
 
     WAITING = auto()
     READY = auto()
@@ -97,11 +97,11 @@ class Graph:
         return None
 
     def evaluate(self, expression: Expression, answer: Answer, instance: str | None) -> Any:
-        """What an expression of that answer stands for now, or MISSING."""
+        """The current value of an expression of that answer, or MISSING."""
         return evaluate(expression, lambda reference: self._value(reference, answer, instance))
 
     def settle(self, node: Node, status: Status, value: Any = MISSING, written: Sequence[Reference] = ()) -> None:
-        """A call has come to its end, or to its end in this tick: wake what waited for it."""
+        """A call has ended, at least for this tick: wake what waited for it."""
         self.withdraw(node)
         node.status, node.value, node.written = status, value, written
         self.waiting.pop(node.number, None)

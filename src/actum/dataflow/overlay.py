@@ -24,7 +24,7 @@ class _Cell:
 
 
 class Overlay:
-    """The folded value of one kind, shared and per instance. Reading costs the path, whatever stands in the log.
+    """The folded value of one kind, shared and per instance. Reading costs the path, however long the log is.
 
     An instance's writes are kept apart by the first segment of their path, so a shared write makes only those members
     be folded again that the instance has written too, and only when they are read.
@@ -59,7 +59,7 @@ class Overlay:
         self._write_own(cells, path[0] if apart else None, (method, path, value))
 
     def read(self, path: Path = (), instance: str | None = None) -> Any:
-        """What stands at the path, or MISSING; not to be changed by the caller."""
+        """The value at the path, or MISSING; the caller must not change it."""
         cells = self._own.get(instance) if instance is not None else None
         if not cells:
             return self._shared.read(path)
@@ -128,7 +128,7 @@ class Overlay:
             base = () if key is None else (key,)
             try:
                 cell.fold = _folded_over(self._shared.read(base), base, cell.writes)
-            except Misfit:  # the shared value has since become what the instance's writes can't stand on: they win
+            except Misfit:  # a later shared value doesn't fit the instance's writes: these win
                 cell.fold = _folded_over(MISSING, base, cell.writes)
             cell.version = version
         return cell.fold

@@ -22,13 +22,13 @@ class Hole:
 
 
 class Template(NamedTuple):
-    """A value whose references have been parsed; `places[n]` is where `expressions[n]` stands."""
+    """A value whose references have been parsed; `places[n]` is the path of `expressions[n]`."""
 
     value: Any
     expressions: tuple[Expression, ...]
     places: tuple[Path, ...]
     is_flat: bool = False
-    """Whether it is an object of scalars that stand as they were authored: nobody needs a copy of their own."""
+    """Whether it is an object of literal scalars: nothing can change in it, so nobody needs a copy."""
 
     def fill(self, values: list[Any]) -> Any:
         """The value with each expression replaced by the value of the same number; always a fresh copy."""
@@ -36,7 +36,7 @@ class Template(NamedTuple):
 
 
 def template(value: Any) -> Template:
-    """Parse the references of a JSON value; `††` at the start of a string stands for a literal † (O1).
+    """Parse the references of a JSON value; `††` at the start of a string is a literal † (O1).
 
     Raises:
         ReferenceSyntax: naming the place of the reference that can't be read.

@@ -22,7 +22,7 @@ from .reference import Reference
 class Fate(IntEnum):
     """Why a call waits, the graver the lower; a choice takes its best option, a conjunction its worst part.
 
-    FREE: what it refers to stands, and a call listed before it that was to write there may never do so.
+    FREE: what it refers to exists, and a call listed before it that was to write there may never do so.
     """
 
     CYCLE = 0

@@ -48,7 +48,7 @@ class Toolset:
         tool = self.tools.get(name)
         if tool is None:
             near = get_close_matches(name[:100], self.tools, n=3, cutoff=0.5) or list(self.tools)[:10]
-            there = f"near it: {', '.join(near)}" if near else "there are none"
+            there = f"near it: {', '.join(near)}" if near else "no tools are offered"
             raise UnknownTool(f"no tool {name[:100]!r} is offered; {there}", tool=name[:100])
         return tool
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .kind import Key, Kind, hidden
 
 _OF = Key(
-    types=("string",), is_required=True, about="Where the call stands: the message of its plan, a dot, its place there."
+    types=("string",), is_required=True, about="The place of the call: the message of its plan, a dot, its index there."
 )
 _CALL = Key(types=("object",), is_required=True, about="The call that it is about.")
 

@@ -20,7 +20,7 @@ _IDENTITY = frozenset({"$schema", "$id", "$defs", "definitions"})
 def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | None, defaults: Collection[str]) -> Tool:
     """The tool with what its delegate takes merged into its parameters, and what that gives into its `_output`.
 
-    `defaults` are the parameters for which the delegate has values of its own: they aren't asked for.
+    `defaults` are the parameters that the delegate has its own values for: they need not be given.
 
     Raises:
         SchemaError: where no value could satisfy both, naming the place.

@@ -109,7 +109,7 @@ def _as_schema(key: str, value: Any, name: str | None, path: str) -> JsonObject:
     """A meta-property as a schema: it is declared by one, or by its fixed value alone (T1)."""
     if key not in {*META, *AUTHORS}:
         known = ", ".join((*META, *AUTHORS))
-        raise SchemaError(f"{key!r} is no meta-property; they are {known}", tool=name, path=path)
+        raise SchemaError(f"{key!r} is not a meta-property; these are: {known}", tool=name, path=path)
     if is_object(value):
         return value
     if key != "_output":
@@ -171,7 +171,7 @@ def _check_parameter(schema: object, name: str | None, path: str) -> None:
         return
     for key, value in schema.items():
         if key[:1] == "_" and key != DERIVED:
-            raise SchemaError(f"{key!r} is no meta-property of a parameter", tool=name, path=f"{path}.{key}")
+            raise SchemaError(f"{key!r} is not a meta-property of a parameter", tool=name, path=f"{path}.{key}")
         if key == DERIVED and not isinstance(value, bool):
             raise SchemaError(f"{key!r} is true or false, not {value!r}", tool=name, path=f"{path}.{key}")
 

@@ -13,7 +13,7 @@ from ..schema.validator import Validator
 from .call import META
 
 ANONYMOUS = "anonymous"
-"""The `_delegate` that stands for an empty context of its own (D2, D9)."""
+"""The `_delegate` that is an empty context (D2, D9)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
