@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from actum import Config, errors
 from actum.ideas.file import read_idea
 from actum.ideas.published import idea_schema
-from actum.protocol.message import DATA_KINDS, FORMS
+from actum.messages import KINDS
+from actum.messages.role import RAW
 from actum.schema.validator import Validator
 
 from ..cli.test_commands import actum
@@ -35,7 +36,7 @@ def test_it_knows_every_type_and_every_setting() -> None:
     types = [
         one["properties"].get("type", {}).get("const") for one in schema["properties"]["context"]["items"]["anyOf"]
     ]
-    assert {*FORMS, *DATA_KINDS} <= set(types)
+    assert KINDS.keys() - {RAW} <= set(types)
     assert {field.name for field in dataclasses.fields(Config)} <= set(schema["properties"]["config"]["properties"])
 
 

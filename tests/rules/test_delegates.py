@@ -320,6 +320,15 @@ def contracted(own: Json, **parts: Any) -> tuple[list[Json], dict[str, Json]]:
     return context, {"t": idea({"type": "input", "input": {"limit": 9}, "schema": CONTRACT}, schema=TEXT) | parts}
 
 
+@pytest.mark.rule("D8", "T1")
+@pytest.mark.parametrize("upfront", ["upfront", {"const": "upfront"}])
+def test_upfront_is_said_under_properties_too(upfront: Any) -> None:
+    context, delegates = contracted({})
+    context[0]["tool"]["translate"] = {"_delegate": "t", "properties": {"_resolution": upfront, "_effects": "none"}}
+    own = call_schemas(agent(delegates=delegates).compose(context))["translate"]
+    assert own["properties"]["tone"] == TEXT
+
+
 @pytest.mark.rule("D8", "T6")
 async def test_upfront_the_delegates_schemas_are_the_contract() -> None:
     context, delegates = contracted({"properties": {"to": TEXT, "text": TEXT}, "required": ["text"]})

@@ -201,3 +201,83 @@ async def test_a_missing_instance_of_the_output_is_asked_for_again() -> None:
     result = await one.run(TWO, Greeting)
     assert result.output == {"①": Greeting(text="a"), "②": Greeting(text="b")}
     assert "②" in text_of(sent(one)[1].messages[-1:])
+
+
+# I5
+
+
+NAMES: list[Json] = [{"_instance": "②"}, {"properties": {"_instance": {"enum": ["②", "③"]}}}]
+
+
+def telling(own: Json, **more: Any) -> Tools:
+    """A tool with its own instance or instances, carried out by code that says whose name it is handed."""
+    tools = Tools()
+    properties: Json = {**own.get("properties", {}), "given": {}, "_output": {}}
+    tools.register("tell", {**own, "_scopes": ["state"], **more, "properties": properties})
+
+    def tell(context: Context, given: Any = None) -> Any:
+        return [context.get("†state.name"), given]
+
+    tools.activity("tell", tell)
+    return tools
+
+
+@pytest.mark.rule("I5", "T8")
+def test_a_tools_own_instances_are_offered_instead_of_the_contexts() -> None:
+    fixed, several = (call_schemas(agent(tools=telling(own)).compose(TWO))["tell"] for own in NAMES)
+    assert "_instance" not in fixed["properties"]
+    assert several["properties"]["_instance"] == {"enum": ["②", "③"]}
+    assert call_schemas(agent(tools=telling(NAMES[1])).compose(TWO[:1]))["tell"]["properties"]["_instance"]
+
+
+@pytest.mark.rule("I5", "S5")
+@pytest.mark.parametrize("written", [{}, {"_instance": "②"}])
+async def test_a_fixed_instance_directs_scopes_references_and_paths(written: Json) -> None:
+    tools = telling(NAMES[0], _outputPath="†state.told")
+    told = call("tell", given="†state.name", **written)
+    result = await run(answer(told, output=1), context=TWO, tools=tools)
+    assert result.context.of("②").get("†state.told") == ["Bob", "Bob"]
+    assert [result.context.get("†state.told"), result.context.of("①").get("†state.told")] == [None, None]
+
+
+@pytest.mark.rule("I5")
+async def test_a_fixed_instance_directs_what_leaves_no_path_and_each_item() -> None:
+    result = await run(
+        answer(call("tell"), call("tell", _each=["†state.greeting"], given="†each"), output=["†calls.0", "†calls.1"]),
+        context=TWO,
+        tools=telling(NAMES[0]),
+        config=Config(each=True),
+    )
+    assert result.output == [["Bob", None], [["Bob", "hi"]]]
+    assert {message.get("_instance") for message in result.context if message.get("kind") == "result"} == {"②"}
+
+
+@pytest.mark.rule("I5", "S4")
+async def test_a_delegate_is_handed_the_state_of_a_fixed_instance() -> None:
+    tools = Tools()
+    tools.register("ask", {"_delegate": "d", "_instance": "②", "_scopes": ["state"], "properties": {"_output": {}}})
+    one = agent(
+        answer(call("ask"), output="†calls.0"),
+        answer(output="†state.name"),
+        tools=tools,
+        delegates={"d": {"context": [{"type": "text", "text": "who?"}]}},
+    )
+    assert (await one.run(TWO)).output == "Bob"
+
+
+@pytest.mark.rule("I5")
+@pytest.mark.parametrize(("own", "named"), [(NAMES[0], "①"), (NAMES[1], "①")])
+async def test_a_call_for_another_instance_than_its_tools_is_a_structural_error(own: Json, named: str) -> None:
+    result = await run(answer(call("tell", _instance=named)), answer(output=1), context=TWO, tools=telling(own))
+    assert [error.code for error in result.errors] == ["invalid_parameters"]
+    assert "②" in str(result.errors[0])
+
+
+@pytest.mark.rule("I1")
+@pytest.mark.parametrize("named", [1, True, ["①"]])
+async def test_an_instance_that_is_no_text_is_said_to_be_none(named: Any) -> None:
+    context: list[Json] = [{"type": "state", "x": 1, "_instance": "1"}]
+    result = await run(
+        answer(call("echo", value=1, _instance=named)), answer(output=1), context=context, tools=tools_()
+    )
+    assert f"an instance is named by a text, not {named!r}" in str(result.errors[0])

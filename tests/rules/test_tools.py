@@ -54,17 +54,63 @@ def test_parameters_are_the_properties_without_an_underscore() -> None:
     ("key", "value"),
     [
         ("_outputPath", "†state.x"),
+        ("_outputMethod", "push"),
         ("_scopes", ["state"]),
         ("_delegate", "anonymous"),
         ("_tool", "it"),
         ("_activity", ""),
+        ("_instance", "①"),
+        ("_reasoningForCall", "as always"),
+        ("_resolution", "execution"),
+        ("_effects", "ordered"),
+        ("_timeout", 2.5),
     ],
 )
-def test_both_places_of_a_meta_property_mean_the_same(key: str, value: Any) -> None:
+def test_a_meta_property_means_the_same_in_both_places_and_both_forms(key: str, value: Any) -> None:
     parameters: Json = {"a": {"type": "integer"}, "_output": {"type": "string"}}
-    inside: Json = {"type": "object", "properties": {**parameters, key: {"const": value}}}
-    at_top: Json = {"type": "object", "properties": parameters, key: value}
-    assert schema_of(inside) == schema_of(at_top)
+    spelt: list[Json] = [
+        {"type": "object", "properties": {**parameters, key: {"const": value}}},
+        {"type": "object", "properties": {**parameters, key: value}},
+        {"type": "object", "properties": parameters, key: {"const": value}},
+        {"type": "object", "properties": parameters, key: value},
+    ]
+    tools = [Tools().register("it", schema) for schema in spelt]
+    assert [tool.fixed(key) for tool in tools] == [value] * 4
+    assert [tool.schema for tool in tools] == [tools[0].schema] * 4
+    assert [schema_of(schema) for schema in spelt] == [schema_of(spelt[0])] * 4
+
+
+@pytest.mark.rule("T1")
+@pytest.mark.parametrize("output", [{"type": "string"}, True])
+def test_the_schema_of_the_result_stands_in_either_place(output: Any) -> None:
+    inside = Tools().register("it", {"type": "object", "properties": {"_output": output}})
+    at_top = Tools().register("it", {"type": "object", "_output": output})
+    assert inside.output == at_top.output == ({} if output is True else output)
+
+
+@pytest.mark.rule("T1")
+def test_what_a_parameter_says_of_derived_values_is_kept_and_shown_to_no_model() -> None:
+    to: Json = {"type": "string", "_derived": False}
+    tool = Tools().register("it", {"type": "object", "properties": {"to": to, "text": {"type": "string"}}})
+    assert tool.schema["properties"]["to"] == to
+    assert tool.parameters["properties"]["to"] == {"type": "string"}
+    assert schema_of({"type": "object", "properties": {"to": to}})["properties"]["to"] == {"type": "string"}
+
+
+@pytest.mark.rule("T1", "T10")
+async def test_what_only_the_author_states_is_no_part_of_a_call() -> None:
+    schema: Json = {"type": "object", "_effects": "none", "_timeout": 5, "properties": {"a": {"type": "integer"}}}
+    assert set(schema_of(schema)["properties"]) == {"_tool", "a"}
+    tools = tools_with(it=schema)
+    seen: list[Json] = []
+
+    @tools.activity("it")
+    def it(call: Json) -> None:
+        seen.append(dict(call))
+
+    assert callable(it)
+    await run(answer(call("it", a=1)), answer(output=1), tools=tools)
+    assert seen == [{"_tool": "it", "a": 1}]
 
 
 @pytest.mark.rule("T1")
@@ -144,6 +190,7 @@ def test_two_spellings_with_different_values_are_an_error_in_a_tool() -> None:
     with pytest.raises(errors.SchemaError) as caught:
         Tools().register("it", {"type": "object", "_module": "a", "_delegate": "b"})
     assert caught.value.tool == "it"
+    assert "'_module' and '_delegate' are spellings of one meta-property" in str(caught.value)
 
 
 @pytest.mark.rule("T2")
@@ -158,6 +205,7 @@ async def test_two_spellings_with_different_values_are_a_structural_error_in_a_c
     bad = call("it", _why="a", _reasoningForCall="b", _output=1)
     result = await run(answer(bad), answer(output=1), tools=tools)
     assert isinstance(result.errors[0], errors.CallError)
+    assert "'_why' and '_reasoningForCall' are spellings of one meta-property" in str(result.errors[0])
     with pytest.raises(errors.CallError):
         await tools(bad)
 
@@ -176,7 +224,25 @@ MALFORMED: list[tuple[Json | Any, str]] = [
         "_outputPath",
     ),
     ({"type": "object", "_scopes": ["a"], "properties": {"_imports": {"const": ["a"]}}}, "_imports"),
-    ({"type": "object", "properties": {"_outputPath": "†state.x"}}, "_outputPath"),
+    ({"type": "object", "properties": {"_outputPath": 5}}, "properties._outputPath"),
+    ({"type": "object", "properties": {"_output": "text"}}, "properties._output"),
+    ({"type": "object", "_output": False}, "_output"),
+    ({"type": "object", "_outputMethod": "append"}, "_outputMethod"),
+    ({"type": "object", "properties": {"_outputMethod": {"enum": ["set", "append"]}}}, "properties._outputMethod"),
+    ({"type": "object", "_activity": {"enum": ["a", 5]}}, "_activity"),
+    ({"type": "object", "_instance": 1}, "_instance"),
+    ({"type": "object", "properties": {"_instance": {"enum": ["a", 1]}}}, "properties._instance"),
+    ({"type": "object", "_reasoningForCall": True}, "_reasoningForCall"),
+    ({"type": "object", "_resolution": "late"}, "_resolution"),
+    ({"type": "object", "properties": {"_resolution": {"const": "late"}}}, "properties._resolution"),
+    ({"type": "object", "_effects": "all"}, "_effects"),
+    ({"type": "object", "properties": {"_effects": {"enum": ["none", "some"]}}}, "properties._effects"),
+    ({"type": "object", "_timeout": 0}, "_timeout"),
+    ({"type": "object", "_timeout": True}, "_timeout"),
+    ({"type": "object", "properties": {"_timeout": {"const": "5 s"}}}, "properties._timeout"),
+    ({"type": "object", "_derived": False}, "_derived"),
+    ({"type": "object", "properties": {"a": {"_derived": "no"}}}, "properties.a._derived"),
+    ({"type": "object", "properties": {"a": {"_colour": "red"}}}, "properties.a._colour"),
     ({"type": "object", "_outputPath": "state.x"}, "_outputPath"),
     ({"type": "object", "_outputPath": "†state..x"}, "_outputPath"),
     ({"type": "object", "_outputPath": 5}, "_outputPath"),

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, create_model,
 from typing_extensions import TypedDict
 
 from actum import Agent, Tools, errors, models
-from actum.schema.infer import shape_of
+from actum.schema.infer import schema_like, shape_of
 from actum.schema.validator import Validator
 
 Json = dict[str, Any]
@@ -233,3 +233,23 @@ async def test_an_output_schema_that_is_none_is_refused_before_anything_is_asked
     model = agent.model
     assert isinstance(model, models.Scripted)
     assert model.requests == []
+
+
+@pytest.mark.rule("X2")
+@pytest.mark.parametrize(
+    ("value", "schema"),
+    [
+        (None, {}),
+        (True, {"type": "boolean"}),
+        (1, {"type": "number"}),
+        (1.5, {"type": "number"}),
+        ("", {"type": "string"}),
+        ([], {"type": "array"}),
+        ([1, 2.5], {"type": "array", "items": {"type": "number"}}),
+        ([1, "x"], {"type": "array"}),
+        ({"a": [True]}, {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "boolean"}}}}),
+    ],
+)
+def test_a_schema_like_a_value_says_its_types_and_nothing_of_what_it_holds(value: Any, schema: Any) -> None:
+    assert schema_like(value) == schema
+    assert Validator(schema).accepts(value)

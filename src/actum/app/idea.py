@@ -14,12 +14,14 @@ from ..ideas.address import parse_address
 from ..ideas.file import IdeaText, plan_of, read_idea, write_idea
 from ..ideas.library import Library
 from ..protocol.context import Context
-from ..protocol.message import kind_of
+from ..protocol.declaration import parse_tool
+from ..protocol.message import instance_of
+from ..protocol.scopes import notes_of
 from ..protocol.solution import Result
-from ..protocol.tool import Tool, parse_tool
+from ..protocol.tool import Tool
 from ..schema.gathering import gathered
-from ..schema.infer import shape_of
-from ..schema.json import JsonObject
+from ..schema.infer import schema_like, shape_of
+from ..schema.json import JsonObject, is_list, is_object
 from ..sources.fetch import Fetcher
 from ..sources.files import read_text, write_text
 from ..storage.open import default_store, open_store
@@ -137,13 +139,12 @@ class Idea:
         return await runner.run(context, self.schema, input=input)
 
     def as_tool(self, name: str) -> Tool:
-        """The Idea as a tool: parameters from its input's schema, `_output` from its own, `_delegate` its file (X2).
+        """The Idea as a tool: parameters from its input, `_output` from its schema, `_delegate` its file (X2).
 
         Raises:
             SchemaError: where the input's schema makes no tool.
         """
-        schemas = [message["schema"] for message in self.context if kind_of(message) == "input" and "schema" in message]
-        parts: dict[str, JsonObject] = {"input": schemas[-1] if schemas else {"type": "object"}}
+        parts: dict[str, JsonObject] = {"input": _parameters(self.context)}
         if self.schema is not None:
             parts["output"] = shape_of(self.schema).schema
         found, definitions = gathered(parts)
@@ -155,6 +156,21 @@ class Idea:
             schema["$defs"] = definitions
         schema["_delegate"] = self.context.origin or name
         return replace(parse_tool(schema, name, origin=self.context.origin), bound=self)
+
+
+def _parameters(context: Context) -> JsonObject:
+    """The schema of what a request takes: its input's, else that of values like the ones it has (X2).
+
+    What it has a value of is not required: the value is the default (D5).
+    """
+    values = context.get("†input")
+    own = values if is_object(values) else {}
+    inputs = [message for message in context if context.kind_of(message) == "input" and instance_of(message) is None]
+    declared = notes_of(inputs, "input", context.data_kinds).get("schema")
+    schema = dict(declared) if is_object(declared) else {"type": "object", **schema_like(own)}
+    if is_list(schema.get("required")):
+        schema["required"] = [name for name in schema["required"] if name not in own]
+    return schema
 
 
 def is_url(reference: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..execution.calls.approval import Approve
@@ -139,7 +140,7 @@ def _with_model(toolset: Toolset, delegation: Delegation, context: Context) -> T
     served = {
         name: latent if toolset.is_latent(tool) else toolset.activities[name] for name, tool in toolset.tools.items()
     }
-    return Toolset(tools=toolset.tools, activities=served)
+    return replace(toolset, activities=served)
 
 
 DEFAULT = Tools()

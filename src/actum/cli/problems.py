@@ -13,8 +13,8 @@ from ..errors import ActumError, InvalidParameters, MessageError
 from ..execution.linking import Linking
 from ..generation.offer import Toolset, offered
 from ..ideas.file import read_idea
-from ..messages.tool import tools_of
 from ..protocol.context import Context
+from ..protocol.declaration import tools_of
 from ..protocol.message import DATA_KINDS, check_message
 from ..schema.json import JsonObject, NotJson, decode
 from ..schema.links import links_of, opened

@@ -53,7 +53,7 @@ Expression: TypeAlias = "Reference | First | Each"
 
 
 def is_expression(text: str) -> bool:
-    """Whether a string stands for something else: it begins with a single † (O1), or with ( and then †."""
+    """Whether a string is an expression: it begins with a single † (O1), or with ( and then †."""
     if text.startswith(SIGIL):
         return not text.startswith(SIGIL * 2)
     return text.startswith("(") and text.lstrip("( ").startswith(SIGIL)
@@ -63,7 +63,7 @@ def parse(text: str) -> Expression:
     """Read an expression.
 
     Raises:
-        ReferenceSyntax: where it isn't one; the message names the character.
+        ReferenceSyntax: the text is not an expression; the message names the character.
     """
     if text.startswith(SIGIL) and "(" not in text:  # most expressions are one reference
         reference, end = scan_reference(text, 0)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
-from ..schema.json import copy
+from ..schema.json import copy, is_list, is_object
 from .expression import MISSING
 from .reference import Path, Segment, print_path
 
@@ -16,8 +16,12 @@ MOST_GAP = 10_000
 """How far behind the end of a list an index may write: a list is as long as its last index."""
 
 
+SCALARS = frozenset({str, int, float, bool, type(None)})
+"""The types of values that hold no others. Whoever goes through values asks for these first: most are."""
+
+
 class Misfit(ValueError):
-    """A write that what stands at its path can't take."""
+    """A write that doesn't fit the value at its path."""
 
 
 class Fold:
@@ -32,7 +36,7 @@ class Fold:
         self._root: Any = root
 
     def read(self, path: Path = ()) -> Any:
-        """What stands at the path, or MISSING."""
+        """The value at the path, or MISSING."""
         value = self._root
         for segment in path:
             value = _member(value, segment)
@@ -45,7 +49,7 @@ class Fold:
 
         Raises:
             Misfit: the path leads through a list by name or through an object by index, or the method can't be applied
-                to what stands there.
+                to the value there.
         """
         check_way(self._root, path)
         old = self.read(path)
@@ -81,23 +85,22 @@ class Fold:
         if not path:
             self._root = MISSING
             return
-        container = self.read(path[:-1])
-        if isinstance(container, dict):
-            del container[path[-1]]
-        else:
-            items = cast("list[Any]", container)
-            items[cast("int", path[-1])] = MISSING
-            while items and items[-1] is MISSING:
-                items.pop()
+        container, last = self.read(path[:-1]), path[-1]
+        if isinstance(last, str):
+            del container[last]
+            return
+        container[last] = MISSING
+        while container and container[-1] is MISSING:
+            container.pop()
 
 
 def exported(value: Any) -> Any:
     """A copy of a folded value as JSON: an empty place inside a list is null."""
-    if isinstance(value, dict):
-        return {key: exported(member) for key, member in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [exported(item) for item in cast("list[Any]", value)]
-    return None if value is MISSING else value
+    if type(value) in SCALARS:
+        return value
+    if is_object(value):
+        return {key: exported(member) for key, member in value.items()}
+    return [exported(item) for item in value] if is_list(value) else None
 
 
 def nested(path: Path, value: Any) -> Any:
@@ -118,17 +121,14 @@ def unnested(path: Path, value: Any) -> Any:
 
 def _member(value: Any, segment: Segment) -> Any:
     if isinstance(segment, str):
-        return cast("dict[str, Any]", value).get(segment, MISSING) if isinstance(value, dict) else MISSING
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        return items[segment] if segment < len(items) else MISSING
-    return MISSING
+        return value.get(segment, MISSING) if is_object(value) else MISSING
+    return value[segment] if is_list(value) and segment < len(value) else MISSING
 
 
 def _container(value: Any, segment: Segment) -> Any:
     if isinstance(segment, str):
-        return cast("Any", value) if isinstance(value, dict) else {}
-    return cast("Any", value) if isinstance(value, list) else []
+        return value if is_object(value) else {}
+    return value if is_list(value) else []
 
 
 def _put(container: Any, segment: Segment, value: Any) -> None:
@@ -145,13 +145,13 @@ def check_way(root: Any, path: Path) -> None:
     """
     value = root
     for depth, segment in enumerate(path):
-        if isinstance(value, dict) and isinstance(segment, int):
-            raise Misfit(f"{print_path(path[:depth]) or 'the value'} is an object: [{segment}] is no key of it")
-        length = len(cast("list[Any]", value)) if isinstance(value, list) else 0
-        if isinstance(value, list) and isinstance(segment, str):
-            raise Misfit(f"{print_path(path[:depth]) or 'the value'} is a list: {segment!r} is no index of it")
-        if isinstance(segment, int) and segment > length + MOST_GAP:
-            raise Misfit(f"[{segment}] lies more than {MOST_GAP} behind the end of {print_path(path[:depth])}")
+        if isinstance(segment, str):
+            if is_list(value):
+                raise Misfit(f"{print_path(path[:depth]) or 'the value'} is a list: it has no key {segment!r}")
+        elif is_object(value):
+            raise Misfit(f"{print_path(path[:depth]) or 'the value'} is an object: it has no index [{segment}]")
+        elif segment > MOST_GAP + (len(value) if is_list(value) else 0):
+            raise Misfit(f"[{segment}] is more than {MOST_GAP} items past the end of {print_path(path[:depth])}")
         value = _member(value, segment)
 
 
@@ -159,15 +159,17 @@ def _applied(method: OutputMethod, old: Any, value: Any, path: Path) -> Any:
     match method:
         case "set":
             return exported(value)
-        case "merge" if isinstance(old, dict) and isinstance(value, dict):
-            return _merge(cast("dict[str, Any]", old), cast("dict[str, Any]", value))
-        case "assign" if isinstance(old, dict) and isinstance(value, dict):
-            cast("dict[str, Any]", old).update(exported(value))
-            return cast("dict[str, Any]", old)
+        case "merge" if is_object(old) and is_object(value):
+            return _merge(old, value)
+        case "assign" if is_object(old) and is_object(value):
+            old.update(exported(value))
+            return old
         case "push":
             return _extended(old, [exported(value)], path)
-        case "concat" if isinstance(value, str) and (old is MISSING or isinstance(old, str)):
-            return value if old is MISSING else cast("str", old) + value
+        case "concat" if isinstance(value, str) and old is MISSING:
+            return value
+        case "concat" if isinstance(value, str) and isinstance(old, str):
+            return old + value
         case "concat" if isinstance(value, list):
             return _extended(old, exported(value), path)
         case "concat":
@@ -179,17 +181,17 @@ def _applied(method: OutputMethod, old: Any, value: Any, path: Path) -> Any:
 def _extended(old: Any, items: list[Any], path: Path) -> list[Any]:
     if old is MISSING or old is None:
         return items
-    if not isinstance(old, list):
-        raise Misfit(f"{print_path(path) or 'the value'} is no list: nothing can be added to it")
-    cast("list[Any]", old).extend(items)
-    return cast("list[Any]", old)
+    if not is_list(old):
+        raise Misfit(f"{print_path(path) or 'the value'} is not a list: nothing can be added to it")
+    old.extend(items)
+    return old
 
 
 def _merge(old: dict[str, Any], value: dict[str, Any]) -> dict[str, Any]:
     for key, member in value.items():
-        standing = old.get(key)
-        if isinstance(standing, dict) and isinstance(member, dict):
-            _merge(cast("dict[str, Any]", standing), cast("dict[str, Any]", member))
+        before = old.get(key)
+        if is_object(before) and is_object(member):
+            _merge(before, member)
         else:
             old[key] = exported(member)
     return old

@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from enum import IntEnum, auto
 from typing import Any, TypeAlias, cast
 
+from .coming_writes import ComingWrites, Region
 from .expression import MISSING, Each, Expression, First, evaluate, references
 from .fold import Fold
-from .pending import Pending, PendingWrites
 from .reference import Reference
-from .waiting import Waiting
+from .waiters import Waiters
 
 CALLS = "calls"
 """The kind whose N-th member is the result of the N-th call of the same answer (O6)."""
 
 
-_NOTHING = cast("set[int]", frozenset())
+_NOTHING = cast("set[int]", frozenset())  # frozen: it is every call's default
 """What is noted of the references of a call that has none, as most have."""
 
 
 class Status(IntEnum):
-    """How far a call has come. OWED: its model has not answered it yet (C4); HELD: it stays for a later run (C7)."""
+    """The state of a call. OWED: its model has not written its output yet (C4); HELD: it waits for a later run (C7)."""
 
     WAITING = auto()
     READY = auto()
@@ -76,8 +76,8 @@ class Graph:
 
     def __init__(self, read: Read) -> None:
         self._read = read
-        self._paths: Waiting[_Waiter] = Waiting()
-        self._pending: PendingWrites[_Waiter] = PendingWrites()
+        self._paths: Waiters[_Waiter] = Waiters()
+        self._coming: ComingWrites[_Waiter] = ComingWrites()
         self.ready: deque[Node] = deque()
         self.waiting: dict[int, Node] = {}
 
@@ -85,7 +85,7 @@ class Graph:
         """Take in a call; it is ready at once or waits."""
         node.answer.nodes[node.index] = node
         for reference in node.writes:
-            self._pending.announce(reference, node.instance, node.number)
+            self._coming.announce(reference, node.instance, node.number)
         self._assess(node)
 
     def values(self, node: Node) -> list[Any] | None:
@@ -97,11 +97,11 @@ class Graph:
         return None
 
     def evaluate(self, expression: Expression, answer: Answer, instance: str | None) -> Any:
-        """What an expression of that answer stands for now, or MISSING."""
+        """The current value of an expression of that answer, or MISSING."""
         return evaluate(expression, lambda reference: self._value(reference, answer, instance))
 
     def settle(self, node: Node, status: Status, value: Any = MISSING, written: Sequence[Reference] = ()) -> None:
-        """A call has come to its end, or to its end in this tick: wake what waited for it."""
+        """A call has ended, at least for this tick: wake what waited for it."""
         self.withdraw(node)
         node.status, node.value, node.written = status, value, written
         self.waiting.pop(node.number, None)
@@ -125,7 +125,7 @@ class Graph:
     def withdraw(self, node: Node) -> None:
         """Its writes are not to be expected any more: nobody listed behind it waits for them."""
         for reference in node.writes:
-            for waiter in list(self._pending.settle(reference, node.instance, node.number)):
+            for waiter in list(self._coming.settle(reference, node.instance, node.number)):
                 self._look_again(waiter)
 
     def missing(self, node: Node) -> list[Reference]:
@@ -202,7 +202,7 @@ class Graph:
                 return False
             if not any(reference.covers(written) for written in node.writes):
                 threshold = float("inf")
-        region = self._pending.before(reference, node.instance, threshold)
+        region = self._coming.before(reference, node.instance, threshold)
         if region is not None:
             waits.append(_waiting_in(region, threshold))
         return region is None
@@ -217,7 +217,7 @@ class Graph:
         return Fold(node.value).read(reference.path[1:])
 
 
-def _waiting_in(region: Pending[_Waiter], threshold: float) -> Callable[[_Waiter], None]:
+def _waiting_in(region: Region[_Waiter], threshold: float) -> Callable[[_Waiter], None]:
     return lambda waiter: region.wait(threshold, waiter)
 
 

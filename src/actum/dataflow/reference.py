@@ -1,4 +1,4 @@
-"""A reference names one place in the context: `†kind.path` (O1). Parsing and printing, nothing of what stands there."""
+"""A reference names one place in the context: `†kind.path` (O1). Parsing and printing, not its value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLAIN = re.compile(rf"{_NAME}\Z")
 
 
 class ReferenceSyntax(ValueError):
-    """A text that begins like a reference and isn't one."""
+    """A text that begins like a reference but is not a valid one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Reference:
 
 
 def print_path(path: Path) -> str:
-    """Write a path as it stands behind a kind: `.x[0]["odd key"]`."""
+    """Write a path as it follows a kind: `.x[0]["odd key"]`."""
     return "".join(_print_segment(segment) for segment in path)
 
 
@@ -56,7 +56,7 @@ def scan_reference(text: str, start: int) -> tuple[Reference, int]:
     """Read the reference that begins at `start`; return it and where it ends.
 
     Raises:
-        ReferenceSyntax: with the character that can't stand there.
+        ReferenceSyntax: naming the character that is not allowed there.
     """
     kind = _KIND.match(text, start + 1)
     if kind is None:

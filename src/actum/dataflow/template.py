@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from ..schema.json import Json
+from ..schema.json import is_list, is_object
 from .expression import Expression, is_expression, parse
+from .fold import SCALARS
 from .reference import SIGIL, Path, ReferenceSyntax, print_path
 
 _OPENING = (SIGIL, "(")
@@ -21,13 +22,13 @@ class Hole:
 
 
 class Template(NamedTuple):
-    """A value whose references have been parsed; `places[n]` is where `expressions[n]` stands."""
+    """A value whose references have been parsed; `places[n]` is the path of `expressions[n]`."""
 
     value: Any
     expressions: tuple[Expression, ...]
     places: tuple[Path, ...]
     is_flat: bool = False
-    """Whether it is an object of scalars that stand as they were authored: nobody needs a copy of their own."""
+    """Whether it is an object of literal scalars: nothing can change in it, so nobody needs a copy."""
 
     def fill(self, values: list[Any]) -> Any:
         """The value with each expression replaced by the value of the same number; always a fresh copy."""
@@ -35,7 +36,7 @@ class Template(NamedTuple):
 
 
 def template(value: Any) -> Template:
-    """Parse the references of a JSON value; `††` at the start of a string stands for a literal † (O1).
+    """Parse the references of a JSON value; `††` at the start of a string is a literal † (O1).
 
     Raises:
         ReferenceSyntax: naming the place of the reference that can't be read.
@@ -52,16 +53,16 @@ def escaped(value: Any) -> Any:
     """A literal value as it is authored: a string that begins with † has a second one (O1)."""
     if isinstance(value, str):
         return SIGIL + value if value.startswith(SIGIL) else value
-    if isinstance(value, dict):
-        return {key: escaped(member) for key, member in cast("dict[str, Any]", value).items()}
-    return [escaped(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
+    if is_object(value):
+        return {key: escaped(member) for key, member in value.items()}
+    return [escaped(item) for item in value] if is_list(value) else value
 
 
 def _is_flat(value: Any) -> bool:
     """Whether a value is an object of literal scalars."""
-    if not isinstance(value, dict):
+    if not is_object(value):
         return False
-    for member in cast("dict[str, Json]", value).values():
+    for member in value.values():
         if isinstance(member, str):
             if member.startswith(_OPENING):
                 return False
@@ -74,9 +75,9 @@ def _is_literal(value: Any) -> bool:
     """Whether nothing in a value can be a reference or is spelled like one."""
     if isinstance(value, str):
         return not value.startswith(_OPENING)
-    if isinstance(value, dict):
-        return all(map(_is_literal, cast("dict[str, Any]", value).values()))
-    return not isinstance(value, list) or all(map(_is_literal, cast("list[Any]", value)))
+    if type(value) in SCALARS:
+        return True
+    return all(map(_is_literal, value.values() if is_object(value) else value))
 
 
 class _Compiler:
@@ -87,12 +88,11 @@ class _Compiler:
     def visit(self, value: Any, path: Path) -> Any:
         if isinstance(value, str):
             return self._text(value, path)
-        if isinstance(value, dict):
-            members = cast("dict[str, Any]", value)
-            return {key: self.visit(member, (*path, key)) for key, member in members.items()}
-        if isinstance(value, list):
-            return [self.visit(item, (*path, index)) for index, item in enumerate(cast("list[Any]", value))]
-        return value
+        if type(value) in SCALARS:
+            return value
+        if is_object(value):
+            return {key: self.visit(member, (*path, key)) for key, member in value.items()}
+        return [self.visit(item, (*path, index)) for index, item in enumerate(value)]
 
     def _text(self, text: str, path: Path) -> Any:
         if text.startswith(SIGIL * 2):
@@ -112,12 +112,10 @@ class _Compiler:
 
 
 def _fill(value: Any, values: list[Any]) -> Any:
-    if isinstance(value, str):
+    if type(value) in SCALARS:
         return value
     if isinstance(value, Hole):
         return values[value.number]
-    if isinstance(value, dict):
-        return {key: _fill(member, values) for key, member in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [_fill(item, values) for item in cast("list[Any]", value)]
-    return value
+    if is_object(value):
+        return {key: _fill(member, values) for key, member in value.items()}
+    return [_fill(item, values) for item in value]

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from math import inf
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from .expression import MISSING, Each, Expression, First, references
 from .graph import CALLS, Graph, Node, Status, call_index
-from .reference import Reference, Segment
+from .path_tree import PathTree
+from .reference import Reference
 
 
 class Fate(IntEnum):
     """Why a call waits, the graver the lower; a choice takes its best option, a conjunction its worst part.
 
-    FREE: what it refers to stands, and a call listed before it that was to write there may never do so.
+    FREE: what it refers to exists, and a call listed before it that was to write there may never do so.
     """
 
     CYCLE = 0
@@ -234,38 +235,19 @@ _FATES = (
 )
 
 
-@dataclass(slots=True)
-class _Place:
-    nodes: list[Node] = field(default_factory=list[Node])
-    inner: dict[Segment, _Place] = field(default_factory=dict[Segment, Any])
-
-
 class _Writers:
     """All calls by the paths that they may write."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
-        self._kinds: dict[str, _Place] = {}
+        self._calls: PathTree[list[Node]] = PathTree(list)
         for node in nodes:
             for reference in node.writes:
-                place = self._kinds.setdefault(reference.kind, _Place())
-                for segment in reference.path:
-                    place = place.inner.setdefault(segment, _Place())
-                place.nodes.append(node)
+                self._calls.way(reference)[-1].append(node)
 
     def of(self, reference: Reference, instance: str | None) -> list[Node]:
         """Those that may fill a path as an instance sees it; a write that was done elsewhere than here counts too."""
-        place = self._kinds.get(reference.kind)
-        found: list[Node] = []
-        for segment in reference.path:
-            if place is None:
-                break
-            found += place.nodes
-            place = place.inner.get(segment)
-        below = [place] if place is not None else []
-        while below:
-            place = below.pop()
-            found += place.nodes
-            below.extend(place.inner.values())
+        above, _ = self._calls.around(reference)
+        found = [node for nodes in (*above, *self._calls.inside(reference)) for node in nodes]
         return [node for node in found if node.instance in {None, instance} and not _wrote(node, reference)]
 
 

@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from ..errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, IdeaError, LimitExceeded
 from ..ideas.file import plan_of
-from ..messages.tool import tools_of
 from ..protocol.call import Call
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.contract import merge_contract
+from ..protocol.declaration import tools_of
 from ..protocol.marks import without_run
 from ..protocol.message import instance_of, kind_of
 from ..protocol.place import Place
@@ -79,10 +79,10 @@ class Delegation:
         return await self._run(ANONYMOUS, call, tool, found, context, kept or Suspension(place=Place(0), call=call))
 
     async def _anonymous(self, call: Call, tool: Tool, context: Context, kept: Suspension) -> Any:
-        activity = self.runtime.registry.serving(tool)
-        if activity is None:
+        serving = self.runtime.registry.serving(tool)
+        if serving is None:
             return await self.latent(call, tool, context, kept)
-        result = await invoke(call, tool, context, activity)
+        result = await invoke(call, tool, context, serving.of(call))
         return list(result.messages) if result.messages else result.value
 
     def _check_depth(self, name: str, tool: Tool) -> None:
@@ -113,9 +113,9 @@ class Delegation:
         asked = [str(one) for one in cast("Sequence[Any]", found.config.get("tools") or ())]
         for index, message in enumerate(found.context):
             if message.get("type") == "tool":
-                named = [one.fixed("_activity") for one in tools_of(message, index)]
-                asked += [activity for activity in named if activity]
-        for one in asked:
+                for one in tools_of(message, index):
+                    asked += one.choices("_activity") or [one.fixed("_activity") or ""]
+        for one in filter(None, asked):
             if one not in self.runtime.config.grants:
                 raise DelegateForbidden(
                     f"{name!r} comes from outside and asks for {one!r}, which is not granted: Config(grants=[…])",

@@ -154,7 +154,7 @@ def _index(place: Place) -> int:
 async def _undo(group: _Group, toolset: Toolset, error: BaseException) -> None:
     """Take back what was done, the last first; an undo that fails is noted and does not stop the others."""
     for call, value in reversed(group.finished):
-        activity = toolset.activities.get(call.tool)
+        activity = toolset.activity(toolset.find(call.tool), call)
         if activity is None or activity.compensation is None:
             continue
         undo: Callable[[Call, Any], Any] = activity.compensation

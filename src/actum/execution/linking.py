@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from ..errors import DelegateError, IdeaError
 from ..protocol.context import Context
-from ..protocol.tool import Tool, parse_tool
+from ..protocol.declaration import parse_tool
+from ..protocol.tool import Tool
 from ..schema.json import JsonObject
 from ..schema.links import linked, links_of
 from .delegated import Delegated, Resolver

@@ -11,13 +11,14 @@ from typing import Any
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
 from ..errors import SchemaError, UnknownTool
-from ..messages.tool import tools_of
-from ..protocol.activity import Activity
+from ..protocol.activity import Activity, Choice
+from ..protocol.call import Call
 from ..protocol.config import Config
 from ..protocol.context import Context
+from ..protocol.declaration import parse_tool, tools_of
 from ..protocol.offer import Offer, call_schema
 from ..protocol.registry import Registry
-from ..protocol.tool import Tool, parse_tool
+from ..protocol.tool import Tool
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
 from ..schema.walk import DEFINITIONS, definitions_of
@@ -31,10 +32,10 @@ _CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolset:
-    """The tools of one request by name, each with the Activity that serves it; None for a latent one (A1)."""
+    """The tools of one request by name, each with what serves it: an Activity, a choice of them, or None (A1)."""
 
     tools: Mapping[str, Tool]
-    activities: Mapping[str, Activity | None]
+    activities: Mapping[str, Activity | Choice | None]
     hidden: Sequence[Tool] = ()
     """Those of which only the name is offered."""
     schemas: Sequence[JsonObject] = field(default_factory=list[JsonObject])
@@ -48,9 +49,14 @@ class Toolset:
         tool = self.tools.get(name)
         if tool is None:
             near = get_close_matches(name[:100], self.tools, n=3, cutoff=0.5) or list(self.tools)[:10]
-            there = f"near it: {', '.join(near)}" if near else "there are none"
+            there = f"near it: {', '.join(near)}" if near else "no tools are offered"
             raise UnknownTool(f"no tool {name[:100]!r} is offered; {there}", tool=name[:100])
         return tool
+
+    def activity(self, tool: Tool, call: Call) -> Activity | None:
+        """The Activity that carries out a call of this tool; None for the model itself, or a delegate."""
+        serving = self.activities.get(tool.name)
+        return serving.of(call) if isinstance(serving, Choice) else serving
 
     def is_latent(self, tool: Tool) -> bool:
         """Whether the model itself carries out the tool's calls, inline (C1)."""

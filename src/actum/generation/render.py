@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..messages import KINDS, Block, View, Volatility
+from ..messages import KINDS, Block, Volatility
+from ..messages.block import BLOCK_SIGIL
 from ..messages.plan import open_calls
 from ..messages.role import RAW
-from ..messages.tool import prose, scope_hints
 from ..protocol.context import Context
-from ..schema.json import JsonObject
+from ..protocol.tool import Tool
+from ..schema.json import JsonObject, encode
 from .model import ModelMessage
 from .offer import Toolset
+from .view import ContextView
 
 PRIMER = (
     "Each element of `calls` calls a tool; calls run in parallel, each as soon as the values it refers to exist. "
@@ -56,12 +58,35 @@ def _preamble(toolset: Toolset, prompted: str | None, each: bool) -> Iterable[Bl
     if prompted is not None:
         yield Block("system", f"Answer with JSON of this schema and nothing else:\n{prompted}")
     shown = toolset.shown()
-    yield from prose(shown, toolset.hidden)
-    yield from scope_hints([tool for tool in shown if toolset.is_latent(tool)])
+    yield from _prose(shown, toolset.hidden)
+    yield from _scope_hints([tool for tool in shown if toolset.is_latent(tool)])
+
+
+def _prose(tools: Sequence[Tool], hidden: Sequence[Tool]) -> Iterable[Block]:
+    """What a schema doesn't say of the tools: examples of calls, and the names of those not spelled out (T12)."""
+    examples = [(tool.name, example) for tool in tools for example in tool.schema.get("examples", [])]
+    lines = [f"{name} {encode(example)}" for name, example in examples]
+    if lines:
+        yield Block("system", f"{BLOCK_SIGIL}examples\n" + "\n".join(lines))
+    if hidden:
+        names = "\n".join(f"{tool.name}: {_first_line(tool.description)}" for tool in hidden)
+        yield Block("system", f"{BLOCK_SIGIL}tools, ask for the schemas of those you need\n{names}")
+
+
+def _scope_hints(latent: Sequence[Tool]) -> Iterable[Block]:
+    """What the calls that the model carries out itself are to be made from: a hint, not a filter (S4)."""
+    scopes = [(tool.name, tool.fixed("_scopes")) for tool in latent if tool.fixed("_scopes")]
+    if scopes:
+        lines = "\n".join(f"{name}: {' '.join(BLOCK_SIGIL + scope for scope in fixed)}" for name, fixed in scopes)
+        yield Block("system", f"{BLOCK_SIGIL}scopes, what these calls are made from\n{lines}")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0][:200]
 
 
 def _shown(context: Context) -> Iterable[Block]:
-    view = View(context)
+    view = ContextView(context)
     for message in context:
         kind = KINDS.get(str(message.get("type", RAW))) or (KINDS["data"] if context.kind_of(message) else None)
         if kind is not None:

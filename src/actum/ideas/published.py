@@ -2,72 +2,29 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from ..messages import KINDS, Key, Kind
+from ..messages.role import RAW
 from ..protocol.call import EACH, META
 from ..protocol.config import Config
-from ..protocol.message import DATA_KINDS, FORMS
 from ..schema.json import JsonObject
 
 ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 _STRING: JsonObject = {"type": "string"}
-_SCHEMA: JsonObject = {"$ref": ADDRESS}
-_CALL: JsonObject = {"$ref": "#/$defs/call"}
 
-_MEMBERS: dict[str, JsonObject] = {
-    "text": {**_STRING, "description": "What is said."},
-    "role": {"enum": ["system", "user", "assistant"], "description": "Who says it; the user, where nothing is said."},
-    "message": {**_STRING, "description": "What is said."},
-    "tool": {"type": "object", "description": "Tools by name, each a JSON Schema; or one schema with its `_tool`."},
-    "data": {"description": "A value of a kind; it merges deeply into what the kind holds."},
-    "kind": {**_STRING, "description": "What the data is called in references: `†kind.path`."},
-    "schema": {"type": ["object", "boolean"], "description": "The JSON Schema that the data should have."},
-    "description": {"description": "What the data is, for the model."},
-    "plan": {"type": "array", "description": "Calls that run; those that are done have left a message behind it."},
-    "mode": {"enum": ["eager", "lazy"], "description": "Lazy only stands there, and runs nothing."},
-    "output": {"description": "The answer once the plan has run; it may refer to results."},
-    "meta": {"type": "object", "description": "Who the Idea is."},
-    "error": {"description": "What went wrong."},
-    "call": {"description": "The call that it is about."},
-    "of": {**_STRING, "description": "Where the call stands: the message of its plan, a dot, its place there."},
-    "decision": {"enum": ["held", "approve", "deny"]},
-    "reason": {**_STRING, "description": "Why it was denied."},
-    "as": {"type": "object", "description": "The call that runs in its place."},
-    "shown": {"type": "object", "description": "What was approved: the call with its values, and what crosses to it."},
-    "takes": {"type": "object", "description": "The schema of the parameters that the tool of the call takes."},
-    "context": {"type": "array", "description": "What the delegate had come to."},
-}
-_OF_TYPE: dict[tuple[str, str], JsonObject] = {
-    ("plan", "plan"): {"type": "array", "items": _CALL, "description": _MEMBERS["plan"]["description"]},
-    ("approval", "call"): {"type": "object"},
-    ("suspended", "call"): {"type": "object"},
-}
-_SAID = {
-    "text": "A text, of the user where no role is named.",
-    "system": "An instruction.",
-    "user": "What the user says.",
-    "assistant": "What was answered before.",
-    "tool": "Tools that the context brings along.",
-    "data": "Data of a kind of one's own.",
-    "input": "The data that the request is about. Members beside `schema` and `description` are the data itself.",
-    "state": "What is known. Members beside `schema` and `description` are the data itself.",
-    "plan": "Calls that are to be made.",
-    "meta": "Who the Idea is.",
-    "error": "What went wrong with a call.",
-    "approval": "What was decided of a call.",
-    "suspended": "What the delegate of a call had come to when it was cut.",
-}
-_CONFIG: dict[str, JsonObject] = {
-    "bool": {"type": "boolean"},
-    "int": {"type": "integer", "minimum": 0},
-    "float": {"type": "number", "minimum": 0},
+_CONFIG: dict[Any, JsonObject] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer", "minimum": 0},
+    float: {"type": "number", "minimum": 0},
 }
 
 
 def idea_schema() -> JsonObject:
     """The schema of an Idea file."""
-    shapes = [_message(kind) for kind in sorted(FORMS)] + [_data(kind) for kind in sorted(DATA_KINDS - {"data"})]
+    shapes = [_message(KINDS[name]) for name in sorted(KINDS.keys() - {RAW})]
     return {
         "$schema": ADDRESS,
         "title": "Idea",
@@ -75,14 +32,14 @@ def idea_schema() -> JsonObject:
         "type": "object",
         "properties": {
             "$schema": _STRING,
-            "meta": {"type": "object", "description": _MEMBERS["meta"]["description"]},
+            "meta": {"type": "object", "description": KINDS["meta"].about},
             "config": _config(),
             "context": {
                 "type": "array",
-                "items": {"anyOf": [*shapes, _raw()]},
+                "items": {"anyOf": [*shapes, _message(KINDS[RAW], is_typed=False)]},
                 "description": "The messages of the request, in order.",
             },
-            "schema": {**_MEMBERS["schema"], "description": "The JSON Schema of the output."},
+            "schema": {"type": ["object", "boolean"], "description": "The JSON Schema of the output."},
             "solution": _solution(),
         },
         "patternProperties": {"^\\$": True},
@@ -92,38 +49,28 @@ def idea_schema() -> JsonObject:
     }
 
 
-def _message(kind: str) -> JsonObject:
-    required, optional = FORMS[kind]
-    members = {name: _OF_TYPE.get((kind, name), _MEMBERS[name]) for name in sorted(required | optional)}
+def _message(kind: Kind, *, is_typed: bool = True) -> JsonObject:
+    keys = {name: _key(key) for name, key in kind.keys.items()}
+    if kind.has_short_form:
+        keys[kind.type] = {"description": "The data, in the long form."}
+    rest: JsonObject = {} if kind.has_short_form else {"patternProperties": {"^_": True}, "additionalProperties": False}
+    required = [name for name, key in kind.keys.items() if key.is_required]
     return {
         "type": "object",
-        "description": _SAID[kind],
-        "properties": {"type": {"const": kind}, **members},
-        "patternProperties": {"^_": True},
-        "required": ["type", *sorted(required)],
-        "additionalProperties": False,
+        "description": kind.about,
+        "properties": {"type": {"const": kind.type}, **keys} if is_typed else keys,
+        "required": ["type", *required] if is_typed else required,
+        **rest,
     }
 
 
-def _data(kind: str) -> JsonObject:
-    notes = {name: _MEMBERS[name] for name in ("schema", "description")}
-    return {
-        "type": "object",
-        "description": _SAID[kind],
-        "properties": {"type": {"const": kind}, kind: {"description": "The data, in the long form."}, **notes},
-        "required": ["type"],
-    }
-
-
-def _raw() -> JsonObject:
-    return {
-        "type": "object",
-        "description": "A message as chat models take it.",
-        "properties": {"role": _MEMBERS["role"], "content": {}},
-        "patternProperties": {"^_": True},
-        "required": ["role", "content"],
-        "additionalProperties": False,
-    }
+def _key(key: Key) -> JsonObject:
+    schema: JsonObject = {"enum": list(key.choices)} if key.choices else {}
+    if key.types:
+        schema["type"] = key.types[0] if len(key.types) == 1 else list(key.types)
+    if key.items is not None:
+        schema["items"] = key.items
+    return {**schema, "description": key.about}
 
 
 def _call() -> JsonObject:
@@ -147,7 +94,7 @@ def _solution() -> JsonObject:
 
 
 def _config() -> JsonObject:
-    members: JsonObject = {field.name: _field(field) for field in dataclasses.fields(Config)}
+    members: JsonObject = {name: _field(annotation) for name, annotation in get_type_hints(Config).items()}
     return {
         "type": "object",
         "description": "How the request is made and run, and what it needs.",
@@ -165,11 +112,11 @@ def _config() -> JsonObject:
     }
 
 
-def _field(field: dataclasses.Field[Any]) -> JsonObject:
-    kind = str(field.type)
-    if kind.startswith("Literal"):
-        choices = [choice.strip().strip('"') for choice in kind[kind.index("[") + 1 : kind.index("]")].split(",")]
-        return {"enum": [*choices, None] if kind.endswith("None") else choices}
-    if kind.startswith("Sequence"):
-        return {"type": ["array", "null"] if kind.endswith("None") else "array", "items": _STRING}
-    return dict(_CONFIG.get(kind, {"type": "object"}))
+def _field(annotation: Any) -> JsonObject:
+    options = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else (annotation,)
+    own = next(option for option in options if option is not NoneType)
+    if get_origin(own) is Literal:
+        return {"enum": [*get_args(own), *(None for option in options if option is NoneType)]}
+    if get_origin(own) is Sequence:
+        return {"type": ["array", "null"] if NoneType in options else "array", "items": _STRING}
+    return dict(_CONFIG.get(own, {"type": "object"}))

@@ -1,13 +1,19 @@
-"""One file per kind of message: its value, and how it is shown to a model. Adding a kind adds a file and edits none."""
+"""The kinds of messages, one file each: form, words, value, and how it is shown. A new kind is a new file, no edit.
+
+A file of this package that holds kinds lists them in its `KINDS`.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Protocol
 
-from .block import Block, Kind, MessageObject, View, Volatility
+from ..schema.json import JsonObject
+from .block import Block, Volatility
 from .data import Data, Input, State
 from .error import Error
+from .kind import Key, Kind, View
 from .meta import Meta
 from .plan import Plan
 from .role import Assistant, System, User
@@ -21,6 +27,7 @@ __all__ = [
     "Data",
     "Error",
     "Input",
+    "Key",
     "Kind",
     "MessageObject",
     "Meta",
@@ -33,6 +40,15 @@ __all__ = [
     "View",
     "Volatility",
 ]
+
+
+class MessageObject(Protocol):
+    """A message as an object: what an Activity may return to have it appended as it is (A4)."""
+
+    def to_dict(self) -> JsonObject:
+        """The message as JSON."""
+        ...
+
 
 KINDS: dict[str, Kind] = {
     kind.type: kind

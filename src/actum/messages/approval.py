@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from .kind import Key, Kind, hidden
 
-from ..schema.json import JsonObject
-from .block import Block, Kind, View
-
-
-def _show(_message: JsonObject, _view: View) -> Iterable[Block]:
-    return ()
-
+_OF = Key(
+    types=("string",), is_required=True, about="The place of the call: the message of its plan, a dot, its index there."
+)
+_CALL = Key(types=("object",), is_required=True, about="The call that it is about.")
 
 # Without a value: no Activity may return one, so that no call can approve another.
-KINDS = [Kind(type="approval", value=None, show=_show), Kind(type="suspended", value=None, show=_show)]
+KINDS = [
+    Kind(
+        type="approval",
+        about="What was decided about a call.",
+        keys={
+            "of": _OF,
+            "call": _CALL,
+            "decision": Key(choices=("held", "approve", "deny"), is_required=True, about="What was decided."),
+            "reason": Key(types=("string",), about="Why it was denied."),
+            "as": Key(types=("object",), about="The call that runs in its place."),
+            "shown": Key(types=("object",), about="What was approved: the call with its values, and its context."),
+            "takes": Key(types=("object",), about="The schema of the parameters that the tool of the call takes."),
+        },
+        show=hidden,
+    ),
+    Kind(
+        type="suspended",
+        about="The context of a call's delegate when the run was cut.",
+        keys={
+            "of": _OF,
+            "call": _CALL,
+            "context": Key(types=("array",), is_required=True, about="The messages of the delegate."),
+        },
+        show=hidden,
+    ),
+]

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ..dataflow.expression import MISSING
-from ..dataflow.fold import exported
-from ..dataflow.reference import Reference
-from ..protocol.context import Context
-from ..protocol.message import is_item, is_record, is_result
-from ..protocol.scopes import notes_of
 from ..schema.json import JsonObject, encode
-from .block import BLOCK_SIGIL, Block, Kind, View, Volatility
+from .block import BLOCK_SIGIL, Block, Volatility
+from .kind import NOTES, Key, Kind, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Data:
-    """Data of a kind of one's own; it merges deeply into what the kind holds."""
+    """Data of a named kind; it merges deeply into what the kind holds."""
 
     data: Any
     kind: str = "data"
@@ -52,42 +49,56 @@ class Input:
 
 
 def _show(message: JsonObject, view: View) -> Iterable[Block]:
-    kind = view.context.kind_of(message)
-    if is_result(message):
-        call, value = encode(message["_call"]), encode(message["data"])
-        yield Block("user", f"{BLOCK_SIGIL}result of {call}\n{value}", Volatility.APPENDED)
-    elif is_item(message):
-        return  # it shows in what the call for all items comes to
-    elif is_record(message):
-        yield Block("user", f"{BLOCK_SIGIL}done {encode(message['_call'])}", Volatility.APPENDED)
-    elif kind is not None and kind not in view.shown:
-        view.shown.add(kind)
-        volatility = Volatility.FROZEN if _is_authored(view.context, kind) else Volatility.DERIVED
-        yield from (Block("user", text, volatility) for text in _folded(view.context, kind))
+    match view.trace_of(message):
+        case "result":
+            call, value = encode(message["_call"]), encode(message["data"])
+            yield Block("user", f"{BLOCK_SIGIL}result of {call}\n{value}", Volatility.APPENDED)
+        case "record":
+            yield Block("user", f"{BLOCK_SIGIL}done {encode(message['_call'])}", Volatility.APPENDED)
+        case "item":
+            return  # the result of the call for all items shows it
+        case None:
+            kind = view.kind_of(message)
+            if kind is not None and view.is_first(kind):
+                is_frozen = kind == "input" and not view.is_written(kind)
+                volatility = Volatility.FROZEN if is_frozen else Volatility.DERIVED
+                yield from (Block("user", text, volatility) for text in _folded(view, kind))
 
 
-def _is_authored(context: Context, kind: str) -> bool:
-    return kind == "input" and not any("_call" in message for message in context if context.kind_of(message) == kind)
-
-
-def _folded(context: Context, kind: str) -> Iterable[str]:
-    notes = notes_of(context, kind, context.data_kinds)
+def _folded(view: View, kind: str) -> Iterable[str]:
+    notes = view.notes(kind)
     head = f"{BLOCK_SIGIL}{kind}"
     if "description" in notes:
         head += f" {notes['description']}"
     if "schema" in notes:
         head += f"\nschema {encode(notes['schema'])}"
-    shared = context.memory().read(Reference(kind))
+    shared = view.value(kind)
     if shared is not MISSING or notes:
-        yield head if shared is MISSING else f"{head}\n{encode(exported(shared), sort_keys=True)}"
-    for instance in context.instances:
-        own = context.memory().own(kind, instance)
+        yield head if shared is MISSING else f"{head}\n{encode(shared, sort_keys=True)}"
+    for instance in view.instances:
+        own = view.value(kind, instance)
         if own is not MISSING:
-            yield f"{BLOCK_SIGIL}{kind} of _instance {instance}\n{encode(exported(own), sort_keys=True)}"
+            yield f"{BLOCK_SIGIL}{kind} of _instance {instance}\n{encode(own, sort_keys=True)}"
+
+
+@lru_cache(maxsize=128)
+def data_kind(name: str, about: str = "", value: type[Any] | None = None) -> Kind:
+    """A kind of data under a type of its own, with the short form (M2)."""
+    return Kind(type=name, about=about, keys=NOTES, value=value, has_short_form=True, show=_show)
 
 
 KINDS = [
-    Kind(type="data", value=Data, show=_show),
-    Kind(type="state", value=State, show=_show),
-    Kind(type="input", value=Input, show=_show),
+    Kind(
+        type="data",
+        about="Data of a named kind.",
+        keys={
+            "data": Key(is_required=True, about="A value; it merges deeply into what the kind holds."),
+            "kind": Key(types=("string",), about="The name of the data in references: `†kind.path`."),
+            **NOTES,
+        },
+        value=Data,
+        show=_show,
+    ),
+    data_kind("state", "What is known. Keys beside `schema` and `description` are the data itself.", State),
+    data_kind("input", "The data that the request is about. Keys beside `schema` and `description` are that.", Input),
 ]

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..schema.json import JsonObject, encode
-from .block import BLOCK_SIGIL, Block, Kind, View, Volatility
+from .block import BLOCK_SIGIL, Block, Volatility
+from .kind import Key, Kind, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +30,15 @@ def _show(message: JsonObject, _: View) -> Iterable[Block]:
     yield Block("user", f"{BLOCK_SIGIL}error{of}\n{text}", Volatility.APPENDED)
 
 
-KINDS = [Kind(type="error", value=Error, show=_show)]
+KINDS = [
+    Kind(
+        type="error",
+        about="What went wrong with a call.",
+        keys={
+            "error": Key(is_required=True, about="What went wrong."),
+            "call": Key(about="The call that it is about."),
+        },
+        value=Error,
+        show=_show,
+    )
+]

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..schema.json import JsonObject, encode
-from .block import BLOCK_SIGIL, Block, Kind, View, of_origin
+from .block import BLOCK_SIGIL, Block, of_origin
+from .kind import Key, Kind, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,4 +25,12 @@ def _show(message: JsonObject, _: View) -> Iterable[Block]:
     yield Block("user", f"{BLOCK_SIGIL}meta\n{encode(message['meta'])}", of_origin(message))
 
 
-KINDS = [Kind(type="meta", value=Meta, show=_show)]
+KINDS = [
+    Kind(
+        type="meta",
+        about="The identity of the Idea.",
+        keys={"meta": Key(types=("object",), is_required=True, about="Path, version and the like.")},
+        value=Meta,
+        show=_show,
+    )
+]

@@ -1,6 +1,6 @@
 """`plan` `{plan, mode?, output?}`: the calls of an answer that carry over into the next tick (P2, P3).
 
-It is not shown as it stands: what of it is still open is known to the run, which shows that.
+A plan itself is not shown: the run knows which of its calls are still open, and shows those.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..schema.json import JsonObject, encode
-from .block import BLOCK_SIGIL, Block, Kind, View, Volatility
+from .block import BLOCK_SIGIL, Block, Volatility
+from .kind import Key, Kind, hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,8 @@ class Plan:
         return message if self.output is None else {**message, "output": self.output}
 
 
-def _show(_message: JsonObject, _view: View) -> Iterable[Block]:
-    return ()
-
-
 def open_calls(waiting: Sequence[JsonObject], owed: Sequence[JsonObject]) -> Iterable[Block]:
-    """The calls that stand open: some wait for a value, some for their `_output` by the model itself (C4, P2)."""
+    """The open calls: some wait for a value, some for their `_output` by the model itself (C4, P2)."""
     if waiting:
         lines = "\n".join(encode(call) for call in waiting)
         yield Block("user", f"{BLOCK_SIGIL}plan, runs by itself when its references resolve\n{lines}", _DERIVED)
@@ -45,4 +42,21 @@ def open_calls(waiting: Sequence[JsonObject], owed: Sequence[JsonObject]) -> Ite
 
 _DERIVED = Volatility.DERIVED
 
-KINDS = [Kind(type="plan", value=Plan, show=_show)]
+KINDS = [
+    Kind(
+        type="plan",
+        about="Calls to be made.",
+        keys={
+            "plan": Key(
+                types=("array",),
+                items={"$ref": "#/$defs/call"},
+                is_required=True,
+                about="The calls; those that are done have left a message behind the plan.",
+            ),
+            "mode": Key(choices=("eager", "lazy"), about="Whether the calls run, or are only planned."),
+            "output": Key(about="The answer once the plan has run; it may refer to results."),
+        },
+        value=Plan,
+        show=hidden,
+    )
+]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..schema.json import JsonObject, encode
-from .block import Block, Kind, View, of_origin
+from .block import Block, of_origin
+from .kind import ROLE, Key, Kind, View
 
 RAW = "raw"
 """Stands for the type of a message that has a role and no type."""
@@ -54,9 +55,19 @@ def _show_raw(message: JsonObject, _: View) -> Iterable[Block]:
     yield Block(message["role"], content if isinstance(content, str) else encode(content), of_origin(message))
 
 
+_MESSAGE = {"message": Key(types=("string",), is_required=True, about="What is said.")}
+
 KINDS = [
-    Kind(type="system", value=System, show=_show),
-    Kind(type="user", value=User, show=_show),
-    Kind(type="assistant", value=Assistant, show=_show),
-    Kind(type=RAW, value=None, show=_show_raw),
+    Kind(type="system", about="An instruction.", keys=_MESSAGE, value=System, show=_show),
+    Kind(type="user", about="What the user says.", keys=_MESSAGE, value=User, show=_show),
+    Kind(type="assistant", about="What was answered before.", keys=_MESSAGE, value=Assistant, show=_show),
+    Kind(
+        type=RAW,
+        about="A message as chat models take it.",
+        keys={
+            "role": replace(ROLE, is_required=True),
+            "content": Key(is_required=True, about="What is said, in the form of the model's provider."),
+        },
+        show=_show_raw,
+    ),
 ]

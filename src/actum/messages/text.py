@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..schema.json import JsonObject
-from .block import Block, Kind, View, of_origin
+from .block import Block, of_origin
+from .kind import ROLE, Key, Kind, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,4 +28,12 @@ def _show(message: JsonObject, _: View) -> Iterable[Block]:
     yield Block(message.get("role", "user"), message["text"], of_origin(message))
 
 
-KINDS = [Kind(type="text", value=Text, show=_show)]
+KINDS = [
+    Kind(
+        type="text",
+        about="A text, by the user where no role is named.",
+        keys={"text": Key(types=("string",), is_required=True, about="What is said."), "role": ROLE},
+        value=Text,
+        show=_show,
+    )
+]

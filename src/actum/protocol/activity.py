@@ -1,11 +1,11 @@
-"""An Activity: the code behind a tool, and how a call becomes its arguments (A1-A5)."""
+"""An Activity: the code behind a tool, and how a call becomes its arguments (A1-A7)."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
@@ -19,23 +19,33 @@ from .tool import Tool
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-_RESERVED = {"call", "tool", "context"}
+ARGUMENTS = frozenset({"call", "tool", "context"})
+"""The three arguments of the documents (A2)."""
+_KEY = "key"
+_GIVEN = ARGUMENTS | {_KEY}
 _KEYWORD = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
 Undo = Callable[[Call, Any], "Awaitable[None] | None"]
+
+
+@dataclass
+class _Undoing:
+    """What takes back the calls of a function, under whatever name it served them (A6)."""
+
+    function: Undo | None = None
 
 
 @dataclass(eq=False)
 class Activity:
     """A named function. Called directly, it is that function; `undo` declares its compensation for `all` (C5).
 
-    It may take `call`, `tool` and `context` (the documents' three arguments), and any parameter by its own name, typed.
+    It may take `call`, `tool`, `context` and the call's idempotency `key`, and any parameter by its own name, typed.
     """
 
     name: str
     function: Callable[..., Any]
-    compensation: Undo | None = None
     tool: Tool | None = None
-    """The interface that was made from the same function, None where it stands alone."""
+    """The interface that was made from the same function, None where there is none."""
+    _undoing: _Undoing = field(default_factory=_Undoing, repr=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself."""
@@ -43,8 +53,21 @@ class Activity:
 
     def undo(self, function: Undo) -> Undo:
         """Declare what takes back a call that was done: `(call, result)`, sync or async."""
-        self.compensation = function
+        self._undoing.function = function
         return function
+
+    @property
+    def compensation(self) -> Undo | None:
+        """What takes back a call that was done, None where nothing was declared."""
+        return self._undoing.function
+
+    def under(self, name: str, tool: Tool | None = None) -> Activity:
+        """The same function under another name, with the same `undo` (A6)."""
+        return Activity(name=name, function=self.function, tool=tool or self.tool, _undoing=self._undoing)
+
+    def of(self, _call: Call) -> Activity:
+        """The Activity that carries out a call: this one."""
+        return self
 
     @cached_property
     def is_async(self) -> bool:
@@ -61,7 +84,7 @@ class Activity:
     @cached_property
     def _types(self) -> dict[str, TypeAdapter[Any]]:
         hints = type_hints(self.function)
-        names = [name for name in self.signature.parameters if name.lstrip("_") not in _RESERVED]
+        names = [name for name in self.signature.parameters if name.lstrip("_") not in ARGUMENTS]
         return {name: adapter_of(hints[name]) for name in names if name in hints and not is_plain(hints[name])}
 
     def check(self, tool: Tool) -> None:
@@ -76,11 +99,11 @@ class Activity:
                 parameter.kind in _KEYWORD
                 and parameter.default is inspect.Parameter.empty
                 and name not in known
-                and name.lstrip("_") not in _RESERVED
+                and name.lstrip("_") not in _GIVEN
             ):
                 raise SchemaError(
                     f"the Activity {self.name!r} takes {name!r}, which is neither a parameter of the tool nor one of "
-                    "call, tool, context",
+                    "call, tool, context, key",
                     tool=tool.name,
                 )
 
@@ -95,6 +118,9 @@ class Activity:
             if name in call and name[0] != "_":
                 value = call[name]
                 arguments[name] = self._typed(name, value, tool) if name in self._types else value
+            elif reserved == _KEY:
+                if name not in tool.parameters["properties"]:
+                    arguments[name] = context.key
             elif reserved is not None:
                 arguments[name] = {"call": call, "tool": tool, "context": context}[reserved]
         if self._takes_all:
@@ -103,9 +129,9 @@ class Activity:
 
     @cached_property
     def _named(self) -> list[tuple[str, str | None]]:
-        """The arguments that can be given by name, each with which of the documents' three it may be (A2)."""
+        """The arguments that can be given by name, each with which of the runtime's own it may be (A2, A7)."""
         names = [name for name, parameter in self.signature.parameters.items() if parameter.kind in _KEYWORD]
-        return [(name, name.lstrip("_") if name.lstrip("_") in _RESERVED else None) for name in names]
+        return [(name, name.lstrip("_") if name.lstrip("_") in _GIVEN else None) for name in names]
 
     @cached_property
     def _takes_all(self) -> bool:
@@ -121,6 +147,26 @@ class Activity:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise InvalidParameters(first["msg"], tool=tool.name, path=name) from None
+
+
+@dataclass(eq=False)
+class Choice:
+    """The Activities among which each call of a tool chooses, by name (A1)."""
+
+    options: Mapping[str, Activity]
+
+    def check(self, tool: Tool) -> None:
+        """Whether a call of the tool gives each of them everything it must have.
+
+        Raises:
+            SchemaError: as `Activity.check`.
+        """
+        for activity in self.options.values():
+            activity.check(tool)
+
+    def of(self, call: Call) -> Activity:
+        """The one that a call has chosen, which has been judged."""
+        return self.options[call["_activity"]]
 
 
 def type_hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -99,9 +99,16 @@ def normalised(call: JsonObject) -> JsonObject:
     if SPELLINGS.keys().isdisjoint(call):
         return call
     result: JsonObject = {}
+    spelt: dict[str, str] = {}
     for key, value in call.items():
         name = SPELLINGS.get(key, key)
         if name in result and result[name] != value:
-            raise InvalidParameters(f"{key!r} and {name!r} are one meta-property and differ", path=key)
+            raise InvalidParameters(two_spellings(spelt[name], key), path=key)
         result[name] = value
+        spelt.setdefault(name, key)
     return result
+
+
+def two_spellings(one: str, other: str) -> str:
+    """Why two keys can't both be kept (T2)."""
+    return f"{one!r} and {other!r} are spellings of one meta-property, and their values differ"

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from ..dataflow.expression import MISSING, Expression, evaluate, parse
 from ..dataflow.fold import Misfit, exported
-from ..dataflow.layers import Layers
+from ..dataflow.overlay import Overlay
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..errors import MessageError
 from ..schema.json import JsonObject
@@ -18,7 +18,7 @@ class Memory:
     """The folded values of all data kinds, kept up to date write by write."""
 
     def __init__(self) -> None:
-        self._kinds: dict[str, Layers] = {}
+        self._kinds: dict[str, Overlay] = {}
 
     def write(self, write: Write) -> None:
         """Apply one write.
@@ -26,20 +26,20 @@ class Memory:
         Raises:
             Misfit: where what stands there can't take it.
         """
-        layers = self._kinds.get(write.kind)
-        if layers is None:
-            layers = self._kinds[write.kind] = Layers()
-        layers.write(write.method, write.path, write.value, write.instance)
+        overlay = self._kinds.get(write.kind)
+        if overlay is None:
+            overlay = self._kinds[write.kind] = Overlay()
+        overlay.write(write.method, write.path, write.value, write.instance)
 
     def read(self, reference: Reference, instance: str | None = None) -> Any:
         """What a reference names, as an instance sees it, or MISSING; not to be changed."""
-        layers = self._kinds.get(reference.kind)
-        return MISSING if layers is None else layers.read(reference.path, instance)
+        overlay = self._kinds.get(reference.kind)
+        return MISSING if overlay is None else overlay.read(reference.path, instance)
 
     def own(self, kind: str, instance: str) -> Any:
         """What an instance has written of a kind itself, folded over the shared value, or MISSING."""
-        layers = self._kinds.get(kind)
-        return MISSING if layers is None else layers.own(instance)
+        overlay = self._kinds.get(kind)
+        return MISSING if overlay is None else overlay.own(instance)
 
     def kinds(self) -> list[str]:
         """The kinds that anything was written of, in the order of their first message."""
@@ -57,7 +57,7 @@ class Context(Sequence[JsonObject]):
         MessageError: for a malformed message, naming its index.
     """
 
-    __slots__ = ("_data_kinds", "_instance", "_memory", "_messages", "_origin")
+    __slots__ = ("_data_kinds", "_instance", "_key", "_memory", "_messages", "_origin")
 
     def __init__(
         self,
@@ -80,6 +80,7 @@ class Context(Sequence[JsonObject]):
             )
         self._memory: Memory | None = None
         self._instance: str | None = None
+        self._key = ""
 
     @classmethod
     def checked(
@@ -147,10 +148,21 @@ class Context(Sequence[JsonObject]):
         value = evaluate(expression, self._read)
         return default if value is MISSING else exported(value)
 
+    @property
+    def key(self) -> str:
+        """The idempotency key of the call that this context was handed to, empty outside of a call (A7)."""
+        return self._key
+
+    def keyed(self, key: str) -> Context:
+        """The same context, handed to the call of this idempotency key."""
+        view = Context.checked(self._messages, self._data_kinds, self._origin)
+        view._memory, view._instance, view._key = self._memory, self._instance, key
+        return view
+
     def of(self, instance: str) -> Context:
         """The same context as one of its instances sees it: its own values over the shared ones (I2)."""
         view = Context.checked(self._messages, self._data_kinds, self._origin)
-        view._memory, view._instance = self._memory, instance
+        view._memory, view._instance, view._key = self._memory, instance, self._key
         return view
 
     @property

@@ -8,10 +8,11 @@ from typing import Any
 
 from ..errors import SchemaError
 from ..schema.gathering import gathered
-from ..schema.json import JsonObject
+from ..schema.json import JsonObject, is_object
 from ..schema.validator import unsatisfiable
 from ..schema.walk import definitions_of, properties_of
-from .tool import Tool, parse_tool
+from .declaration import DERIVED, parse_tool
+from .tool import Tool
 
 _MERGED = frozenset({"properties", "required", "additionalProperties", "description", "title", "examples", "type"})
 
@@ -19,7 +20,7 @@ _MERGED = frozenset({"properties", "required", "additionalProperties", "descript
 def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | None, defaults: Collection[str]) -> Tool:
     """The tool with what its delegate takes merged into its parameters, and what that gives into its `_output`.
 
-    `defaults` are the parameters for which the delegate has values of its own: they aren't asked for.
+    `defaults` are the parameters that the delegate has its own values for: they need not be given.
 
     Raises:
         SchemaError: where no value could satisfy both, naming the place.
@@ -36,6 +37,7 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
     schema = _parameters(found["own"], found["takes"], defaults)
     properties = properties_of(schema)
     results = [found[part] for part in ("output", "gives") if part in found]
+    properties |= {name: {**properties[name], DERIVED: mark} for name, mark in _marks(tool) if name in properties}
     own = {key: value for key, value in tool.meta.items() if key != "_output"}
     properties |= own | ({"_output": _both(*results)} if results else {})
     if shared:
@@ -67,6 +69,12 @@ def _parameters(own: JsonObject, takes: JsonObject, defaults: Collection[str]) -
 def _refused(own: JsonObject, takes: JsonObject) -> set[str]:
     """The parameters that a closed delegate would not take."""
     return set(properties_of(own)) - set(properties_of(takes)) if takes.get("additionalProperties") is False else set()
+
+
+def _marks(tool: Tool) -> list[tuple[str, bool]]:
+    """What the tool says of values derived from what calls have brought, by parameter (T1)."""
+    described = properties_of(tool.schema).items()
+    return [(name, schema[DERIVED]) for name, schema in described if is_object(schema) and DERIVED in schema]
 
 
 def _both(*schemas: Any) -> Any:

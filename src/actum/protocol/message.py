@@ -1,4 +1,4 @@
-"""A message of a context: its known types, their forms, and the data that data messages carry (M1, M2, M5, M6)."""
+"""A message of a context: whether its form is right, and what data it carries (M1, M2, M5, M6)."""
 
 from __future__ import annotations
 
@@ -9,27 +9,14 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import METHODS, OutputMethod, nested, unnested
 from ..dataflow.reference import Path, Reference, ReferenceSyntax, scan_reference
 from ..errors import MessageError
+from ..messages import KINDS, Kind
+from ..messages.data import data_kind
+from ..messages.role import RAW
 from ..schema.json import Json, JsonObject, NotJson, is_object, plain
 from .place import Place
 
-DATA_KINDS = frozenset({"input", "state"})
+DATA_KINDS = frozenset(kind.type for kind in KINDS.values() if kind.has_short_form)
 """The types whose own key may be left out (M2); a runtime may know more of them."""
-
-FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
-    "text": (frozenset({"text"}), frozenset({"role"})),
-    "system": (frozenset({"message"}), frozenset()),
-    "user": (frozenset({"message"}), frozenset()),
-    "assistant": (frozenset({"message"}), frozenset()),
-    "tool": (frozenset({"tool"}), frozenset()),
-    "data": (frozenset({"data"}), frozenset({"kind", "schema", "description"})),
-    "plan": (frozenset({"plan"}), frozenset({"mode", "output"})),
-    "meta": (frozenset({"meta"}), frozenset()),
-    "error": (frozenset({"error"}), frozenset({"call"})),
-    "approval": (frozenset({"of", "call", "decision"}), frozenset({"reason", "as", "shown", "takes"})),
-    "suspended": (frozenset({"of", "call", "context"}), frozenset()),
-    "output": (frozenset({"output"}), frozenset()),
-}
-"""The required and the optional keys of every type that isn't shorthand."""
 
 RESERVED = frozenset({"type", "schema", "description"})
 _MOST_DIGITS = 10
@@ -73,18 +60,16 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
         own = cast("JsonObject", plain(cast("Mapping[str, Any]", message)))
     except NotJson as error:
         raise MessageError(str(error), index=index) from None
-    kind = own.get("type")
-    if kind is None and "role" in own:
-        _check_keys(own, "raw", frozenset({"role", "content"}), frozenset(), index)
-        _check_role(own["role"], index)
-    elif isinstance(kind, str) and kind in FORMS:
-        _check_keys(own, kind, *FORMS[kind], index)
-        _check_values(own, kind, index)
-    elif not isinstance(kind, str) or (kind not in data_kinds and kind not in types):
-        known = ", ".join(sorted({*FORMS, *data_kinds, *types}))
-        raise MessageError(f"the type {kind!r} is unknown; known are {known}", index=index)
-    elif kind in data_kinds:
-        _check_shorthand(own, kind, index)
+    kind = _kind(own, data_kinds)
+    name = own.get("type")
+    if kind is not None:
+        if (complaint := kind.complaint(own)) is not None:
+            raise MessageError(complaint, index=index)
+    elif not isinstance(name, str) or name not in types:
+        known = ", ".join(sorted({*KINDS, *data_kinds, *types} - {RAW}))
+        raise MessageError(f"the type {name!r} is unknown; known are {known}", index=index)
+    if kind is not None and "of" in kind.keys:
+        _check_place("of", own["of"], index)
     if OF in own or RUN in own or PLACES in own:
         _check_marks(own, index)
     return own
@@ -92,77 +77,31 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
 
 def _check_marks(message: JsonObject, index: int) -> None:
     """Judge the marks of C9: a run trusts them once it has begun."""
-    of, run, places = message.get(OF, "0"), message.get(RUN, ""), message.get(PLACES, {})
+    run, places = message.get(RUN, ""), message.get(PLACES, {})
     if not isinstance(run, str):
         raise MessageError(f"{RUN!r} is the id of a run, not {run!r}", index=index)
     if not is_object(places) or not all(key.isdecimal() and len(key) < _MOST_DIGITS for key in places):
         raise MessageError(f"{PLACES!r} maps indices of calls to places", index=index)
-    for mark, text in ((OF, of), *((PLACES, place) for place in places.values())):
-        if not isinstance(text, str):
-            raise MessageError(f'{mark!r} holds a place such as "3.0", not {text!r}', index=index)
-        try:
-            Place.parse(text)
-        except ValueError as error:
-            raise MessageError(f"{mark!r}: {error}", index=index) from None
+    for mark, text in ((OF, message.get(OF, "0")), *((PLACES, place) for place in places.values())):
+        _check_place(mark, text, index)
 
 
-def _check_keys(message: JsonObject, kind: str, required: frozenset[str], optional: frozenset[str], index: int) -> None:
-    given = {key for key in message if not key.startswith("_")} - {"type"}
-    if missing := required - given:
-        raise MessageError(f"a {kind} message needs {sorted(missing)[0]!r}", index=index)
-    if unknown := given - required - optional:
-        raise MessageError(f"a {kind} message has no {sorted(unknown)[0]!r}", index=index)
-
-
-_STRINGS = {"text": "text", "system": "message", "user": "message", "assistant": "message", "data": "kind"}
-
-
-def _check_values(message: JsonObject, kind: str, index: int) -> None:
-    key = _STRINGS.get(kind)
-    if key is not None and key in message and not isinstance(message[key], str):
-        raise MessageError(f"{key!r} of a {kind} message is a string", index=index)
-    if kind == "text" and "role" in message:
-        _check_role(message["role"], index)
-    if kind in {"tool", "meta"} and not isinstance(message[kind], dict):
-        raise MessageError(f"{kind!r} of a {kind} message is an object", index=index)
-    if kind in {"approval", "suspended"}:
-        _check_decision(message, kind, index)
-    if kind == "plan" and not isinstance(message["plan"], list):
-        raise MessageError("'plan' of a plan message is a list of calls", index=index)
-    if kind == "plan" and message.get("mode", "eager") not in ("eager", "lazy"):
-        raise MessageError(f"'mode' of a plan message is eager or lazy, not {message['mode']!r}", index=index)
-
-
-def _check_decision(message: JsonObject, kind: str, index: int) -> None:
-    for key, wanted in (
-        ("of", str),
-        ("call", dict),
-        ("reason", str),
-        ("as", dict),
-        ("shown", dict),
-        ("takes", dict),
-        ("context", list),
-    ):
-        if key in message and not isinstance(message[key], wanted):
-            raise MessageError(f"{key!r} of a message of type {kind} is no {wanted.__name__}", index=index)
+def _check_place(key: str, text: object, index: int) -> None:
+    if not isinstance(text, str):
+        raise MessageError(f'{key!r} holds a place such as "3.0", not {text!r}', index=index)
     try:
-        Place.parse(message["of"])
+        Place.parse(text)
     except ValueError as error:
-        raise MessageError(f"'of' of a message of type {kind}: {error}", index=index) from None
-    if kind == "approval" and message["decision"] not in ("held", "approve", "deny"):
-        raise MessageError(f"a decision is held, approve or deny, not {message['decision']!r}", index=index)
+        raise MessageError(f"{key!r}: {error}", index=index) from None
 
 
-def _check_role(role: object, index: int) -> None:
-    if role not in ("system", "user", "assistant"):
-        raise MessageError(f"a role is system, user or assistant, not {role!r}", index=index)
-
-
-def _check_shorthand(message: JsonObject, kind: str, index: int) -> None:
-    payload = [key for key in message if key not in RESERVED and not key.startswith("_")]
-    if kind in payload and len(payload) > 1:
-        other = next(key for key in payload if key != kind)
-        raise MessageError(f"a {kind} message has both {kind!r} and, in short form, {other!r}", index=index)
+def _kind(message: JsonObject, data_kinds: Collection[str]) -> Kind | None:
+    name = message.get("type")
+    if name is None:
+        return KINDS[RAW] if "role" in message else None
+    if not isinstance(name, str) or name == RAW:
+        return None
+    return KINDS.get(name) or (data_kind(name) if name in data_kinds else None)
 
 
 def instance_of(message: JsonObject) -> str | None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
 
 from ..dataflow.fold import METHODS
 from ..schema.compose import REFERENCE, References, or_reference
 from ..schema.gathering import rooted
-from ..schema.json import JsonObject
+from ..schema.json import JsonObject, is_object
 from .call import EACH, WITH
 from .tool import Tool
 
@@ -34,13 +33,13 @@ def call_schema(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     own = rooted(tool.parameters, tool.name)
     rest = {key: value for key, value in own.items() if key not in _COUNTS}
     before, after = _meta_before(tool, offer, is_latent=is_latent), _meta_after(tool, is_latent=is_latent)
-    parameters = cast("JsonObject", own["properties"])
+    parameters: JsonObject = own["properties"]
     if offer.references != "aside":
         parameters = {name: or_reference(schema) for name, schema in parameters.items()}
     elif parameters:
         after[WITH] = {"type": "object", "additionalProperties": dict(REFERENCE)}
     properties = {**before, **parameters, **after}
-    must = {"_tool", *cast("list[str]", tool.schema.get("required", []))} | _written(tool, offer, is_latent=is_latent)
+    must = {"_tool", *tool.schema.get("required", [])} | _written(tool, offer, is_latent=is_latent)
     result: JsonObject = {"type": "object", **rest, "properties": properties}
     result["required"] = [name for name in properties if name in must]
     result["required"] += [name for name in tool.parameters.get("required", []) if name not in properties]
@@ -52,7 +51,10 @@ def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     reasoning = tool.meta.get("_reasoningForCall")
     if offer.reasoning or (reasoning is not None and "const" not in reasoning):
         found["_reasoningForCall"] = reasoning or {"type": "string"}
-    if offer.instances:
+    if tool.names_instances:
+        if not tool.is_fixed("_instance"):
+            found["_instance"] = tool.meta["_instance"]
+    elif offer.instances:
         found["_instance"] = {"enum": list(offer.instances)}
     if offer.each and not is_latent:
         found[EACH] = dict(REFERENCE) if offer.references == "aside" else {"anyOf": [_LITERALS, dict(REFERENCE)]}
@@ -71,10 +73,10 @@ _NO_SCOPES: JsonObject = {"type": "array", "maxItems": 0}
 
 def _cut(schema: JsonObject, offer: Offer) -> JsonObject:
     items = schema.get("items")
-    if not isinstance(items, dict) or "enum" not in items:
+    if not is_object(items) or "enum" not in items:
         return schema
-    choices = [choice for choice in cast("list[Any]", items["enum"]) if str(choice).split(".")[0] in offer.existing]
-    return {**schema, "items": {**cast("JsonObject", items), "enum": choices}} if choices else _NO_SCOPES
+    choices = [choice for choice in items["enum"] if str(choice).split(".")[0] in offer.existing]
+    return {**schema, "items": {**items, "enum": choices}} if choices else _NO_SCOPES
 
 
 def _meta_after(tool: Tool, *, is_latent: bool) -> JsonObject:
@@ -95,6 +97,5 @@ def _meta_after(tool: Tool, *, is_latent: bool) -> JsonObject:
 def _written(tool: Tool, offer: Offer, *, is_latent: bool) -> set[str]:
     """The meta-properties that must be written although the tool doesn't list them."""
     found = {"_output"} if is_latent and tool.output is not None and not tool.is_fixed("_output") else set[str]()
-    if tool.is_delegated and not tool.is_fixed("_delegate"):
-        found.add("_delegate")
+    found |= {key for key in ("_delegate", "_activity") if tool.choices(key) is not None and not tool.is_fixed(key)}
     return found | {"_reasoningForCall"} if offer.reasoning else found

@@ -11,12 +11,11 @@ from ..errors import SchemaError
 from ..schema.gathering import gathered
 from ..schema.infer import adapter_of, schema_of
 from ..schema.json import JsonObject
-from .activity import Activity, type_hints
-from .tool import Tool, parse_tool
+from .activity import ARGUMENTS, Activity, Choice, type_hints
+from .declaration import parse_tool
+from .tool import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_INJECTED = {"call", "tool", "context"}
 
 
 class Registry:
@@ -53,6 +52,8 @@ class Registry:
     @staticmethod
     def activity_of(function: Callable[..., Any], options: Mapping[str, Any]) -> Activity:
         """The interface and implementation behind a typed function, not registered."""
+        same = function if isinstance(function, Activity) else None
+        function = function.function if isinstance(function, Activity) else function
         name = options.get("name") or getattr(function, "__name__", None)
         if not isinstance(name, str):
             raise SchemaError("it has no name of its own: give it one with name=")
@@ -61,7 +62,7 @@ class Registry:
             if key not in {"name", "description"}:
                 schema["properties"][key] = value if isinstance(value, dict) and key != "_tool" else {"const": value}
         tool = parse_tool(schema, name)
-        activity = Activity(name=name, function=function, tool=tool)
+        activity = same.under(name, tool) if same else Activity(name=name, function=function, tool=tool)
         activity.check(tool)
         return activity
 
@@ -76,22 +77,19 @@ class Registry:
         return parsed
 
     def activity(self, name: str, function: Callable[..., Any] | None = None) -> Any:
-        """Register an implementation under a name, as a decorator or at once (A1)."""
+        """Register an implementation under a name, as a decorator or at once; under several, one by one (A1, A6)."""
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- a bare @activity is a likely slip
             raise SchemaError("an Activity is registered under a name: @tools.activity('name')")
         if function is None:
             return partial(self.activity, name)
-        activity = Activity(name=name, function=function)
+        same = function if isinstance(function, Activity) else None
+        activity = same.under(name) if same else Activity(name=name, function=function)
         self._activities[name] = activity
         return activity
 
     def find(self, name: str) -> Tool | None:
         """The registered tool of this name."""
         return self._tools.get(name)
-
-    def find_activity(self, name: str) -> Activity | None:
-        """The registered Activity of this name."""
-        return self._activities.get(name)
 
     def granted(self, names: Collection[str]) -> Registry:
         """What is left of it for a delegate from outside: the tools and Activities that are granted by name (D12)."""
@@ -100,15 +98,21 @@ class Registry:
         rest._activities = {name: activity for name, activity in self._activities.items() if name in names}
         return rest
 
-    def serving(self, tool: Tool) -> Activity | None:
+    def serving(self, tool: Tool) -> Activity | Choice | None:
         """The Activity that carries out a tool: the one it names, else the one of its own name, else none (A1).
+
+        Where it names several, each call chooses.
 
         Raises:
             SchemaError: where it names one that isn't registered.
         """
+        choices = tool.choices("_activity")
+        if choices is not None:
+            return Choice({name: self._named(name, tool) for name in choices})
         named = tool.fixed("_activity")
-        if not named:
-            return self._activities.get(tool.name)
+        return self._named(named, tool) if named else self._activities.get(tool.name)
+
+    def _named(self, named: str, tool: Tool) -> Activity:
         if named not in self._activities:
             known = ", ".join(sorted(self._activities)) or "none"
             raise SchemaError(
@@ -130,8 +134,10 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
     hints = type_hints(function)
     properties: JsonObject = {}
     required: list[str] = []
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.name.lstrip("_") in _INJECTED or parameter.kind in _VARIADIC:
+    parameters = inspect.signature(function).parameters.values()
+    kinds = {parameter.kind for parameter in parameters}
+    for parameter in parameters:
+        if parameter.name.lstrip("_") in ARGUMENTS or parameter.kind in _VARIADIC:
             continue
         if parameter.default is inspect.Parameter.empty:
             required.append(parameter.name)
@@ -146,6 +152,8 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
         schema["description"] = text
     if required:
         schema["required"] = required
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        schema["additionalProperties"] = False  # an argument that the function doesn't take would be lost (T15)
     if definitions:
         schema["$defs"] = definitions
     return schema

@@ -1,28 +1,20 @@
-"""A tool: an interface as pure JSON Schema, with what its meta-properties say parsed and judged once (T1-T3)."""
+"""A tool: an interface as pure JSON Schema, with what its meta-properties say (T1). `declaration` reads it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ..dataflow.expression import Expression, parse
-from ..dataflow.fold import METHODS
-from ..dataflow.graph import written_paths
-from ..dataflow.reference import ReferenceSyntax
-from ..errors import SchemaError
-from ..schema.json import JsonObject, NotJson, plain
+from ..schema.json import JsonObject, is_object
 from ..schema.validator import Validator
 from ..schema.walk import definitions_of
-from .call import META, SPELLINGS
+from .call import META
 
-Fixed = Literal["_tool", "_activity", "_delegate", "_scopes", "_outputPath"]
-_TOP_LEVEL = frozenset({"_tool", "_activity", "_delegate", "_scopes", "_outputPath"})
-_STRINGS = frozenset({"_tool", "_activity", "_delegate", "_outputPath", "_outputMethod"})
-_RESOLUTION = "_resolution"
 ANONYMOUS = "anonymous"
-"""The `_delegate` that stands for an empty context of its own (D2, D9)."""
+"""The `_delegate` that is an empty context (D2, D9)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,7 +24,6 @@ class Tool:
     name: str
     schema: JsonObject
     meta: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
-    resolution: Literal["execution", "upfront"] | None = None
     is_contracted: bool = False
     """Whether its delegate's schemas have been merged into its own (D8)."""
     bound: object = None
@@ -44,8 +35,8 @@ class Tool:
     def parameters(self) -> JsonObject:
         """The schema of its parameters alone: the registered one without meta-properties (C3)."""
         rest = {key: value for key, value in self.schema.items() if not key.startswith("_")}
-        properties = cast("JsonObject", rest.get("properties", {}))
-        rest["properties"] = {key: value for key, value in properties.items() if not key.startswith("_")}
+        properties: JsonObject = rest.get("properties", {})
+        rest["properties"] = {key: _unmarked(value) for key, value in properties.items() if not key.startswith("_")}
         if "required" in rest:
             rest["required"] = [name for name in rest["required"] if not name.startswith("_")]
         return rest
@@ -100,12 +91,26 @@ class Tool:
     @cached_property
     def is_plain(self) -> bool:
         """Whether it says nothing of how its calls are carried out, as most tools."""
-        return self.meta.keys() <= {"_tool", "_output"} and "const" not in self.meta.get("_output", {})
+        return self.meta.keys() <= _PLAIN and "const" not in self.meta.get("_output", {})
 
     @cached_property
     def constants(self) -> JsonObject:
-        """The meta-properties that the author fixed (T8)."""
-        return {key: schema["const"] for key, schema in self.meta.items() if "const" in schema}
+        """The meta-properties of its calls that the author fixed (T8)."""
+        return {key: schema["const"] for key, schema in self.meta.items() if "const" in schema and key in META}
+
+    def choices(self, key: str) -> list[Any] | None:
+        """The values among which the model chooses for a meta-property, None where the author lists none."""
+        return self.meta.get(key, {}).get("enum")
+
+    @cached_property
+    def names_instances(self) -> bool:
+        """Whether it says itself which instances its calls may be for (I5)."""
+        return not {"const", "enum"}.isdisjoint(self.meta.get("_instance", ()))
+
+    @property
+    def resolution(self) -> Literal["execution", "upfront"] | None:
+        """When its delegate is resolved, None where the request decides (D8)."""
+        return self.fixed("_resolution")
 
     @cached_property
     def output_path(self) -> Expression | None:
@@ -132,110 +137,12 @@ class Tool:
         return f"Tool({self.name!r})"
 
 
-def parse_tool(schema: object, name: str | None = None, *, origin: str | None = None) -> Tool:
-    """Read a tool's schema, in any spelling (T1, T2).
-
-    Raises:
-        SchemaError: naming the tool and the JSON path: not a JSON Schema object, an unknown `_…` key, a meta-property
-            declared twice, two spellings that differ (T3).
-    """
-    try:
-        own = plain(schema)
-    except NotJson as error:
-        raise SchemaError(str(error), tool=name) from None
-    if not isinstance(own, dict):
-        raise SchemaError(f"a tool is a JSON Schema object, not {type(schema).__name__}", tool=name)
-    label = name or _declared_name(own)
-    if own.get("type", "object") != "object":
-        raise SchemaError(f"a tool's schema has the type object, not {own['type']!r}", tool=label, path="type")
-    if not isinstance(own.get("properties", {}), dict):
-        raise SchemaError("'properties' is an object", tool=label, path="properties")
-    meta = _collect(own, label)
-    fixed_name = meta.get("_tool", {}).get("const", name)
-    if name is not None and fixed_name != name:
-        raise SchemaError(f"it is registered as {name!r}, but its '_tool' says {fixed_name!r}", tool=name, path="_tool")
-    if not isinstance(fixed_name, str) or not fixed_name:
-        raise SchemaError("it has no name: neither one it is registered under nor a fixed '_tool'", path="_tool")
-    resolution = own.pop(_RESOLUTION, None)
-    tool = Tool(name=fixed_name, schema=own, meta=meta, resolution=resolution, origin=origin)
-    _check(tool)
-    return tool
+_PLAIN = {"_tool", "_output", "_effects", "_timeout"}
+"""The meta-properties that leave a call nothing to say but its parameters."""
 
 
-def _declared_name(schema: JsonObject) -> str | None:
-    declared = schema.get("_tool")
-    if declared is None:
-        inner: Any = schema.get("properties")
-        declared = cast("JsonObject", inner).get("_tool") if isinstance(inner, dict) else None
-    if isinstance(declared, dict):
-        declared = cast("JsonObject", declared).get("const")
-    return declared if isinstance(declared, str) else None
-
-
-def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
-    """Gather the meta-properties of both places under the protocol's spellings; the schema keeps them normalised."""
-    properties = cast("JsonObject", schema.setdefault("properties", {}))
-    meta: dict[str, JsonObject] = {}
-    for holder, place in ((schema, ""), (properties, "properties.")):
-        own: dict[str, JsonObject] = {}
-        for key in [key for key in holder if key.startswith("_") and key != _RESOLUTION]:
-            canonical = SPELLINGS.get(key, key)
-            value = _as_schema(canonical, holder.pop(key), name, place + key, top=not place)
-            if own.get(canonical, value) != value:
-                raise SchemaError(f"{key!r} and another spelling of it differ", tool=name, path=place + key)
-            if canonical in meta:
-                raise SchemaError(f"{canonical!r} is declared twice", tool=name, path=place + key)
-            own[canonical] = value
-        meta |= own
-    required: Any = schema.get("required")
-    if isinstance(required, list) and all(isinstance(key, str) for key in cast("list[Any]", required)):
-        schema["required"] = list(dict.fromkeys(SPELLINGS.get(key, key) for key in cast("list[str]", required)))
-    schema["properties"] = {**({"_tool": meta["_tool"]} if "_tool" in meta else {}), **properties}
-    schema["properties"] |= {key: value for key, value in meta.items() if key != "_tool"}
-    return meta
-
-
-def _as_schema(key: str, value: Any, name: str | None, path: str, *, top: bool) -> JsonObject:
-    if key not in META:
-        known = ", ".join(META)
-        raise SchemaError(f"{key!r} is no meta-property; they are {known}", tool=name, path=path)
-    if not top:
-        if not isinstance(value, dict):
-            raise SchemaError(f"{key!r} among the properties is a schema", tool=name, path=path)
-        return cast("JsonObject", value)
-    if key not in _TOP_LEVEL:
-        raise SchemaError(f"{key!r} stands under 'properties', not at the top level", tool=name, path=path)
-    if isinstance(value, dict) and key != "_tool":
-        return cast("JsonObject", value)
-    return {"const": value}
-
-
-def _check(tool: Tool) -> None:
-    for key in _STRINGS:
-        value = tool.fixed(key)
-        if tool.is_fixed(key) and not isinstance(value, str):
-            raise SchemaError(f"{key!r} is a string", tool=tool.name, path=key)
-    scopes = tool.fixed("_scopes")
-    if tool.is_fixed("_scopes") and (not isinstance(scopes, list) or not all(isinstance(s, str) for s in scopes)):  # pyright: ignore[reportUnknownVariableType]
-        raise SchemaError("'_scopes' is a list of strings", tool=tool.name, path="_scopes")
-    if tool.is_delegated and not tool.is_fixed("_delegate") and "enum" not in tool.meta["_delegate"]:
-        raise SchemaError("'_delegate' is fixed, or an enum to choose from", tool=tool.name, path="_delegate")
-    if tool.resolution == "upfront" and not tool.is_upfront(False):
-        raise SchemaError("only a tool with one fixed delegate is resolved upfront", tool=tool.name, path=_RESOLUTION)
-    if tool.is_fixed("_outputMethod") and tool.fixed("_outputMethod") not in METHODS:
-        raise SchemaError(f"'_outputMethod' is one of {', '.join(METHODS)}", tool=tool.name, path="_outputMethod")
-    if tool.resolution not in {None, "execution", "upfront"}:
-        raise SchemaError("'_resolution' is execution or upfront", tool=tool.name, path=_RESOLUTION)
-    _check_path(tool)
-    Validator(tool.schema, tool=tool.name)
-    assert tool.validator
-    assert tool.output is None or tool.output_validator
-
-
-def _check_path(tool: Tool) -> None:
-    try:
-        path = tool.output_path
-    except ReferenceSyntax as error:
-        raise SchemaError(str(error), tool=tool.name, path="_outputPath") from None
-    if any(reference.kind == "calls" for reference in written_paths(path)):
-        raise SchemaError("†calls holds results and can't be written", tool=tool.name, path="_outputPath")
+def _unmarked(schema: Any) -> Any:
+    """A parameter's schema without its own meta-property, which no model and no validator needs."""
+    if not is_object(schema) or not any(key[:1] == "_" for key in schema):
+        return schema
+    return {key: value for key, value in schema.items() if key[:1] != "_"}

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..errors import SchemaError
-from .json import Json, JsonObject, encode, is_object
+from .json import Json, JsonObject, encode, is_list, is_object
 from .walk import mapped
 
 if TYPE_CHECKING:
@@ -92,6 +92,23 @@ def untitled(schema: JsonObject) -> JsonObject:
 
 def _without_title(schema: JsonObject) -> JsonObject:
     return {key: value for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+
+
+def schema_like(value: Json) -> JsonObject:
+    """The JSON Schema of values like this one: of the same types, whatever they hold."""
+    if isinstance(value, bool):
+        return {"type": "boolean"}
+    if isinstance(value, int | float):
+        return {"type": "number"}
+    if isinstance(value, str):
+        return {"type": "string"}
+    if is_object(value):
+        return {"type": "object", "properties": {key: schema_like(member) for key, member in value.items()}}
+    if not is_list(value):
+        return {}
+    items = [schema_like(item) for item in value]
+    alike = bool(items) and all(item == items[0] for item in items)
+    return {"type": "array", "items": items[0]} if alike else {"type": "array"}
 
 
 def jsonable(value: object) -> Json:

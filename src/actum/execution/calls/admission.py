@@ -33,7 +33,7 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node, sc
     if tool.is_plain and len(parameters := call.parameters) == len(call) - 1:
         return _plain(call, tool, parameters, node, script, is_latent=toolset.is_latent(tool))
     _check_meta(call, tool, instances)
-    _check_delegate(call, tool)
+    _check_choices(call, tool)
     path = _output_path(call, tool)
     job = Job(
         call=call,
@@ -46,7 +46,7 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node, sc
         node=node,
         script=script,
     )
-    node.expressions, node.writes, node.instance = job.template.expressions, written_paths(path), call.instance
+    node.expressions, node.writes, node.instance = job.template.expressions, written_paths(path), _instance(call, tool)
     if EACH in call:
         job.batch = batch(call, job.template, is_latent=job.is_latent)
         node.expressions = outside(job.batch, job.template)
@@ -78,11 +78,10 @@ def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
     for key, value in call.items():
         if not key.startswith("_") or key in {"_tool", "_output", "_outputPath", WITH, EACH}:
             continue
-        if key not in META:
+        if key not in META and key not in tool.meta:
             raise InvalidParameters(f"{key!r} is no meta-property", tool=tool.name, path=key)
-        if key == "_instance" and value not in instances:
-            there = ", ".join(instances) or "none"
-            raise InvalidParameters(f"there is no instance {value!r}; there are: {there}", tool=tool.name, path=key)
+        if key == "_instance":
+            _check_instance(value, tool, instances)
         _check_declared(key, value, tool)
     if tool.is_fixed("_outputPath") and call.get("_outputPath", tool.fixed("_outputPath")) != tool.fixed("_outputPath"):
         raise ScopeDenied(
@@ -90,13 +89,27 @@ def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
         )
 
 
-def _check_delegate(call: Call, tool: Tool) -> None:
-    if tool.is_delegated and not tool.is_fixed("_delegate") and "_delegate" not in call:
-        raise InvalidParameters("it has several delegates: choose one", tool=tool.name, path="_delegate")
+def _check_instance(value: Any, tool: Tool, instances: Sequence[str]) -> None:
+    """Whether a call may be for this instance: one that its tool names, else one of the context's (I1, I5)."""
+    if not isinstance(value, str):
+        raise InvalidParameters(f"an instance is named by a text, not {value!r}", tool=tool.name, path="_instance")
+    if not tool.names_instances and value not in instances:
+        there = ", ".join(instances) or "none"
+        raise InvalidParameters(f"there is no instance {value!r}; there are: {there}", tool=tool.name, path="_instance")
+
+
+def _instance(call: Call, tool: Tool) -> str | None:
+    return call.instance if call.instance is not None else tool.fixed("_instance")
+
+
+def _check_choices(call: Call, tool: Tool) -> None:
+    for key, several in (("_delegate", "delegates"), ("_activity", "Activities")):
+        if tool.choices(key) is not None and not tool.is_fixed(key) and key not in call:
+            raise InvalidParameters(f"it has several {several}: choose one in {key!r}", tool=tool.name, path=key)
 
 
 def _check_declared(key: str, value: Any, tool: Tool) -> None:
-    if key in {"_instance", "_reasoningForCall", "_scopes"}:
+    if key in {"_reasoningForCall", "_scopes"}:
         return
     if key not in tool.meta and key in {"_delegate", "_activity"}:
         raise ScopeDenied(f"{key!r} is the tool's to say, and it says none", tool=tool.name, path=key)

@@ -62,13 +62,13 @@ class Results:
         if result.messages:
             return self._append(job, result)
         if job.path is None and result.path is None and job.has_result:
-            self._journal.result(job.call, job.of, result.value)
+            self._journal.result(job.call, job.of, result.value, job.node.instance)
             return result.value, ()
         targets = self._targets(job, result)
         self._check_gates(job, result.value, targets)
         for target in targets:
             self._note(job, target)
-            self._journal.write(job.call, job.of, result.value, target, job.method)
+            self._journal.write(job.call, job.of, result.value, target, job.method, job.node.instance)
             if job.method == "erase":
                 self.erased.append(target)
         if not targets:
@@ -96,7 +96,8 @@ class Results:
         return (values[-1],) if values and MISSING not in values else None
 
     def _append(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
-        written = [self._journal.append(job.call, job.of, message) for message in result.messages]
+        instance = job.node.instance
+        written = [self._journal.append(job.call, job.of, message, instance) for message in result.messages]
         values = [message.to_dict() for message in result.messages]
         value = values[0] if len(values) == 1 else values
         return value, tuple(reference for reference in written if reference is not None)

@@ -88,13 +88,15 @@ class Journal:
         memory = self._gates if is_gate(reference) else self.memory
         return memory.read(reference, instance)
 
-    def write(self, call: Call, of: str, value: Any, reference: Reference, method: OutputMethod) -> None:
-        """Append what a call has returned, at one path.
+    def write(
+        self, call: Call, of: str, value: Any, reference: Reference, method: OutputMethod, instance: str | None
+    ) -> None:
+        """Append what a call has returned at one path, for the instance that the call is made for.
 
         Raises:
             InvalidParameters: what stands at the path can't take it.
         """
-        write = Write(reference.kind, call.instance, method, reference.path, value)
+        write = Write(reference.kind, instance, method, reference.path, value)
         try:
             self.memory.write(write)
         except Misfit as error:
@@ -104,9 +106,9 @@ class Journal:
         self.add(written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds))
         self.writes += 1
 
-    def result(self, call: Call, of: str, value: Any) -> None:
+    def result(self, call: Call, of: str, value: Any, instance: str | None) -> None:
         """Append the result of a call without output path (C8)."""
-        write = Write(RESULT, call.instance, "set", (), value)
+        write = Write(RESULT, instance, "set", (), value)
         self.memory.write(write)
         self.add(written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds))
         self.writes += 1
@@ -119,15 +121,15 @@ class Journal:
         """Append the result of a call for one item of a list; it is a part of that of the call for all of them."""
         self.add(record_message(dict(call), of, _now(), {"result": value}))
 
-    def append(self, call: Call, of: str, message: MessageObject) -> Reference | None:
+    def append(self, call: Call, of: str, message: MessageObject, instance: str | None) -> Reference | None:
         """Append a message that an Activity returned, as it is, and return the path that it writes, if any (A4).
 
         Raises:
             InvalidParameters: it is malformed.
         """
         own = message.to_dict() | {"_call": dict(call), OF: of, "_date": _now()}
-        if call.instance is not None and "_instance" not in own:
-            own["_instance"] = call.instance
+        if instance is not None and "_instance" not in own:
+            own["_instance"] = instance
         try:
             checked = check_message(own, len(self._messages), self._kinds, self.data_kinds)
             absorb(self.memory, checked, len(self._messages), self.data_kinds)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from actum.dataflow.expression import MISSING
 from actum.dataflow.fold import Misfit, OutputMethod, exported
-from actum.dataflow.layers import Layers
+from actum.dataflow.overlay import Overlay
 from actum.dataflow.reference import Path
 
 from .reference_model import KEYS, METHOD, PATHS, VALUES, Refused, folded, read
@@ -46,7 +46,7 @@ def fits(log: Log) -> bool:
 @settings(max_examples=20 * 400, deadline=None)
 @given(st.lists(NAMED | MERGED, max_size=10), st.lists(PATHS, max_size=3))
 def test_any_interleaving_reads_as_the_shared_log_with_the_instances_own_on_top(log: Log, paths: list[Path]) -> None:
-    layers = Layers()
+    layers = Overlay()
     done: Log = []
     for write in log:
         if not fits([*done, write]):
@@ -65,7 +65,7 @@ def test_any_interleaving_reads_as_the_shared_log_with_the_instances_own_on_top(
 @settings(max_examples=20 * 200, deadline=None)
 @given(st.lists(st.tuples(METHOD, PATHS, VALUES, INSTANCE), max_size=8))
 def test_writes_at_the_root_interleave_as_well(log: Log) -> None:
-    layers = Layers()
+    layers = Overlay()
     done: Log = []
     for write in log:
         if not fits([*done, write]):
@@ -82,7 +82,7 @@ def test_writes_at_the_root_interleave_as_well(log: Log) -> None:
 @settings(max_examples=20 * 200, deadline=None)
 @given(st.lists(NAMED | MERGED, max_size=10))
 def test_any_writes_at_all_leave_every_layer_readable(log: Log) -> None:
-    layers = Layers()
+    layers = Overlay()
     for method, path, value, instance in log:
         before, owned = exported(layers.read((), instance)), layers.own(str(instance))
         try:
@@ -97,7 +97,7 @@ def test_any_writes_at_all_leave_every_layer_readable(log: Log) -> None:
 
 @pytest.mark.rule("I2")
 def test_own_holds_only_what_an_instance_has_written() -> None:
-    layers = Layers()
+    layers = Overlay()
     layers.write("merge", (), {"a": {"x": 1}, "b": 2})
     layers.write("set", ("a", "y"), 3, "①")
     assert layers.own("①") == {"a": {"x": 1, "y": 3}}
@@ -106,7 +106,7 @@ def test_own_holds_only_what_an_instance_has_written() -> None:
 
 @pytest.mark.rule("I2")
 def test_where_the_shared_value_no_longer_bears_an_instances_writes_they_win() -> None:
-    layers = Layers()
+    layers = Overlay()
     layers.write("set", ("a",), [1])
     layers.write("push", ("a",), 2, "①")
     layers.write("set", ("a",), {"not": "a list"})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-from ..schema.json import copy
+from ..schema.json import copy, is_object
 from .expression import MISSING
 from .fold import Fold, Misfit, OutputMethod, check_way, exported
 from .reference import Path, Segment
@@ -23,8 +23,8 @@ class _Cell:
     version: int = -1
 
 
-class Layers:
-    """The folded value of one kind, shared and per instance. Reading costs the path, whatever stands in the log.
+class Overlay:
+    """The folded value of one kind, shared and per instance. Reading costs the path, however long the log is.
 
     An instance's writes are kept apart by the first segment of their path, so a shared write makes only those members
     be folded again that the instance has written too, and only when they are read.
@@ -49,23 +49,17 @@ class Layers:
             return
         cells = self._own.setdefault(instance, {})
         first = next(iter(cells), None)  # all keys are of one type, or None is the only one
-        if (
-            not path
-            and method == "merge"
-            and isinstance(value, dict)
-            and value
-            and (not cells or isinstance(first, str))
-        ):
-            for key, member in cast("dict[str, Any]", value).items():
+        if not path and method == "merge" and is_object(value) and value and (not cells or isinstance(first, str)):
+            for key, member in value.items():
                 self._write_own(cells, key, ("merge", (key,), member))
             return
         if path and not cells:
             check_way(self._shared.read(), path[:1])
         apart = path and (not cells or type(first) is type(path[0]))
-        self._write_own(cells, path[0] if apart else None, (method, path, cast("Any", value)))
+        self._write_own(cells, path[0] if apart else None, (method, path, value))
 
     def read(self, path: Path = (), instance: str | None = None) -> Any:
-        """What stands at the path, or MISSING; not to be changed by the caller."""
+        """The value at the path, or MISSING; the caller must not change it."""
         cells = self._own.get(instance) if instance is not None else None
         if not cells:
             return self._shared.read(path)
@@ -87,7 +81,7 @@ class Layers:
             return self._folded(cells, None).read()
         own = Fold()
         for key in cells:
-            path = (cast("Segment", key),)
+            path = () if key is None else (key,)
             value = self._folded(cells, key).read(path)
             if value is not MISSING:
                 own.graft(path, value)
@@ -101,8 +95,8 @@ class Layers:
     def _touch(self, method: OutputMethod, path: Path, value: Any) -> None:
         if path:
             self._versions[path[0]] = self._versions.get(path[0], 0) + 1
-        elif method == "merge" and isinstance(value, dict):
-            for key in cast("dict[str, Any]", value):
+        elif method == "merge" and is_object(value):
+            for key in value:
                 self._versions[key] = self._versions.get(key, 0) + 1
         else:
             self._epoch += 1
@@ -134,7 +128,7 @@ class Layers:
             base = () if key is None else (key,)
             try:
                 cell.fold = _folded_over(self._shared.read(base), base, cell.writes)
-            except Misfit:  # the shared value has since become what the instance's writes can't stand on: they win
+            except Misfit:  # a later shared value doesn't fit the instance's writes: these win
                 cell.fold = _folded_over(MISSING, base, cell.writes)
             cell.version = version
         return cell.fold
@@ -149,7 +143,7 @@ class Layers:
         else:
             fold = Fold(container())
         for key in cells:
-            path = (cast("Segment", key),)
+            path = () if key is None else (key,)
             value = self._folded(cells, key).read(path)
             if value is MISSING:
                 fold.write("erase", path, None)

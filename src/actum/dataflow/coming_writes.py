@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
 from typing import Generic, TypeVar
 
-from .reference import Reference, Segment
+from .path_tree import PathTree
+from .reference import Reference
 
 T = TypeVar("T")
 
 
-class Pending(Generic[T]):
+class Region(Generic[T]):
     """The numbers of the writers still to come in one region, with those that wait for the lower ones to be gone."""
 
     # Every path that is written has two of these, so what is seldom needed is made on first use.
@@ -57,79 +57,56 @@ _ties = count()
 """Tells waiters of one number apart, so that a heap never compares them."""
 
 
-@dataclass(slots=True)
 class _Place(Generic[T]):
-    """One path of the trie: the writers exactly here, and those here or below, by the instance that they write."""
+    """The writers of exactly one path, and those of it or inside it, by the instance that they write."""
 
-    here: dict[str | None, Pending[T]] | None = None
-    below: dict[str | None, Pending[T]] = field(default_factory=dict[str | None, Pending[T]])
-    inner: dict[Segment, _Place[T]] | None = None
+    __slots__ = ("below", "here")
 
-    def step(self, segment: Segment) -> _Place[T]:
-        """The place one segment further, made where there is none."""
-        if self.inner is None:
-            self.inner = {}
-        place = self.inner.get(segment)
-        if place is None:
-            place = self.inner[segment] = _Place()
-        return place
-
-    def find(self, segment: Segment) -> _Place[T] | None:
-        """The place one segment further, None where nothing is written."""
-        return None if self.inner is None else self.inner.get(segment)
+    def __init__(self) -> None:
+        self.below: dict[str | None, Region[T]] = {}
+        self.here: dict[str | None, Region[T]] | None = None
 
 
-class PendingWrites(Generic[T]):
+class ComingWrites(Generic[T]):
     """The writes to come of all paths. Announcing, settling and asking cost the depth of the path."""
 
     def __init__(self) -> None:
-        self._kinds: dict[str, _Place[T]] = {}
+        self._places: PathTree[_Place[T]] = PathTree(_Place[T])
 
     def announce(self, reference: Reference, instance: str | None, number: int) -> None:
         """A call of this number is to write this path."""
-        place = self._kinds.setdefault(reference.kind, _Place())
-        _of(place.below, instance).announce(number)
-        for segment in reference.path:
-            place = place.step(segment)
+        way = self._places.way(reference)
+        for place in way:
             _of(place.below, instance).announce(number)
-        if place.here is None:
-            place.here = {}
-        _of(place.here, instance).announce(number)
+        last = way[-1]
+        if last.here is None:
+            last.here = {}
+        _of(last.here, instance).announce(number)
 
     def settle(self, reference: Reference, instance: str | None, number: int) -> Iterator[T]:
         """That call has written, or never will; yield those that waited for it alone."""
-        place = self._kinds[reference.kind]
-        yield from place.below[instance].settle(number)
-        for segment in reference.path:
-            place = place.step(segment)
+        way = self._places.way(reference)
+        for place in way:
             yield from place.below[instance].settle(number)
-        if place.here is not None:
-            yield from place.here[instance].settle(number)
+        if (here := way[-1].here) is not None:
+            yield from here[instance].settle(number)
 
-    def before(self, reference: Reference, instance: str | None, number: float) -> Pending[T] | None:
+    def before(self, reference: Reference, instance: str | None, number: float) -> Region[T] | None:
         """A region in which a write is to come that a reader of this path and number must wait for."""
-        for regions in self._around(reference):
+        above, own = self._places.around(reference)
+        regions = [place.here for place in above if place.here is not None]
+        if own is not None:
+            regions.append(own.below)
+        for by_instance in regions:
             for reader in (None,) if instance is None else (None, instance):
-                region = regions.get(reader)
+                region = by_instance.get(reader)
                 if region is not None and region.lowest() < number:
                     return region
         return None
 
-    def _around(self, reference: Reference) -> Iterator[dict[str | None, Pending[T]]]:
-        """The writers of the places above a path, and all those at the path or below."""
-        place = self._kinds.get(reference.kind)
-        for segment in reference.path:
-            if place is None:
-                return
-            if place.here is not None:
-                yield place.here
-            place = place.find(segment)
-        if place is not None:
-            yield place.below
 
-
-def _of(regions: dict[str | None, Pending[T]], instance: str | None) -> Pending[T]:
+def _of(regions: dict[str | None, Region[T]], instance: str | None) -> Region[T]:
     region = regions.get(instance)
     if region is None:
-        region = regions[instance] = Pending()
+        region = regions[instance] = Region()
     return region

@@ -1,0 +1,60 @@
+"""A context as the kinds of messages see it while it is rendered once (M7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dataflow.expression import MISSING
+from ..dataflow.fold import exported
+from ..dataflow.reference import Reference
+from ..messages.kind import Trace
+from ..protocol.context import Context
+from ..protocol.message import is_item, is_record, is_result
+from ..protocol.scopes import notes_of
+from ..schema.json import JsonObject
+
+
+class ContextView:
+    """One rendering of a context; it remembers which data kinds have been shown."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._shown: set[str] = set()
+
+    @property
+    def instances(self) -> list[str]:
+        """The ids of the instances (I1)."""
+        return self._context.instances
+
+    def kind_of(self, message: JsonObject) -> str | None:
+        """The kind of a data message, None for other messages (M5)."""
+        return self._context.kind_of(message)
+
+    def trace_of(self, message: JsonObject) -> Trace | None:
+        """Which trace of a call without an output path a message is, None for any other message (C8)."""
+        if is_result(message):
+            return "result"
+        if is_item(message):
+            return "item"
+        return "record" if is_record(message) else None
+
+    def is_first(self, kind: str) -> bool:
+        """Whether a data kind is asked for the first time."""
+        if kind in self._shown:
+            return False
+        self._shown.add(kind)
+        return True
+
+    def is_written(self, kind: str) -> bool:
+        """Whether calls have written any of a data kind."""
+        return any("_call" in message for message in self._context if self.kind_of(message) == kind)
+
+    def notes(self, kind: str) -> JsonObject:
+        """The schema and the description of a data kind."""
+        return notes_of(self._context, kind, self._context.data_kinds)
+
+    def value(self, kind: str, instance: str | None = None) -> Any:
+        """A copy of the folded value of a data kind, shared or an instance's own; MISSING where there is none."""
+        memory = self._context.memory()
+        found = memory.read(Reference(kind)) if instance is None else memory.own(kind, instance)
+        return MISSING if found is MISSING else exported(found)

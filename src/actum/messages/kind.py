@@ -1,0 +1,129 @@
+"""A kind of message: its form, what its keys mean, and how it is shown (M1-M3, M7). One file of this package a kind.
+
+From the kinds are computed: what a context takes, the published format of an Idea, what an Activity may return, and
+what a model is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ..schema.json import JsonObject
+from .block import Block
+
+Trace: TypeAlias = Literal["result", "item", "record"]
+"""What a call without an output path leaves: its result, that for one item of a list, or only that it was made."""
+
+
+class View(Protocol):
+    """What showing a message may ask of the context that it is part of; one rendering has one view."""
+
+    @property
+    def instances(self) -> Sequence[str]:
+        """The ids of the instances (I1)."""
+        ...
+
+    def kind_of(self, message: JsonObject) -> str | None:
+        """The kind of a data message, None for other messages (M5)."""
+        ...
+
+    def trace_of(self, message: JsonObject) -> Trace | None:
+        """Which trace of a call without an output path a message is, None for any other message (C8)."""
+        ...
+
+    def is_first(self, kind: str) -> bool:
+        """Whether a data kind is shown for the first time; it is shown once (M7)."""
+        ...
+
+    def is_written(self, kind: str) -> bool:
+        """Whether calls have written any of a data kind."""
+        ...
+
+    def notes(self, kind: str) -> JsonObject:
+        """The schema and the description of a data kind."""
+        ...
+
+    def value(self, kind: str, instance: str | None = None) -> Any:
+        """A copy of the folded value of a data kind, shared or an instance's own; MISSING where there is none."""
+        ...
+
+
+Show = Callable[[JsonObject, View], Iterable[Block]]
+JsonType = Literal["string", "object", "array", "boolean"]
+_CLASSES: dict[JsonType, type] = {"string": str, "object": dict, "array": list, "boolean": bool}
+_WORDS: dict[JsonType, str] = {"string": "a string", "object": "an object", "array": "a list", "boolean": "a boolean"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key of a kind's messages: what it means, and which values it takes; any where neither types nor choices."""
+
+    about: str
+    types: tuple[JsonType, ...] = ()
+    choices: tuple[str, ...] = ()
+    items: JsonObject | None = None
+    """The published schema of a list's items; whoever reads them judges them."""
+    is_required: bool = False
+
+    def takes(self, value: object) -> bool:
+        """Whether the key may have this value."""
+        if self.choices:
+            return value in self.choices
+        return not self.types or any(isinstance(value, _CLASSES[one]) for one in self.types)
+
+    @property
+    def wanted(self) -> str:
+        """The values that it takes, in words."""
+        words = self.choices or [_WORDS[one] for one in self.types]
+        return " or ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of message: its `type`, its form, and how it is shown to a model."""
+
+    type: str
+    about: str
+    """What its messages are for, in the published format."""
+    keys: Mapping[str, Key] = field(default_factory=dict[str, Key])
+    show: Show
+    value: type[Any] | None = None
+    """Its messages as objects, which an Activity may return (A4); None where no Activity may leave one."""
+    has_short_form: bool = False
+    """Whether it is data whose own key may be left out: other keys are the data then (M2)."""
+
+    def complaint(self, message: JsonObject) -> str | None:
+        """What is wrong with the form of a message of this kind, None where nothing is."""
+        for name, key in self.keys.items():
+            if name not in message:
+                if key.is_required:
+                    return f"a {self.type} message needs {name!r}"
+            elif not key.takes(message[name]):
+                return f"{name!r} of a {self.type} message is {key.wanted}, not {_clipped(message[name])}"
+        others = [name for name in message if name not in self.keys and name[:1] != "_" and name != "type"]
+        if not self.has_short_form:
+            return f"a {self.type} message has no {others[0]!r}" if others else None
+        if self.type in others and len(others) > 1:
+            other = next(name for name in others if name != self.type)
+            return f"a {self.type} message has both {self.type!r} and, in short form, {other!r}"
+        return None
+
+
+def _clipped(value: object, most: int = 80) -> str:
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
+NOTES = {
+    "schema": Key(types=("object", "boolean"), about="The JSON Schema that the data should have."),
+    "description": Key(about="What the data is, for the model."),
+}
+"""What any data message may say of its data."""
+ROLE = Key(choices=("system", "user", "assistant"), about="Who says it; the user by default.")
+
+
+def hidden(_message: JsonObject, _view: View) -> Iterable[Block]:
+    """Show nothing of a message."""
+    return ()

@@ -1,0 +1,196 @@
+"""Reading a tool's schema: its meta-properties, in either place and any spelling, judged once (T1-T3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..dataflow.fold import METHODS
+from ..dataflow.graph import written_paths
+from ..dataflow.reference import ReferenceSyntax
+from ..errors import MessageError, SchemaError
+from ..schema.json import JsonObject, NotJson, is_list, is_object, plain
+from ..schema.validator import Validator, is_schema
+from .call import META, SPELLINGS, two_spellings
+from .tool import Tool
+
+AUTHORS = ("_resolution", "_effects", "_timeout")
+"""The meta-properties that only the tool's author states: a call has none of them."""
+DERIVED = "_derived"
+"""On a parameter: whether it takes values derived from what calls have brought (T1)."""
+
+
+def parse_tool(schema: object, name: str | None = None, *, origin: str | None = None) -> Tool:
+    """Read a tool's schema, in any spelling (T1, T2).
+
+    Raises:
+        SchemaError: naming the tool and the JSON path: not a JSON Schema object, an unknown `_…` key, a meta-property
+            declared twice or with a value that it can't have, two spellings that differ (T3).
+    """
+    try:
+        own = plain(schema)
+    except NotJson as error:
+        raise SchemaError(str(error), tool=name) from None
+    if not is_object(own):
+        raise SchemaError(f"a tool is a JSON Schema object, not {type(schema).__name__}", tool=name)
+    label = name or _declared_name(own)
+    if own.get("type", "object") != "object":
+        raise SchemaError(f"a tool's schema has the type object, not {own['type']!r}", tool=label, path="type")
+    if not isinstance(own.get("properties", {}), dict):
+        raise SchemaError("'properties' is an object", tool=label, path="properties")
+    meta = _collect(own, label)
+    fixed_name = meta.get("_tool", {}).get("const", name)
+    if name is not None and fixed_name != name:
+        raise SchemaError(f"it is registered as {name!r}, but its '_tool' says {fixed_name!r}", tool=name, path="_tool")
+    if not fixed_name:
+        raise SchemaError("it has no name: neither one it is registered under nor a fixed '_tool'", path="_tool")
+    tool = Tool(name=fixed_name, schema=own, meta=meta, origin=origin)
+    _check(tool)
+    return tool
+
+
+def tools_of(message: JsonObject, index: int, origin: str | None = None) -> Iterator[Tool]:
+    """The tools that a `tool` message defines; `origin` is the file or URL that it was read from.
+
+    Raises:
+        MessageError: for a malformed one, naming the message, the tool and the JSON path.
+    """
+    definition: JsonObject = message["tool"]
+    named: list[tuple[str | None, object]] = [*definition.items()]
+    if "_tool" in definition or (is_schema(definition) and "_tool" in definition.get("properties", {})):
+        named = [(None, definition)]
+    for name, schema in named:
+        try:
+            yield parse_tool(schema, name, origin=origin)
+        except SchemaError as error:
+            placed = MessageError(error.message, index=index)
+            placed.tool, placed.path = error.tool, error.path  # its message names them already
+            raise placed from error
+
+
+def _declared_name(schema: JsonObject) -> str | None:
+    declared = schema.get("_tool")
+    if declared is None:
+        inner = schema.get("properties")
+        declared = inner.get("_tool") if is_object(inner) else None
+    if is_object(declared):
+        declared = declared.get("const")
+    return declared if isinstance(declared, str) else None
+
+
+def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
+    """Gather the meta-properties of both places under the protocol's spellings; the schema keeps them normalised."""
+    properties: JsonObject = schema.setdefault("properties", {})
+    meta: dict[str, JsonObject] = {}
+    for holder, place in ((schema, ""), (properties, "properties.")):
+        own: dict[str, str] = {}
+        for key in [key for key in holder if key[:1] == "_"]:
+            path = place + key
+            canonical = SPELLINGS.get(key, key)
+            value = _as_schema(canonical, holder.pop(key), name, path)
+            if canonical in own and meta[canonical] != value:
+                raise SchemaError(two_spellings(own[canonical], key), tool=name, path=path)
+            if canonical in meta and canonical not in own:
+                raise SchemaError(f"{canonical!r} is declared twice", tool=name, path=path)
+            meta[canonical] = value
+            own.setdefault(canonical, key)
+            _check_values(canonical, value, name, path)
+    for parameter, described in properties.items():
+        _check_parameter(described, name, f"properties.{parameter}")
+    required = schema.get("required")
+    if is_list(required) and all(isinstance(key, str) for key in required):
+        schema["required"] = list(dict.fromkeys(SPELLINGS.get(key, key) for key in required))
+    schema["properties"] = {**({"_tool": meta["_tool"]} if "_tool" in meta else {}), **properties}
+    schema["properties"] |= {key: value for key, value in meta.items() if key != "_tool"}
+    return meta
+
+
+def _as_schema(key: str, value: Any, name: str | None, path: str) -> JsonObject:
+    """A meta-property as a schema: it is declared by one, or by its fixed value alone (T1)."""
+    if key not in {*META, *AUTHORS}:
+        known = ", ".join((*META, *AUTHORS))
+        raise SchemaError(f"{key!r} is not a meta-property; these are: {known}", tool=name, path=path)
+    if is_object(value):
+        return value
+    if key != "_output":
+        return {"const": value}
+    if value is not True:
+        raise SchemaError(f"'_output' is the schema of the result, not {value!r}", tool=name, path=path)
+    return {}
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_texts(value: object) -> bool:
+    return is_list(value) and all(map(_is_text, value))
+
+
+def _is_duration(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _one_of(*choices: str) -> tuple[Callable[[object], bool], str]:
+    return choices.__contains__, f"one of {', '.join(choices)}"
+
+
+_TEXT: tuple[Callable[[object], bool], str] = (_is_text, "a string")
+_VALUES: dict[str, tuple[Callable[[object], bool], str]] = {
+    "_tool": _TEXT,
+    "_activity": _TEXT,
+    "_delegate": _TEXT,
+    "_instance": _TEXT,
+    "_reasoningForCall": _TEXT,
+    "_outputPath": _TEXT,
+    "_scopes": (_is_texts, "a list of strings"),
+    "_outputMethod": _one_of(*METHODS),
+    "_resolution": _one_of("execution", "upfront"),
+    "_effects": _one_of("none", "some", "ordered"),
+    "_timeout": (_is_duration, "a number of seconds greater than 0"),
+}
+"""Which values a meta-property can have, and the same in words."""
+
+
+def _check_values(key: str, schema: JsonObject, name: str | None, path: str) -> None:
+    """Judge the values that an author fixed, or lets the model choose from (T3)."""
+    if key == "_output":
+        return
+    if key in AUTHORS and "const" not in schema:
+        raise SchemaError(f"{key!r} is the author's to fix: give it one value", tool=name, path=path)
+    takes, words = _VALUES[key]
+    choices = schema.get("enum")
+    for value in [schema["const"]] if "const" in schema else choices if is_list(choices) else ():
+        if not takes(value):
+            raise SchemaError(f"{key!r} is {words}, not {value!r}", tool=name, path=path)
+
+
+def _check_parameter(schema: object, name: str | None, path: str) -> None:
+    """Judge the meta-property of a parameter (T1, T3)."""
+    if not is_object(schema):
+        return
+    for key, value in schema.items():
+        if key[:1] == "_" and key != DERIVED:
+            raise SchemaError(f"{key!r} is not a meta-property of a parameter", tool=name, path=f"{path}.{key}")
+        if key == DERIVED and not isinstance(value, bool):
+            raise SchemaError(f"{key!r} is true or false, not {value!r}", tool=name, path=f"{path}.{key}")
+
+
+def _check(tool: Tool) -> None:
+    if tool.is_delegated and not tool.is_fixed("_delegate") and "enum" not in tool.meta["_delegate"]:
+        raise SchemaError("'_delegate' is fixed, or an enum to choose from", tool=tool.name, path="_delegate")
+    if tool.resolution == "upfront" and not tool.is_upfront(False):
+        raise SchemaError("only a tool with one fixed delegate is resolved upfront", tool=tool.name, path="_resolution")
+    _check_path(tool)
+    Validator(tool.schema, tool=tool.name)
+    assert tool.validator
+    assert tool.output is None or tool.output_validator
+
+
+def _check_path(tool: Tool) -> None:
+    try:
+        path = tool.output_path
+    except ReferenceSyntax as error:
+        raise SchemaError(str(error), tool=tool.name, path="_outputPath") from None
+    if any(reference.kind == "calls" for reference in written_paths(path)):
+        raise SchemaError("†calls holds results and can't be written", tool=tool.name, path="_outputPath")
