@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from .kind import Key, Kind, hidden
 
-_OF = Key(
-    types=("string",), is_required=True, about="The place of the call: the message of its plan, a dot, its index there."
-)
+_OF = Key(types=("string",), is_required=True, about="The place of the call, such as 3.0.")
 _CALL = Key(types=("object",), is_required=True, about="The call that it is about.")
 
 # Without a value: no Activity may return one, so that no call can approve another.

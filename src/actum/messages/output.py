@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..schema.json import JsonObject, encode
-from .block import Block, Kind, View
+from .block import Block
+from .kind import Key, Kind, View
 
 
 def _show(message: JsonObject, _view: View) -> Iterable[Block]:
@@ -14,5 +15,12 @@ def _show(message: JsonObject, _view: View) -> Iterable[Block]:
     yield Block("assistant", output if isinstance(output, str) else encode(output))
 
 
-# Without a value: no Activity may return one, for it would end the run that is resumed.
-KINDS = [Kind(type="output", value=None, show=_show)]
+KINDS = [
+    Kind(
+        type="output",
+        about="The output that a run has delivered.",
+        keys={"output": Key(is_required=True, about="The output.")},
+        # Without a value: no Activity may return one, for it would end the run when that is resumed.
+        show=_show,
+    )
+]

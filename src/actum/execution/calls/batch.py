@@ -136,5 +136,5 @@ def gather(job: Job, own: Batch, journal: Journal, ends: Ends) -> None:
         return
     for item in own.jobs:
         if item.node.status is Status.DONE and item.has_result:
-            journal.result(item.call, item.of, item.node.value)
+            journal.result(item.call, item.of, item.node.value, item.node.instance)
     ends.refuse(job, own.failure(job.tool.name))

@@ -101,7 +101,7 @@ class Carrier:
             self.results.begin(job, call, context)
             if job.is_latent:
                 return Answered(call)
-            if job.tool.is_delegated or (activity := self.register.toolset.activities[job.tool.name]) is None:
+            if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
             return await invoke(call, job.tool, context, activity)
         except ActumError as error:
