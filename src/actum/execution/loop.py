@@ -164,6 +164,11 @@ class Loop:
         return bool(jobs) and not self._scheduler.failures and all(job.node.status is Status.HELD for job in jobs)
 
     def _check_without_model(self) -> None:
+        if not any(message.get("type") == "plan" for message in self._journal.messages):
+            raise ModelError(
+                "there is no model to ask and no plan to run: name a model, or give a plan or a saved solution",
+                code="model_missing",
+            )
         for job in self._scheduler.open_jobs():
             if job.node.status is Status.OWED:
                 name = job.tool.name

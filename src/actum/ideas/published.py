@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..protocol.call import EACH, META
 from ..protocol.config import Config
@@ -58,10 +59,10 @@ _SAID = {
     "approval": "What was decided of a call.",
     "suspended": "What the delegate of a call had come to when it was cut.",
 }
-_CONFIG: dict[str, JsonObject] = {
-    "bool": {"type": "boolean"},
-    "int": {"type": "integer", "minimum": 0},
-    "float": {"type": "number", "minimum": 0},
+_SETTINGS: dict[type, JsonObject] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer", "minimum": 0},
+    float: {"type": "number", "minimum": 0},
 }
 
 
@@ -140,14 +141,14 @@ def _call() -> JsonObject:
 
 def _solution() -> JsonObject:
     return {
-        "type": ["object", "null"],
-        "description": "The answer of a model. Where there is no model to ask, it is the plan.",
+        "description": "The answer of a model, or the list of its calls: the plan where there is no model to ask.",
+        "type": ["object", "array", "null"],
         "properties": {"calls": {"type": ["array", "null"]}, "output": {}, "meta": {}},
     }
 
 
 def _config() -> JsonObject:
-    members: JsonObject = {field.name: _field(field) for field in dataclasses.fields(Config)}
+    members: JsonObject = {name: _setting(kind) for name, kind in get_type_hints(Config).items()}
     return {
         "type": "object",
         "description": "How the request is made and run, and what it needs.",
@@ -165,11 +166,13 @@ def _config() -> JsonObject:
     }
 
 
-def _field(field: dataclasses.Field[Any]) -> JsonObject:
-    kind = str(field.type)
-    if kind.startswith("Literal"):
-        choices = [choice.strip().strip('"') for choice in kind[kind.index("[") + 1 : kind.index("]")].split(",")]
-        return {"enum": [*choices, None] if kind.endswith("None") else choices}
-    if kind.startswith("Sequence"):
-        return {"type": ["array", "null"] if kind.endswith("None") else "array", "items": _STRING}
-    return dict(_CONFIG.get(kind, {"type": "object"}))
+def _setting(kind: Any) -> JsonObject:
+    """The schema of a setting of this type."""
+    options = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+    (own,) = (option for option in options if option is not NoneType)
+    is_optional = len(options) > 1
+    if get_origin(own) is Literal:
+        return {"enum": [*get_args(own), *([None] if is_optional else [])]}
+    if get_origin(own) is Sequence:
+        return {"type": ["array", "null"] if is_optional else "array", "items": _STRING}
+    return dict(_SETTINGS.get(own, {"type": "object"}))
