@@ -53,6 +53,14 @@ async def test_a_run_is_started_kept_listed_and_never_overwritten(tmp_path: Path
         kept.listed(tmp_path / "nowhere")
 
 
+@pytest.mark.rule("L8")
+async def test_a_run_needs_no_agent_where_its_idea_says_all(tmp_path: Path) -> None:
+    plan: Json = {"type": "plan", "plan": [], "output": 5}
+    (tmp_path / "idea.json").write_text(json.dumps({"context": [plan], "schema": {}}), encoding="utf-8")
+    result = await kept.start(tmp_path / "run.json", Idea.load(tmp_path / "idea.json"))
+    assert (result.output, (await kept.resume(tmp_path / "run.json")).output) == (5, 5)
+
+
 @pytest.mark.rule("L6", "L8")
 async def test_decisions_are_made_on_a_run_that_waits_and_it_is_resumed(tmp_path: Path) -> None:
     from actum import HOLD

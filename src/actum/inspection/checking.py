@@ -19,7 +19,7 @@ from ..ideas.positions import Positions
 from ..messages.tool import tools_of
 from ..protocol.config import Config
 from ..protocol.tool import ANONYMOUS, Tool
-from ..schema.json import JsonObject, is_list
+from ..schema.json import JsonObject, is_list, is_object
 from ..sources.files import read_text
 from ..sources.roots import default_roots, locate, read_below
 from .forms import Form, forms
@@ -91,9 +91,10 @@ def check(
 
 def _config_of(value: JsonObject) -> Config:
     """The Idea's config; the ordinary one where it is wrong, which is told elsewhere."""
+    config: Any = value.get("config", {})
     try:
-        return config_of(value.get("config", {}), "the Idea")[0]
-    except (ActumError, AttributeError):
+        return config_of(config, "the Idea")[0] if is_object(config) else Config()
+    except IdeaError:
         return Config()
 
 

@@ -8,8 +8,9 @@ from typing import Literal
 
 from ... import inspection
 from ...app.loading import Loaded, load, look_at
+from ...errors import CallError
 from ...sources.files import write_text
-from ..options import Flag, Roots, Several
+from ..options import CommandError, Flag, Roots, Several
 from ..render import seen
 from ..render.plan import mermaid_of, text_of
 from ..render.svg import svg_of
@@ -61,7 +62,10 @@ async def show(
     """
     loaded = load(idea, activities=activities or [], tools=tools or [], roots=root or [], loader=look_at)
     if call is not None:
-        found = await inspection.isolation(loaded.agent(), loaded.idea.context, call, instance)
+        try:
+            found = await inspection.isolation(loaded.agent(), loaded.idea.context, call, instance)
+        except CallError as error:
+            raise CommandError(error.message) from error
         _write(seen.text_of(found), output)
         return 0
     parts: list[str] = []

@@ -6,14 +6,15 @@ import dataclasses
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol, cast
 
 from ... import errors, events
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.message import DATA_KINDS
-from ...schema.json import encode
+from ...schema.json import Json, encode, is_list, is_object
 
 _MOST = 100
 _MOST_NAMES = 6
@@ -112,7 +113,7 @@ def crossing(event: events.CallStarted) -> str:
 def _named(message: Mapping[str, Any]) -> str:
     kind = str(message["kind"] if message.get("type") == "data" and "kind" in message else message.get("type"))
     held: Any = message.get("data", message.get(kind))
-    members = cast("Mapping[str, Any]", held if isinstance(held, Mapping) else message)
+    members = held if is_object(held) else message
     names = [key for key in members if key not in {"type", "kind", "schema", "description", "data", kind}][:_MOST_NAMES]
     is_data = kind in DATA_KINDS or message.get("type") == "data"
     return printable(f"{kind}({', '.join(names)})" if is_data and names else kind)
@@ -127,7 +128,7 @@ def printable(text: str) -> str:
 
 def short(value: object, most: int = _MOST) -> str:
     """A value in a few characters."""
-    text = printable(encode(cast("Any", _sketch(value, 3))))
+    text = printable(encode(_sketch(value, 3)))
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -138,15 +139,14 @@ def short_call(call: Call, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _sketch(value: object, depth: int) -> object:
+def _sketch(value: object, depth: int) -> Json:
     """A small part of a value, so that showing a large one costs nothing."""
     if isinstance(value, str):
         return value if len(value) <= 2 * _MOST else value[: 2 * _MOST]
-    if isinstance(value, Mapping):
-        members = list(cast("Mapping[str, object]", value).items())[:8]
-        return {key: _sketch(member, depth - 1) for key, member in members} if depth else {}
-    if isinstance(value, list | tuple):
-        return [_sketch(item, depth - 1) for item in cast("list[object]", value)[:12]] if depth else []
+    if is_object(value):
+        return {key: _sketch(member, depth - 1) for key, member in islice(value.items(), 8)} if depth else {}
+    if is_list(value):
+        return [_sketch(item, depth - 1) for item in value[:12]] if depth else []
     return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
@@ -156,10 +156,10 @@ def _json(value: Any) -> Any:
             return value.to_dict()
         case Context():
             return value.messages
-        case dict():
-            return {str(key): _json(member) for key, member in cast("dict[Any, Any]", value).items()}
+        case _ if is_object(value):
+            return {str(key): _json(member) for key, member in value.items()}
         case list() | tuple():
-            return [_json(item) for item in cast("list[Any]", value)]
+            return [_json(item) for item in cast("Sequence[Any]", value)]
         case None | bool() | int() | float() | str():
             return value
         case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
