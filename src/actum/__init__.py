@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, events, messages, models
+    from . import errors, events, inspection, messages, models
+    from .app import kept
     from .app.agent import Agent
     from .app.idea import Idea
     from .app.stream import Stream
@@ -43,6 +44,8 @@ __all__ = [
     "approvals",
     "errors",
     "events",
+    "inspection",
+    "kept",
     "messages",
     "models",
     "tools",
@@ -67,6 +70,8 @@ _HOMES = {
     "approvals": "protocol.approvals",
     "errors": "errors",
     "events": "events",
+    "inspection": "inspection",
+    "kept": "app.kept",
     "messages": "messages",
     "models": "models",
     "tools": "app.tools:DEFAULT",

@@ -360,11 +360,11 @@ def test_a_run_says_what_crossed_to_each_delegate(tmp_path: Path) -> None:
     assert (started["delegate"], started["crossed"]) == ("inner/helper.json", [{"type": "state", "part": 7}])
 
 
-@pytest.mark.rule("D12")
-def test_a_delegate_outside_the_folder_of_the_idea_is_refused_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.rule("D12", "D17")
+def test_a_delegate_outside_the_roots_of_the_idea_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text('{"context": [], "schema": {}}', encoding="utf-8")
     (tmp_path / "own").mkdir()
-    run = actum("run", str(isolated(tmp_path / "own", reference="../secret.json")), cwd=tmp_path)
+    run = actum("run", str(isolated(tmp_path / "own", reference="../secret.json")), cwd=tmp_path / "own")
     assert run.returncode == 1
     assert "'../secret.json' leads out of the folders" in run.stderr.splitlines()[-1]
     assert "Traceback" not in run.stderr

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from actum import Idea, models
-from actum.cli.commands import run_command
+from actum.cli.dispatch import run_command
 from actum.execution.record.recovery import recovered
 
 from .test_commands import actum
@@ -163,7 +163,7 @@ def test_a_run_that_was_killed_anywhere_goes_on_with_nothing_repeated(tmp_path: 
 KILLER = """
 import os, sys
 from actum.cli import main as run
-from actum.sources.runs import RunLog
+from actum.sources.run_log import RunLog
 
 def main():
     after = int(os.environ.get("KILL_AFTER", "0"))
@@ -184,7 +184,7 @@ def main():
 def test_held_approved_denied_and_resumed_from_the_command_line(tmp_path: Path) -> None:
     path = job(tmp_path)
     run = actum("run", str(path), "-q", "--approve", "hold", "--save", "run.json", cwd=tmp_path)
-    assert (run.returncode, run.stdout, ran(tmp_path)) == (0, "null\n", [])
+    assert (run.returncode, run.stdout, ran(tmp_path)) == (3, "", [])
     assert "waiting for approval 1.0" in run.stderr
     listed = json.loads(actum("waiting", "run.json", "--json", cwd=tmp_path).stdout)
     assert [(one["of"], one["call"]["_tool"]) for one in listed] == [("1.0", "step"), ("1.5", "inner")]
@@ -207,7 +207,7 @@ def test_a_run_is_at_one_process_at_a_time(tmp_path: Path) -> None:
         flock(log, LOCK_EX)
         for command in (["resume", "run.json"], ["approve", "run.json"], ["waiting", "run.json"]):
             refused = actum(*command, cwd=tmp_path)
-            assert (refused.returncode, "another process is at this run" in refused.stderr) == (2, True)
+            assert (refused.returncode, "another process has this run open" in refused.stderr) == (2, True)
             assert "Traceback" not in refused.stderr
 
 
@@ -216,18 +216,18 @@ def test_a_run_never_takes_the_place_of_another(tmp_path: Path) -> None:
     assert actum("run", str(path), "-q", "--save", "run.json", cwd=tmp_path).returncode == 0
     content = (tmp_path / "run.json").read_bytes()
     again = actum("run", str(path), "-q", "--save", "run.json", cwd=tmp_path)
-    assert (again.returncode, "stands already" in again.stderr) == (2, True)
+    assert (again.returncode, "already exists: use `actum resume`" in again.stderr) == (2, True)
     assert (tmp_path / "run.json").read_bytes() == content
 
 
 @pytest.mark.parametrize(
     ("log", "said"),
     [
-        (b'{"at": [], "began": [\n{"at": []}\n', "line 1 is no entry of a run"),
-        (b"[]\n", "line 1 is no entry"),
-        (b'{"at": [], "began": [{"type": "no such"}]}\n', "no log of a run"),
-        (b'{"at": []}\n', "no log of a run"),
-        (b"\xff\xfe\n\n", "line 1 is no entry"),
+        (b'{"at": [], "began": [\n{"at": []}\n', "line 1 is not an entry of a run"),
+        (b"[]\n", "line 1 is not an entry"),
+        (b'{"at": [], "began": [{"type": "no such"}]}\n', "not the log of a run"),
+        (b'{"at": []}\n', "not the log of a run"),
+        (b"\xff\xfe\n\n", "line 1 is not an entry"),
     ],
 )
 def test_a_broken_log_is_one_clear_line_and_the_run_stays_as_it_was(tmp_path: Path, log: bytes, said: str) -> None:
@@ -318,7 +318,7 @@ def test_a_run_is_forked_before_a_request_with_something_changed(
         def model_of(*_: object) -> models.Scripted:
             return scripted
 
-        monkeypatch.setattr("actum.cli.loading.model_of", model_of)
+        monkeypatch.setattr("actum.app.loading.model_of", model_of)
         assert run_command(arguments) == 0
         return scripted.requests
 
@@ -332,9 +332,9 @@ def test_a_run_is_forked_before_a_request_with_something_changed(
     assert "first" in shown
     assert "second" not in shown
     listed = actum("runs", cwd=tmp_path).stdout.splitlines()
-    assert listed == ['runs/one.json  came to "end"', 'runs/two.json  came to "end"']
+    assert listed == ['runs/one.json  output "end"', 'runs/two.json  output "end"']
     wrong = actum("fork", "runs/one.json", "runs/three.json", "--at", "9", cwd=tmp_path)
-    assert (wrong.returncode, "it made 3 requests" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "made 3 requests: there is no request 9" in wrong.stderr) == (2, True)
     assert not (tmp_path / "runs/three.json").exists()
 
 
@@ -347,4 +347,4 @@ def test_the_runs_of_a_folder_are_listed_with_what_they_wait_for(tmp_path: Path)
     (tmp_path / "runs/held.json.log").write_text('{"at": []}\n')
     assert "was cut" in actum("runs", cwd=tmp_path).stdout
     empty = actum("runs", "nowhere", cwd=tmp_path)
-    assert (empty.returncode, "no run is kept there" in empty.stderr) == (2, True)
+    assert (empty.returncode, "no runs are kept in nowhere" in empty.stderr) == (2, True)

@@ -93,7 +93,7 @@ def test_a_folder_of_ideas_is_offered_as_tools(tmp_path: Path) -> None:
     assert actum("run", "main.json", "-q", "--tools", "ideas", cwd=tmp_path).stdout == "5\n"
     assert "no tool 'same'" in actum("run", "main.json", "-q", cwd=tmp_path).stderr
     empty = actum("run", "main.json", "-q", "--tools", "nowhere", cwd=tmp_path)
-    assert (empty.returncode, "no Idea stands there" in empty.stderr) == (2, True)
+    assert (empty.returncode, "there is no Idea at nowhere" in empty.stderr) == (2, True)
 
 
 @pytest.mark.rule("X4")

@@ -67,7 +67,8 @@ BROKEN: list[Any] = [[], {"ticks": [1]}, {"ticks": [{"at": "x"}]}, {"ticks": [{}
 SCRIPTED = """
 import json, sys
 from actum import models
-from actum.cli import loading, main
+from actum.app import loading
+from actum.cli import main
 from actum.schema.lowering import OPENAI
 
 def interrupt(_):
@@ -191,7 +192,7 @@ def test_two_runs_stand_side_by_side_and_what_differs_is_marked(tmp_path: Path, 
     marked = [line for line in told[1:] if line.startswith("≠")]
     assert any("request 3" in line for line in marked)
     assert any("call" in line and '"x"' in line and line.rstrip().endswith("│") for line in marked)
-    assert marked[-1].split("│")[1].strip() == 'came to {"mark":1}'
+    assert marked[-1].split("│")[1].strip() == 'output {"mark":1}'
     assert not any("request 1" in line or "request 2" in line for line in marked)
 
 
@@ -251,5 +252,5 @@ def test_a_run_without_a_model_is_replayed_too(tmp_path: Path, run: Runner) -> N
     (tmp_path / "plan.json").write_text(json.dumps(whole), encoding="utf-8")
     assert actum("run", "plan.json", "-q", "--save", "one.json", cwd=tmp_path).returncode == 0
     assert lines("replay", "one.json", cwd=tmp_path) == ['output      same bytes  "seen x"']
-    assert lines("diff", "one.json", "one.json", cwd=tmp_path)[-1].strip().startswith('came to "seen x"')
+    assert lines("diff", "one.json", "one.json", cwd=tmp_path)[-1].strip().startswith('output "seen x"')
     assert lines("why", "one.json", cwd=tmp_path)[1].startswith('  †state.a = "seen x"  by code, message 4')

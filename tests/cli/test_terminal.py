@@ -148,7 +148,7 @@ def test_who_approves_a_delegated_call_sees_exactly_what_would_cross(tmp_path: P
         assert "[2J" not in shown.replace(r"\u001b[2J", "")
         screen.seen = ""
         screen.type("yes")
-        assert "and nothing of the context" in screen.until("or why not:")
+        assert "sees nothing of the context" in screen.until("or why not:")
         screen.type("yes")
         assert screen.wait() == 0
         assert screen.seen.rstrip().endswith("5")

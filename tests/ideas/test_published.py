@@ -40,6 +40,13 @@ def test_it_knows_every_type_and_every_setting() -> None:
     assert {field.name for field in dataclasses.fields(Config)} <= set(schema["properties"]["config"]["properties"])
 
 
+def test_it_names_the_choices_of_a_setting_as_an_idea_writes_them() -> None:
+    settings = idea_schema()["properties"]["config"]["properties"]
+    assert settings["mode"] == {"enum": ["eager", "lazy"]}
+    assert settings["references"] == {"enum": ["wide", "aside", None]}
+    assert PUBLISHED.complaint({"context": [], "config": {"mode": "lazy"}}) is None
+
+
 EMPTY: list[Any] = [[], {}, "x", [{"_tool": "t"}]]
 CANDIDATES: list[Any] = [
     *({"type": "text", "text": text} for text in ("", "a", 5, None)),
@@ -62,7 +69,9 @@ OTHER: dict[str, st.SearchStrategy[Any]] = {
     "meta": st.sampled_from([{}, {"version": "1"}, 5]),
     "config": st.sampled_from([{}, []]),
     "schema": st.sampled_from([True, {}, {"type": "string"}, 5]),
-    "solution": st.sampled_from([{"calls": []}, {"calls": 5}, None, [], {"output": 1}]),
+    "solution": st.sampled_from(
+        [{"calls": []}, {"calls": 5}, None, [], [{"_tool": "t"}], [5], [{}], {"calls": [{}]}, {"output": 1}, 5]
+    ),
     "$schema": st.just("x"),
     "other": st.just(1),
 }

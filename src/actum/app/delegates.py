@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urljoin
 
-from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError
+from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError, MessageError
 from ..execution.delegated import Delegated
 from ..ideas.address import Address, parse_address
-from ..ideas.file import IdeaText, read_idea
+from ..ideas.file import IdeaText, answer_of, read_idea
 from ..ideas.library import Library
 from ..ideas.store import Store
 from ..protocol.config import Config
 from ..protocol.context import Context
+from ..protocol.declaration import tools_of
 from ..protocol.message import DATA_KINDS
 from ..protocol.tool import Tool
 from ..sources.fetch import Fetcher
@@ -72,10 +73,10 @@ class Delegates:
 
     async def _read(self, reference: str, tool: Tool) -> Delegated:
         if isinstance(tool.bound, Idea):
-            return await self._registered(tool.bound)
+            return await self._registered(reference, tool.bound)
         is_foreign = is_url(tool.origin)
         if reference in self.named and (not is_foreign or reference in self.config.grants):
-            return await self._registered(self.named[reference])
+            return await self._registered(reference, self.named[reference])
         if is_url(reference):
             return await self._fetched(reference)
         if is_foreign and not reference.startswith(_IDEA) and "://" not in reference:
@@ -124,29 +125,30 @@ class Delegates:
             raise DelegateError(error.message) from error
         return _delegated(text, None, is_foreign=False)
 
-    async def _registered(self, delegate: AnyDelegate) -> Delegated:
+    async def _registered(self, reference: str, delegate: AnyDelegate) -> Delegated:
         if isinstance(delegate, str) and is_url(delegate):
             return await self._fetched(delegate)
         try:
             if isinstance(delegate, str | Path):
                 delegate = await asyncio.to_thread(Idea.load, delegate)
             if isinstance(delegate, Idea):
-                return Delegated(
-                    context=delegate.context,
-                    schema=delegate.schema,
-                    config=delegate.config,
-                    solution=delegate.solution,
-                    is_foreign=is_url(delegate.context.origin),
-                )
-            context = Context(delegate.get("context", ()), kinds=self.kinds, data_kinds=self.data_kinds)
-            return Delegated(
-                context=context,
-                schema=delegate.get("schema"),
-                config=dict(delegate.get("config", {})),
-                solution=delegate.get("solution"),
-            )
+                return _sound(_of_idea(delegate), reference)
         except IdeaError as error:
             raise DelegateNotFound(error.message) from error
+        try:
+            return _sound(self._of_mapping(delegate), reference)
+        except (MessageError, TypeError, ValueError) as error:
+            raise DelegateError(f"the delegate {reference!r} is malformed: {error}") from error
+
+    def _of_mapping(self, delegate: Mapping[str, Any]) -> Delegated:
+        """What a mapping with the members of an Idea says."""
+        context = Context(delegate.get("context", ()), kinds=self.kinds, data_kinds=self.data_kinds)
+        return Delegated(
+            context=context,
+            schema=delegate.get("schema"),
+            config=dict(delegate.get("config", {})),
+            solution=answer_of(delegate.get("solution")),
+        )
 
     async def _fetched(self, url: str) -> Delegated:
         fetched = await self.fetcher.fetch(url)
@@ -167,8 +169,32 @@ class Delegates:
         try:
             text = read_idea(content.decode("utf-8"), reference if path.suffix == ".json" else path.name)
         except (IdeaError, UnicodeDecodeError) as error:
-            raise DelegateError(f"{reference!r} is no Idea: {error}") from error
-        return _delegated(text, str(path), is_foreign=False)
+            raise DelegateError(f"{reference!r} is not an Idea: {error}") from error
+        return _sound(_delegated(text, str(path), is_foreign=False), reference)
+
+
+def _of_idea(idea: Idea) -> Delegated:
+    return Delegated(
+        context=idea.context,
+        schema=idea.schema,
+        config=idea.config,
+        solution=idea.solution,
+        is_foreign=is_url(idea.context.origin),
+    )
+
+
+def _sound(delegate: Delegated, reference: str) -> Delegated:
+    """A delegate whose tools are well-formed: here it is known by name, in its own run no more (T3).
+
+    What is wrong with one from outside is not for its caller's model to read.
+    """
+    for index, message in enumerate(delegate.context):
+        if message.get("type") == "tool" and not delegate.is_foreign:
+            try:
+                list(tools_of(message, index))
+            except MessageError as error:
+                raise DelegateError(f"the delegate {reference!r} is malformed: {error}") from error
+    return delegate
 
 
 def _delegated(text: IdeaText, origin: str | None, *, is_foreign: bool) -> Delegated:

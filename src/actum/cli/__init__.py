@@ -6,9 +6,12 @@ import sys
 
 
 def main() -> None:
-    """Run `actum` and leave with its exit code: 0 output produced, 1 the run failed, 2 command or Idea is wrong."""
+    """Run `actum` and leave with its exit code.
+
+    0: the output was produced; 1: the run failed; 2: the command or the Idea is wrong; 3: the run waits for a decision.
+    """
     try:
-        from .commands import run_command
+        from .dispatch import run_command
     except ModuleNotFoundError as error:
         if error.name not in {"cyclopts", "rich"}:
             raise

@@ -188,6 +188,11 @@ class Loop:
             self._budget.check_calls()
 
     def _check_without_model(self) -> None:
+        if not any(message.get("type") == "plan" for message in self._journal.messages):
+            raise ModelError(
+                "there is no model to ask and no plan to run: name a model, or give a plan or a saved solution",
+                code="model_missing",
+            )
         _, owed = self._calls.open_calls()
         if owed:
             raise ModelError(

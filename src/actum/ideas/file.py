@@ -8,13 +8,26 @@ from typing import Any, cast
 
 from ..errors import IdeaError, MessageError, SchemaError
 from ..protocol.context import Context
-from ..schema.json import JsonObject, decode, plain
+from ..schema.json import JsonObject, decode, is_list, is_object, plain
 from ..schema.links import opened
 from ..schema.validator import Validator
 from .layout import laid_out
 from .positions import Positions
 
 _KEYS = ("meta", "config", "context", "schema", "solution")
+
+
+def answer_of(solution: Any) -> JsonObject | None:
+    """A saved solution as an answer; where it is only the list of its calls, as the documents have it, with no output.
+
+    Raises:
+        TypeError: where it is neither.
+    """
+    if is_list(solution):
+        return {"calls": solution}
+    if not (solution is None or is_object(solution)):
+        raise TypeError("'solution' is an answer, or the list of its calls")
+    return solution
 
 
 def plan_of(solution: JsonObject | None) -> list[JsonObject]:
@@ -61,8 +74,10 @@ def read_idea(text: str, name: str) -> IdeaText:
     for key in ("meta", "config"):
         if not isinstance(value.get(key, {}), dict):
             raise wrong((key,), f"{key!r} is an object")
-    if not isinstance(value.get("solution"), dict | None):
-        raise wrong(("solution",), "'solution' is an object")
+    try:
+        solution = answer_of(value.get("solution"))
+    except TypeError as error:
+        raise wrong(("solution",), str(error)) from None
     try:
         Context(value["context"])
         Validator(opened(value.get("schema", True)))
@@ -72,10 +87,10 @@ def read_idea(text: str, name: str) -> IdeaText:
     except SchemaError as error:
         raise wrong(("schema", *(error.path.split(".") if error.path else ())), error.message) from error
     try:
-        Context(plan_of(value.get("solution")))
+        Context(plan_of(solution))
     except MessageError as error:
-        raise wrong(("solution", "calls"), f"'solution' holds no answer: {error.message}") from error
-    return IdeaText(**{key: value[key] for key in _KEYS if key in value})
+        raise wrong(("solution", "calls"), f"'solution' is not an answer: {error.message}") from error
+    return IdeaText(solution=solution, **{key: value[key] for key in _KEYS if key in value and key != "solution"})
 
 
 _LONGEST_SEARCHED = 2_000_000

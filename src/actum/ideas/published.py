@@ -87,8 +87,8 @@ def _call() -> JsonObject:
 
 def _solution() -> JsonObject:
     return {
-        "type": ["object", "null"],
-        "description": "The answer of a model. Where there is no model to ask, it is the plan.",
+        "description": "The answer of a model, or the list of its calls: the plan where there is no model to ask.",
+        "type": ["object", "array", "null"],
         "properties": {"calls": {"type": ["array", "null"]}, "output": {}, "meta": {}},
     }
 

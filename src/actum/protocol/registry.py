@@ -91,6 +91,10 @@ class Registry:
         """The registered tool of this name."""
         return self._tools.get(name)
 
+    def find_activity(self, name: str) -> Activity | None:
+        """The registered Activity of this name, if any."""
+        return self._activities.get(name)
+
     def granted(self, names: Collection[str]) -> Registry:
         """What is left of it for a delegate from outside: the tools and Activities that are granted by name (D12)."""
         rest = Registry()

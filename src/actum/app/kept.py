@@ -1,0 +1,273 @@
+"""Runs that are kept in files: started, listed, resumed, forked, decided on and replayed (L6, L8, X5).
+
+A kept run is an Idea file whose context holds what the run has left, and a log beside it (`FILE.log`) for what is newer
+than the file; a process that was killed loses nothing that was logged. While one process has a run open, others are
+refused with an `IdeaError`. A `run` is named by the path of its file. Public as `actum.kept`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from ..errors import ActumError, IdeaError
+from ..events import AnyEvent
+from ..ideas.ticks import RUN, about_of, ticks_of
+from ..protocol import approvals
+from ..protocol.approvals import Pending
+from ..protocol.context import Context
+from ..protocol.solution import Result
+from ..schema.json import Json, JsonObject, is_list
+from ..schema.lowering import DIALECTS
+from .agent import Agent
+from .idea import Idea
+from .kept_run import KeptRun, Versions, carry_on
+from .loading import look_at, ready
+from .retracing import Replayed, Unasked, is_alike, replayed, replayed_output
+
+__all__ = [
+    "KeptRun",
+    "Pending",
+    "Replay",
+    "Replayed",
+    "RunState",
+    "Summary",
+    "Versions",
+    "approve",
+    "deny",
+    "fork",
+    "listed",
+    "open_gate",
+    "replay",
+    "resume",
+    "start",
+    "waiting",
+]
+
+Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
+"""What carries a run out: an agent, what makes one for its Idea, or None for what the Idea's own config names."""
+RunState = Literal["cut", "waiting", "unfinished", "finished"]
+"""`cut`: its process ended before the run did; `waiting`: for a decision; `unfinished`: it ended without output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One run of a folder: `output` where it is finished, `calls` and `gates` where it waits."""
+
+    path: Path
+    state: RunState
+    output: Json = None
+    calls: tuple[Pending, ...] = ()
+    gates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """A run made again from its record. `error` says why its output can't be made again."""
+
+    requests: tuple[Replayed, ...]
+    output: Json
+    is_same_output: bool
+    error: ActumError | None = None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether every request and the output come out byte for byte as they did."""
+        return self.is_same_output and all(one.is_same for one in self.requests)
+
+
+async def start(
+    run: str | Path,
+    idea: Idea,
+    agent: Runner = None,
+    *,
+    input: Mapping[str, Any] | None = None,
+    show: Callable[[AnyEvent], None] | None = None,
+    versions: Versions | None = None,
+) -> Result[Any]:
+    """Run an Idea and keep the run in a new file; `show` gets every event, `versions` every request with its answer.
+
+    Without a model, the Idea's saved solution is the plan.
+
+    Raises:
+        IdeaError: where the file exists already, or can't be written.
+        ActumError: what ended the run; the file holds what had been done.
+    """
+    runner = _agent_for(agent, idea, str(run))
+    context = idea.context if runner.model is not None else idea.without_model()
+    prepared, schema = await runner.prepared(context, idea.schema, input=input)
+    with KeptRun.begin(Path(run), replace(idea, schema=schema), prepared) as kept:
+        return await carry_on(kept, runner, show, versions)
+
+
+async def resume(
+    run: str | Path,
+    agent: Runner = None,
+    *,
+    show: Callable[[AnyEvent], None] | None = None,
+    versions: Versions | None = None,
+) -> Result[Any]:
+    """Continue a run that was cut, or that waited for a decision (L8).
+
+    Calls whose results are recorded are not made again; calls that still wait for a decision keep waiting.
+
+    Raises:
+        IdeaError: where no run is kept there, or another process has it open.
+        ActumError: what ended the run; the file holds what had been done.
+    """
+    with KeptRun.open(Path(run)) as kept:
+        return await carry_on(kept, _agent_for(agent, kept.idea, str(run)), show, versions)
+
+
+def listed(folder: str | Path = "runs") -> list[Summary]:
+    """The runs that are kept in a folder, by file name.
+
+    Raises:
+        IdeaError: where there are no files, or one can't be read.
+    """
+    files = sorted(Path(folder).glob("*.json"))
+    if not files:
+        raise IdeaError(f"no runs are kept in {folder}")
+    ideas = ((path, Idea.load(path)) for path in files)
+    return [_summary(path, idea) for path, idea in ideas if RUN in idea.meta]
+
+
+def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] | None = None) -> None:
+    """Begin a new run as another was before its request `at` (from 1), with other values in its input (X5).
+
+    `resume` continues it from there.
+
+    Raises:
+        IdeaError: where the run made no such request, or the new file exists already.
+    """
+    with KeptRun.open(Path(run)) as kept:
+        ticks = kept.ticks
+        if not 1 <= at <= len(ticks):
+            raise IdeaError(f"{run} made {len(ticks)} requests: there is no request {at} to fork before")
+        messages = kept.idea.context.messages[: ticks[at - 1].at]
+        context = Context.checked(messages, kept.idea.context.data_kinds, kept.idea.context.origin)
+        changed = context.extended([{"type": "input", "input": dict(input)}]) if input else context
+        before: JsonObject = {"ticks": [tick.to_dict() for tick in ticks[: at - 1]], "from": str(run), "at": at}
+        idea = kept.idea
+    with KeptRun.begin(Path(new), idea, changed) as begun:
+        begun.keep(changed, before)
+
+
+def waiting(run: str | Path) -> list[Pending]:
+    """The calls of a run that wait for a decision, including those of its delegates (L6).
+
+    Raises:
+        IdeaError: where no run is kept there, or another process has it open.
+    """
+    with KeptRun.open(Path(run)) as kept:
+        return approvals.pending(kept.idea.context)
+
+
+def approve(run: str | Path, of: str | None = None, *, parameters: Mapping[str, Any] | None = None) -> list[Pending]:
+    """Let the call at `of` run when the run is resumed, all waiting calls without it; `parameters` replace its own.
+
+    Returns:
+        The calls that were approved.
+
+    Raises:
+        IdeaError: where no such call waits, or its tool doesn't take the parameters.
+    """
+    with KeptRun.open(Path(run)) as kept:
+        context = kept.idea.context
+        chosen = _chosen(context, of, run)
+        for one in chosen:
+            edited = None if parameters is None else _with_parameters(one.call, parameters)
+            context = approvals.decided(context, one.of, "approve", replacement=edited)
+        kept.keep(context)
+    return chosen
+
+
+def deny(run: str | Path, of: str | None = None, *, reason: str = "denied") -> list[Pending]:
+    """Refuse the call at `of`, all waiting calls without it; the model is told the reason when the run is resumed.
+
+    Returns:
+        The calls that were denied.
+
+    Raises:
+        IdeaError: where no such call waits.
+    """
+    with KeptRun.open(Path(run)) as kept:
+        context = kept.idea.context
+        chosen = _chosen(context, of, run)
+        for one in chosen:
+            context = approvals.decided(context, one.of, "deny", reason=reason)
+        kept.keep(context)
+    return chosen
+
+
+def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
+    """Put a value at a gate, such as `†state.approvals.budget`: calls that wait for it run on `resume` (C7).
+
+    Raises:
+        IdeaError: where `gate` names no gate, or no delegate waits there.
+    """
+    with KeptRun.open(Path(run)) as kept:
+        kept.keep(approvals.opened(kept.idea.context, gate, value))
+
+
+async def replay(run: str | Path, *, activities: Sequence[str] = ()) -> Replay:
+    """Make every request and the output of a run again, and compare them with what was recorded (X5).
+
+    No model is asked, no call is carried out and nothing is changed. `activities` are modules or files with Activities,
+    beside those that the Idea names. `run` may be the address that a run was saved at.
+
+    Raises:
+        IdeaError: where no run is kept there.
+        ActumError: where the Idea has changed so much that a request can't be made at all.
+    """
+    idea = Idea.load(run)
+    known = about_of(idea.meta, str(run))
+    ticks = ticks_of(known, str(run))
+    model = Unasked(DIALECTS.get(str(known.get("dialect"))))
+    agent = ready(idea, str(run), model=model, activities=activities, loader=look_at).agent()
+    requests = tuple([one async for one in replayed(agent, idea.context, idea.schema, ticks)])
+    output: Any = known.get("output")
+    try:
+        again = await replayed_output(agent, idea.context, idea.schema, ticks) if output is not None else None
+    except ActumError as error:
+        return Replay(requests=requests, output=output, is_same_output=False, error=error)
+    return Replay(requests=requests, output=output, is_same_output=is_alike(again, output))
+
+
+def _agent_for(agent: Runner, idea: Idea, name: str) -> Agent:
+    if agent is None:
+        return ready(idea, name).agent()
+    return agent if isinstance(agent, Agent) else agent(idea)
+
+
+def _summary(path: Path, idea: Idea) -> Summary:
+    log = path.with_name(path.name + ".log")
+    if log.exists() and log.stat().st_size:
+        return Summary(path=path, state="cut")
+    known = about_of(idea.meta, str(path))
+    calls, gates = tuple(approvals.pending(idea.context)), tuple(_gates(known))
+    if calls or gates:
+        return Summary(path=path, state="waiting", calls=calls, gates=gates)
+    output: Any = known.get("output")
+    return Summary(path=path, state="unfinished" if output is None else "finished", output=output)
+
+
+def _gates(about: JsonObject) -> Iterator[str]:
+    """The gates that a run waits for; calls that wait for a decision are known from its context."""
+    told: Any = about.get("waiting")
+    return (str(one) for one in told if "†" in str(one)) if is_list(told) else iter(())
+
+
+def _chosen(context: Context, of: str | None, run: str | Path) -> list[Pending]:
+    found = approvals.pending(context)
+    chosen = [one for one in found if of is None or one.of == of]
+    if not chosen:
+        there = ", ".join(one.of for one in found) or "none"
+        raise IdeaError(f"{run}: no call waits for a decision{f' at {of!r}' if of else ''}; waiting: {there}")
+    return chosen
+
+
+def _with_parameters(call: JsonObject, parameters: Mapping[str, Any]) -> JsonObject:
+    return {key: value for key, value in call.items() if key.startswith("_")} | dict(parameters)

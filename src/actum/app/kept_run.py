@@ -1,0 +1,179 @@
+"""The file of a kept run: an Idea whose context is what the run has left, and beside it a log of what is new (L8)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ..errors import IdeaError, MessageError
+from ..events import AnyEvent, RequestFinished, RequestStarted
+from ..execution.record.recovery import recovered
+from ..ideas.address import Address
+from ..ideas.library import Library
+from ..ideas.ticks import RUN, Tick, about_of, request_digest, ticks_of, version_of
+from ..protocol.context import Context
+from ..protocol.solution import Result
+from ..schema.infer import jsonable
+from ..schema.json import JsonObject
+from ..sources.run_log import RunLog
+from .agent import Agent
+from .idea import Idea, is_url
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Where each tick of a run is saved as a version: one address of a store."""
+
+    library: Library
+    address: Address
+
+    async def answered(self, run: Idea, number: int, tick: Tick) -> None:
+        """Save one request with its answer; the run's context begins with that of the request."""
+        await self.library.save(version_of(run.text, number, tick), self.address, note=f"request {number}")
+
+    async def ended(self, run: Idea) -> None:
+        """Save the run as it is at its end."""
+        await self.library.save(run.text, self.address, note="as it ended")
+
+
+@dataclass(slots=True)
+class KeptRun:
+    """One run, open for this process alone while the `with` block lasts.
+
+    Entering takes the lock and puts what only the log holds into the file, so that `idea` is up to date.
+    """
+
+    path: Path
+    idea: Idea
+    log: RunLog
+
+    @classmethod
+    def begin(cls, path: Path, idea: Idea, context: Context) -> KeptRun:
+        """Write the file of a new run of an Idea, which begins with this context.
+
+        Raises:
+            IdeaError: where the file exists already, or can't be written.
+        """
+        if path.exists():
+            raise IdeaError(f"{path} already exists: use `actum resume` to continue it, or choose another file name")
+        config = dict(idea.config)
+        origin = context.origin
+        if origin is not None and not is_url(origin):
+            config["origin"] = Path(os.path.relpath(origin, path.resolve().parent)).as_posix()
+        own = replace(idea, config=config, context=context, solution=None, meta={**idea.meta, RUN: {}})
+        kept = cls(path, own, RunLog(path))
+        kept.idea.save(path)
+        return kept
+
+    @classmethod
+    def open(cls, path: Path) -> KeptRun:
+        """A run that was kept before.
+
+        Raises:
+            IdeaError: where there is none; on entering it, where another process has it open, or its log is damaged.
+        """
+        return cls(path, Idea.load(path), RunLog(path))
+
+    def __enter__(self) -> KeptRun:
+        self.log.__enter__()
+        try:
+            entries = list(self.log.entries())
+            if entries:
+                told = [entry for entry in entries if "tick" not in entry]
+                ticks = [entry["tick"] for entry in entries if "tick" in entry]
+                self.keep(Context(recovered(told), origin=self.idea.context.origin), self._told_about(ticks))
+        except (MessageError, KeyError, TypeError) as error:
+            self.log.__exit__(None, None, None)
+            raise IdeaError(f"{self.log.path}: not the log of a run: {error}") from error
+        except BaseException:
+            self.log.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.log.__exit__(kind, error, trace)
+
+    @property
+    def about(self) -> JsonObject:
+        """What is known of the run beside its context: `ticks`, `makers`, `output`, `waiting`.
+
+        Raises:
+            IdeaError: where the file is an Idea but not a run.
+        """
+        return about_of(self.idea.meta, str(self.path))
+
+    @property
+    def ticks(self) -> list[Tick]:
+        """The requests that it has made.
+
+        Raises:
+            IdeaError: where its file doesn't note them as a run does.
+        """
+        return ticks_of(self.about, str(self.path))
+
+    def note(self, ticks: Sequence[Tick]) -> None:
+        """Log the last request at once; what was known of it before is replaced."""
+        self.log({"at": [], "tick": {"number": len(ticks), **ticks[-1].to_dict()}})
+
+    def _told_about(self, told: Sequence[JsonObject]) -> JsonObject:
+        """What is known of the run, including the requests that only its log holds."""
+        ticks = [tick.to_dict() for tick in self.ticks]
+        for tick in told:
+            own = dict(tick)
+            number: int = own.pop("number")
+            ticks[number - 1 :] = [own]
+        return {**self.about, "ticks": ticks}
+
+    def keep(self, context: Context, about: JsonObject | None = None) -> None:
+        """Write the run's context to its file, whole or not at all, and empty the log."""
+        meta = self.idea.meta if about is None else {**self.idea.meta, RUN: about}
+        self.idea = replace(self.idea, context=context, meta=meta)
+        self.idea.save(self.path)
+        self.log.clear()
+
+
+async def carry_on(
+    kept: KeptRun, agent: Agent, show: Callable[[AnyEvent], None] | None, versions: Versions | None
+) -> Result[Any]:
+    """Run from the kept context on; whatever ends the run, the file holds what had been done."""
+    ticks = kept.ticks
+    makers: dict[str, str] = dict(kept.about.get("makers", {}))
+    about: JsonObject = {"output": None, "waiting": []}
+    stream = agent.stream(kept.idea.context, kept.idea.schema, record=kept.log)
+    try:
+        async with stream:
+            async for event in stream:
+                if show is not None:
+                    show(event)
+                if event.depth == 0 and _notes(event, ticks):
+                    kept.note(ticks)
+                    if versions is not None and ticks[-1].answer is not None:
+                        so_far = replace(kept.idea, context=stream.context)
+                        await versions.answered(so_far, len(ticks), ticks[-1])
+        about = {"output": jsonable(stream.result.output), "waiting": list(stream.result.waiting)}
+    finally:
+        told: JsonObject = {"ticks": [tick.to_dict() for tick in ticks], "makers": makers | stream.partial.makers}
+        told |= {"dialect": dialect.name} if (dialect := agent.dialect) is not None else {}
+        kept.keep(stream.context, kept.about | told | about)
+    if versions is not None:
+        await versions.ended(kept.idea)
+    return stream.result
+
+
+def _notes(event: AnyEvent, ticks: list[Tick]) -> bool:
+    """Note a request that is made, or its answer; whether there was something to note."""
+    if isinstance(event, RequestStarted) and (not ticks or len(event.context) != ticks[-1].at or ticks[-1].answer):
+        digest = request_digest(event.messages, event.schema)
+        at, notices = len(event.context), event.notices
+        ticks.append(Tick(at=at, request=digest, waiting=event.waiting, owed=event.owed, notices=notices))
+        return True
+    if isinstance(event, RequestFinished) and ticks:
+        ticks[-1] = replace(ticks[-1], answer=event.solution.to_dict())
+        return True
+    return False

@@ -1,0 +1,181 @@
+"""From an Idea to an Agent that runs it as its user would: its config, its Activities, its model, its roots (D17)."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..errors import IdeaError, SchemaError
+from ..execution.calls.approval import Approve
+from ..execution.delegate import FOREIGN_CONFIG
+from ..execution.limits import Limits
+from ..generation.model import Model
+from ..protocol.config import Config
+from ..protocol.context import Context
+from ..schema.json import JsonObject, is_list, is_object
+from ..sources.modules import load_activities
+from ..sources.roots import default_roots
+from ..storage.open import default_store
+from .agent import Agent
+from .idea import Idea, is_url
+from .tools import DEFAULT
+
+IDEA_FILES = {".json", ".yaml", ".yml"}
+_CONFIG = {field.name for field in dataclasses.fields(Config)}
+_OWN = {"activities", "model", "limits", "origin"}
+Loader: TypeAlias = Callable[[str, Path], None]
+"""Makes the Activities of a module known, by its name or by its path relative to a folder."""
+
+
+def look_at(name: str, folder: Path) -> None:
+    """Make a module's Activities known to what only looks: the one place where looking at an Idea imports code.
+
+    Raises:
+        IdeaError: where there is no such module, or it fails.
+    """
+    load_activities(name, folder)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """An Idea that is ready to run."""
+
+    idea: Idea
+    config: Config
+    limits: Limits
+    model: Model | None
+    roots: Sequence[Path]
+
+    def agent(self, approve: Approve | None = None, **changes: Any) -> Agent:
+        """The agent that runs it."""
+        config = dataclasses.replace(self.config, **changes)
+        return agent_at(self.roots, model=self.model, config=config, limits=self.limits, approve=approve)
+
+    @property
+    def context(self) -> Context:
+        """The Idea's context; without a model, with its saved solution as the plan."""
+        return self.idea.context if self.model is not None else self.idea.without_model()
+
+
+def agent_at(roots: Sequence[Path], **more: Any) -> Agent:
+    """An agent that finds Ideas below these folders, and in the default store where there is one."""
+    store = default_store()
+    has_store = "://" in store or Path(store.removeprefix("sqlite:")).exists()
+    return Agent(more.pop("model", None), tools=DEFAULT, roots=roots, store=store if has_store else None, **more)
+
+
+def load(
+    path: str,
+    *,
+    model: str | None = None,
+    activities: Sequence[str] = (),
+    record: str | None = None,
+    tools: Sequence[str] = (),
+    roots: Sequence[str] = (),
+    loader: Loader = load_activities,
+) -> Loaded:
+    """Load an Idea and everything that it names; `tools` are Ideas, or folders of them, that it may call (X2).
+
+    Raises:
+        IdeaError: the Idea, its config or its Activities are wrong.
+        ModelError: the model is not available; the message says what is missing.
+    """
+    for one in tools:
+        register_ideas(Path(one))
+    idea = Idea.load(path)
+    return ready(idea, path, model=model, activities=activities, record=record, roots=roots, loader=loader)
+
+
+def register_ideas(place: Path) -> None:
+    """Register an Idea, or each of a folder, as a tool under its file's name (X2).
+
+    Raises:
+        IdeaError: there is none, one can't be read, or two have the same name.
+    """
+    files = [place] if place.is_file() else sorted(one for one in place.glob("*") if one.suffix in IDEA_FILES)
+    if not files:
+        raise IdeaError(f"there is no Idea at {place}")
+    for file in files:
+        if file.stem in DEFAULT:
+            raise IdeaError(f"{file}: a tool {file.stem!r} is registered already")
+        DEFAULT.register(Idea.load(file).as_tool(file.stem))
+
+
+def ready(
+    idea: Idea,
+    name: str,
+    *,
+    model: str | Model | None = None,
+    activities: Sequence[str] = (),
+    record: str | None = None,
+    roots: Sequence[str] = (),
+    loader: Loader = load_activities,
+) -> Loaded:
+    """Load everything that an Idea names; raises as `load`.
+
+    An Idea from a URL names nothing: neither Activities nor a model, and of its config only what bounds nothing counts.
+    `roots` are the folders that its paths may lead into; `default_roots` where none is named.
+    """
+    if is_url(idea.context.origin):
+        if "activities" in idea.config:
+            raise IdeaError(f"{name}: an Idea from outside can't name Activities; load them with --activities")
+        idea = dataclasses.replace(idea, config={key: idea.config[key] for key in FOREIGN_CONFIG & idea.config.keys()})
+    config, limits = config_of(idea.config, name)
+    load_modules(idea, activities, loader)
+    allowed = [Path(root) for root in roots] or default_roots(idea.source)
+    return Loaded(idea=idea, config=config, limits=limits, model=model_of(idea, model, record), roots=allowed)
+
+
+def load_modules(idea: Idea, more: Sequence[str], loader: Loader = load_activities) -> None:
+    """Load the Activities that an Idea names, relative to its file, and more, relative to the current folder."""
+    folder = idea.source.parent if idea.source is not None else Path()
+    for name in modules_of(idea.config):
+        if not isinstance(name, str):
+            raise IdeaError(f"'activities' are names of modules or files, not {name!r}", path="config.activities")
+        loader(name, folder)
+    for name in more:
+        loader(name, Path.cwd())
+
+
+def modules_of(config: JsonObject) -> list[Any]:
+    """What an Idea's config names as its Activities, not judged."""
+    named: Any = config.get("activities", [])
+    return named if is_list(named) else [named]
+
+
+def config_of(config: JsonObject, name: str) -> tuple[Config, Limits]:
+    """The Config and the Limits that an Idea asks for.
+
+    Raises:
+        IdeaError: naming an unknown key or a bad value.
+    """
+    if unknown := sorted(config.keys() - _CONFIG - _OWN):
+        known = ", ".join(sorted(_CONFIG | _OWN))
+        raise IdeaError(f"{name}: 'config' has no {unknown[0]!r}; it has {known}", path=f"config.{unknown[0]}")
+    given: Any = config.get("limits", {})
+    limits = {field.name for field in dataclasses.fields(Limits)}
+    if not is_object(given) or not limits >= given.keys():
+        raise IdeaError(f"{name}: 'limits' has the keys {', '.join(sorted(limits))}", path="config.limits")
+    try:
+        return Config(**{key: config[key] for key in _CONFIG & config.keys()}), Limits(**given)
+    except (SchemaError, TypeError) as error:
+        raise IdeaError(f"{name}: {error}") from None
+
+
+def model_of(idea: Idea, named: str | Model | None, record: str | None) -> Model | None:
+    """The model that the caller, the Idea or ACTUM_MODEL names, in this order."""
+    if named is not None and not isinstance(named, str):
+        return named
+    name: Any = named or idea.config.get("model") or os.environ.get("ACTUM_MODEL")
+    if not name:
+        return None
+    if not isinstance(name, str):
+        raise IdeaError(f"'model' is a name such as openai:gpt-5.2, not {name!r}", path="config.model")
+    from .. import models
+
+    model = models.load(name)
+    return models.Recording(model, record) if record else model

@@ -1,0 +1,95 @@
+"""A kept run made again from its record: no model is asked and no call is carried out (X5)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ActumError
+from ..generation.compile import Frame
+from ..generation.model import ModelRequest, Usage
+from ..ideas.ticks import Tick, request_digest, spans
+from ..protocol.call import Call
+from ..protocol.context import Context
+from ..protocol.tool import Tool
+from ..schema.infer import jsonable
+from ..schema.json import JsonObject, encode
+from ..schema.lowering import Dialect
+from .agent import Agent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """One request: whether it comes out byte for byte as it was sent, and what the calls of its answer had left."""
+
+    number: int
+    tick: Tick
+    is_same: bool
+    left: Sequence[JsonObject]
+
+
+class Unasked:
+    """In the place of the model that a run was made with: requests are made for it, and sent to nobody."""
+
+    name = "unasked"
+
+    def __init__(self, dialect: Dialect | None) -> None:
+        self.dialect = dialect
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
+        """Refuse to be asked."""
+        raise ActumError("a replay asks no model")
+
+
+async def replayed(agent: Agent, context: Context, schema: Any, ticks: Sequence[Tick]) -> AsyncGenerator[Replayed]:
+    """Make each request of a run again, from its context as it was then.
+
+    Raises:
+        ActumError: where the agent has changed so much that a request can't be made at all.
+    """
+    messages = context.messages
+    frame: Frame | None = None
+    for number, tick, end in spans(ticks, len(messages)):
+        then = Context.checked(messages[: tick.at], context.data_kinds, context.origin)
+        found = _made_again(frame, then, tick) or _made_again(await agent.frame(then, schema), then, tick)
+        frame = found or frame
+        yield Replayed(number=number, tick=tick, is_same=found is not None, left=messages[tick.at : end])
+
+
+def _made_again(frame: Frame | None, context: Context, tick: Tick) -> Frame | None:
+    """The form of a frame in which a request comes out as it was sent: a host may have refused the first ones."""
+    while frame is not None:
+        request = frame.request(context, waiting=tick.waiting, owed=tick.owed, notices=tick.notices)
+        if request_digest(request.messages, request.schema) == tick.request:
+            return frame
+        frame = frame.lower()
+    return None
+
+
+async def replayed_output(agent: Agent, context: Context, schema: Any, ticks: Sequence[Tick]) -> Any:
+    """The output of the last answer, made again from the results in the context; None where it has none.
+
+    Raises:
+        ActumError: where it can't be made any more.
+    """
+    last = ticks[-1] if ticks else None
+    if last is not None and last.output is not None:
+        messages = context.messages
+        plan: JsonObject = {"type": "plan", "plan": last.calls, "output": last.output}
+        has_plan = len(messages) > last.at and messages[last.at].get("type") == "plan"
+        whole = [*messages[: last.at], plan, *messages[last.at + has_plan :]]
+        context = Context.checked(whole, context.data_kinds, context.origin)
+    elif last is not None:
+        return None
+    silent = Agent(None, tools=agent.tools, config=agent.config, approve=_refuse)
+    return jsonable((await silent.run(context, schema)).output)
+
+
+async def _refuse(_call: Call, _tool: Tool, _context: Context) -> str:
+    return "a replay carries nothing out"
+
+
+def is_alike(one: Any, other: Any) -> bool:
+    """Whether two values are the same JSON."""
+    return encode(one, sort_keys=True) == encode(other, sort_keys=True)

@@ -1,0 +1,1 @@
+"""One file for each command: it parses, calls what does the work, and renders."""

@@ -1,0 +1,23 @@
+"""`actum branch`: a branch of an Idea begun at a version (X4)."""
+
+from __future__ import annotations
+
+from ...ideas.address import parse_address
+from ..options import StoreName, branch_of, library_of
+
+
+async def branch(name: str, address: str, /, *, store: StoreName = None) -> int:
+    """Begin a branch of an Idea at a version.
+
+    Parameters
+    ----------
+    name
+        The branch.
+    address
+        The version that it begins with.
+    store
+        The store, as for `actum save`.
+    """
+    async with library_of(store) as library:
+        print((await library.branch(branch_of(name), parse_address(address))).address)
+    return 0

@@ -1,0 +1,63 @@
+"""`actum call`: one call of a registered tool."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ...app.idea import Idea
+from ...app.loading import load_modules, model_of
+from ...app.tools import DEFAULT
+from ...errors import SchemaError, UnknownTool
+from ...generation.offer import offered
+from ...protocol.context import Context
+from ...schema.infer import jsonable
+from ...schema.json import JsonObject, is_object
+from ..options import CommandError, Several, pair_of, value_of
+
+
+async def call(
+    tool: str,
+    /,
+    *parameters: str,
+    activities: Several = None,
+    idea: str | None = None,
+    model: str | None = None,
+) -> int:
+    """Make one call of a tool and print its value as JSON.
+
+    Parameters
+    ----------
+    tool
+        The tool's name.
+    parameters
+        Its parameters, as key=value.
+    activities
+        A module or file that registers it.
+    idea
+        An Idea whose Activities and tools are loaded, and whose context is read.
+    model
+        The model for a tool without code.
+    """
+    loaded = Idea.load(idea) if idea else Idea(context=Context())
+    load_modules(loaded, activities or [])
+    try:
+        found = offered(loaded.context, DEFAULT).find(tool)
+    except UnknownTool as error:
+        where = ", ".join([*(activities or []), *([idea] if idea else [])]) or "no module: name one with --activities"
+        raise CommandError(f"{error.message} (loaded: {where})") from error
+    given = _parameters(parameters, found.parameters["properties"])
+    if complaint := found.validator.complaint(given):
+        raise SchemaError(complaint, tool=tool)
+    value = await DEFAULT({"_tool": tool, **given}, context=loaded.context, model=model_of(loaded, model, None))
+    print(json.dumps(jsonable(value), ensure_ascii=False))
+    return 0
+
+
+def _parameters(pairs: tuple[str, ...], schemas: JsonObject) -> JsonObject:
+    given: JsonObject = {}
+    for pair in pairs:
+        key, text = pair_of(pair, "a parameter is given as")
+        schema: Any = schemas.get(key)
+        given[key] = value_of(text, schema if is_object(schema) else {})
+    return given

@@ -1,0 +1,60 @@
+"""`actum diff`: what changes between two Ideas, or two kept runs side by side (X3, X5)."""
+
+from __future__ import annotations
+
+from ... import inspection
+from ..options import StoreName, library_of, text_at
+from ..render.lines import printable, short
+
+_WIDTH = 58
+_SAME, _OTHER = "  ", "≠ "
+
+
+async def diff(old: str, new: str, /, *, store: StoreName = None) -> int:
+    """Say what changes between two Ideas and whom it breaks; two kept runs are shown side by side.
+
+    Parameters
+    ----------
+    old
+        An address, or a file.
+    new
+        Another.
+    store
+        The store, as for `actum save`.
+    """
+    async with library_of(store) as library:
+        one, other = await text_at(library, old), await text_at(library, new)
+    found = inspection.compare(one, other, (old, new))
+    if isinstance(found, inspection.Comparison):
+        _print_line(old, new, is_same=True)
+        for row in found.rows:
+            _print_line(_described(row.left), _described(row.right), is_same=row.is_same)
+        return 0
+    print(found.kind)
+    for reason in found.reasons:
+        print(f"  {printable(reason)}")
+    return 0
+
+
+def _described(entry: inspection.Entry | None) -> str:
+    if entry is None:
+        return ""
+    match entry.kind:
+        case "input":
+            return short(entry.value)
+        case "request":
+            return f"request {entry.number}, {entry.at} messages"
+        case "left":
+            tool = entry.value.get("_call", {}).get("_tool", "")
+            kind = entry.value["type"]
+            return f"  {kind} {tool}: {short(entry.value.get(kind))}"
+        case "end":
+            return f"output {short(entry.value)}"
+        case kind:
+            return f"  {kind} {short(entry.value)}"
+
+
+def _print_line(left: str, right: str, *, is_same: bool) -> None:
+    text = printable(left)
+    cut = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
+    print(f"{_SAME if is_same else _OTHER}{cut:<{_WIDTH}} │ {printable(right)}".rstrip())

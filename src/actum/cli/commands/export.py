@@ -1,0 +1,28 @@
+"""`actum export`: a version as a file (X4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...ideas.address import parse_address
+from ...sources.files import write_bytes
+from ..options import StoreName, library_of
+
+
+async def export(address: str, file: str, /, *, store: StoreName = None) -> int:
+    """Write a version into a file, byte for byte as the store holds it.
+
+    Parameters
+    ----------
+    address
+        The version.
+    file
+        The file; one that exists is replaced whole or not at all.
+    store
+        The store, as for `actum save`.
+    """
+    async with library_of(store) as library:
+        entry = await library.find(parse_address(address))
+        write_bytes(Path(file), await library.store.content(entry.digest))
+        print(entry.address)
+    return 0

@@ -1,0 +1,40 @@
+"""`actum fmt`: Ideas in the one layout."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ...ideas.file import parse_text, read_idea
+from ...ideas.layout import laid_out
+from ...sources.files import read_text, write_text
+from ..options import CommandError, Flag
+
+
+def fmt(*ideas: str, check: Flag = False) -> int:
+    """Lay out Ideas the one way that `actum` writes them, so that their differences are small.
+
+    Parameters
+    ----------
+    ideas
+        JSON files.
+    check
+        Change nothing, and end with 1 if a file has another layout.
+    """
+    if not ideas:
+        raise CommandError("name the Ideas to lay out")
+    files = [(Path(name), *_texts(name)) for name in ideas]  # all are read before one is written
+    others = [(path, laid) for path, text, laid in files if text != laid]
+    for path, laid in others:
+        print(f"{path}: {'has another layout' if check else 'laid out'}", file=sys.stderr)
+        if not check:
+            write_text(path, laid)
+    return 1 if check and others else 0
+
+
+def _texts(name: str) -> tuple[str, str]:
+    if name.endswith((".yaml", ".yml")):
+        raise CommandError(f"{name}: only JSON can be laid out: `actum` writes no YAML")
+    text = read_text(Path(name))
+    read_idea(text, name)
+    return text, laid_out(parse_text(text, name))

@@ -1,0 +1,45 @@
+"""`actum import`: the Ideas of a file or a folder, saved in a store (X3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...app.loading import IDEA_FILES
+from ...ideas.address import Address, parse_address
+from ...ideas.file import IdeaText, read_idea
+from ...sources.files import read_text
+from ..options import CommandError, StoreName, branch_of, library_of
+from ..render.saved import tell_saved
+
+
+async def import_ideas(folder: str, /, *, branch: str | None = None, store: StoreName = None) -> int:
+    """Save every Idea of a file or a folder, each under its meta.path, else under its file's name.
+
+    Parameters
+    ----------
+    folder
+        A file, or a folder with *.json, *.yaml and *.yml.
+    branch
+        The branch to save them on.
+    store
+        The store, as for `actum save`.
+    """
+    found = _ideas_below(Path(folder))
+    async with library_of(store) as library:
+        for path, text in found:
+            tell_saved(await library.save(text, Address(path=path, branch=branch and branch_of(branch))))
+    return 0
+
+
+def _ideas_below(top: Path) -> list[tuple[str, IdeaText]]:
+    """The Ideas of a file or a folder, and the path of each; all are judged before one is saved."""
+    files = [top] if top.is_file() else sorted(one for one in top.rglob("*") if one.suffix in IDEA_FILES)
+    if not files:
+        raise CommandError(f"there is no Idea at {top}")
+    base = top.parent if top.is_file() else top
+    found: list[tuple[str, IdeaText]] = []
+    for file in files:
+        text = read_idea(read_text(file), str(file))
+        name = text.meta.get("path") or file.relative_to(base).with_suffix("").as_posix()
+        found.append((parse_address(f"idea:{name}").path, text))
+    return found

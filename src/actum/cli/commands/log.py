@@ -1,0 +1,33 @@
+"""`actum log`: the versions of an Idea (X3)."""
+
+from __future__ import annotations
+
+from ...ideas.address import parse_address
+from ...ideas.library import shown_moment
+from ...ideas.store import Entry
+from ..options import StoreName, library_of
+from ..render.lines import printable
+
+
+async def log(address: str, /, *, most: int = 20, store: StoreName = None) -> int:
+    """List the versions of an Idea on one branch, the newest first.
+
+    Parameters
+    ----------
+    address
+        The Idea's address.
+    most
+        How many to list.
+    store
+        The store, as for `actum save`.
+    """
+    async with library_of(store) as library:
+        found = await library.find(parse_address(address))
+        for entry in await library.store.entries(found.line, found.sequence + 1, most):
+            print(_described(entry))
+    return 0
+
+
+def _described(entry: Entry) -> str:
+    note = f"  {printable(entry.note)}" if entry.note else ""
+    return f"{entry.address}  {shown_moment(entry.created_at)}  {entry.digest[:12]}{note}"

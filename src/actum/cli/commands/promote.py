@@ -1,0 +1,26 @@
+"""`actum promote`: a version taken over by another branch (X4)."""
+
+from __future__ import annotations
+
+from ...ideas.address import MAIN, parse_address
+from ..options import StoreName, branch_of, library_of
+from ..render.saved import tell_saved
+
+
+async def promote(address: str, /, *, to: str = MAIN, note: str = "", store: StoreName = None) -> int:
+    """Save a version as the next one of another branch.
+
+    Parameters
+    ----------
+    address
+        The version.
+    to
+        The branch.
+    note
+        A word on why.
+    store
+        The store, as for `actum save`.
+    """
+    async with library_of(store) as library:
+        tell_saved(await library.promote(parse_address(address), branch_of(to), note=note))
+    return 0

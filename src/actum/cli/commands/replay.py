@@ -1,0 +1,47 @@
+"""`actum replay`: a kept run made again and compared (X5)."""
+
+from __future__ import annotations
+
+from ...app import kept
+from ..options import Several
+from ..render.lines import printable, short
+
+
+async def replay(run: str, /, *, activities: Several = None) -> int:
+    """Make a kept run's requests and output again and compare them byte for byte; no model is asked, no call is made.
+
+    Parameters
+    ----------
+    run
+        The run's file, or the address that it was saved at.
+    activities
+        A module or file with Activities, beside those that the Idea names.
+    """
+    found = await kept.replay(run, activities=activities or [])
+    for one in found.requests:
+        _show(one)
+    if found.error is not None:
+        print(printable(f"output      can't be made again: {found.error.message}"))
+    else:
+        print(printable(f"output      {_judged(found.is_same_output)}  {short(found.output)}"))
+    return 0 if found.is_same else 1
+
+
+def _show(one: kept.Replayed) -> None:
+    print(printable(f"request {one.number:<3} {_judged(one.is_same)}  of {one.tick.at} messages"))
+    if one.tick.answer is None:
+        print("  it was cut before its answer ended")
+    for call in one.tick.calls:
+        print(printable(f"  call      {short(call)}"))
+    for message in one.left:
+        if "_call" in message:
+            value = short(message.get(message["type"], message))
+            print(printable(f"  result    {value}  of {message['_call'].get('_tool')}"))
+        elif message["type"] == "error":
+            print(printable(f"  error     {message['error']}"))
+    if one.tick.output is not None:
+        print(printable(f"  output    {short(one.tick.output)}"))
+
+
+def _judged(is_same: bool) -> str:
+    return "same bytes" if is_same else "OTHER BYTES"

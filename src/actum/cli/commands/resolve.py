@@ -1,0 +1,27 @@
+"""`actum resolve`: the version that an address means (X4)."""
+
+from __future__ import annotations
+
+from ...ideas.address import MAIN, parse_address
+from ..options import StoreName, library_of
+
+
+async def resolve(
+    address: str, /, *, at: str | None = None, search: list[str] | None = None, store: StoreName = None
+) -> int:
+    """Print the exact address that an address means, which will always give the same bytes.
+
+    Parameters
+    ----------
+    address
+        The Idea's address.
+    at
+        A moment, such as 2026-11-20T12:00:00Z: versions saved later are not seen.
+    search
+        The branches to look at, in order; `main` where none is named.
+    store
+        The store, as for `actum save`.
+    """
+    async with library_of(store, search or [MAIN], at) as library:
+        print((await library.find(parse_address(address))).address)
+    return 0

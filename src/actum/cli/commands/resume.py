@@ -1,0 +1,70 @@
+"""`actum resume`: a kept run continued later, elsewhere (L6, L8)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...app import kept
+from ...app.agent import Agent
+from ...app.idea import Idea
+from ...app.loading import ready
+from ..options import Approval, CommandError, JsonFlag, QuietFlag, Roots, Several, StoreName, versions_at
+from ..questions import Questions, approver
+from ..render.outcome import finish, renderer_of
+
+
+async def resume(
+    run: str,
+    /,
+    *,
+    model: str | None = None,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+    approve: Approval = "all",
+    record: str | None = None,
+    versions: str | None = None,
+    store: StoreName = None,
+    activities: Several = None,
+    root: Roots = None,
+) -> int:
+    """Continue a run that was kept by `actum run --save`: one that was cut, killed, or waited for a decision.
+
+    Calls whose results are recorded are not made again. Calls that wait for a decision keep waiting, unless it was
+    given by `actum approve` or `actum deny`, or is given now with --approve ask.
+
+    Parameters
+    ----------
+    run
+        The run's file.
+    model
+        The model, such as openai:gpt-5.2, or replay:FILE.
+    json
+        Print one JSON event per line.
+    quiet
+        Print only the output.
+    approve
+        Who decides on calls that were not held before.
+    record
+        A file to record the model's requests and answers in.
+    versions
+        An address to save each request with its answer at as a version, as for `actum run`.
+    store
+        The store of the versions, as for `actum save`.
+    activities
+        A module or file with Activities, beside those that the Idea names.
+    root
+        A folder that delegates may be read from, as for `actum run`.
+    """
+    if approve == "plan":
+        raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
+    renderer = renderer_of(Path(run).name, json=json, quiet=quiet)
+    decide = approver(approve, Questions(renderer))
+
+    def agent_for(idea: Idea) -> Agent:
+        loaded = ready(idea, run, model=model, activities=activities or [], record=record, roots=root or [])
+        return loaded.agent(decide)
+
+    async with versions_at(versions, store) as saved:
+        with renderer:
+            result = await kept.resume(run, agent_for, show=renderer.show, versions=saved)
+        return finish(result, is_json=json)

@@ -1,0 +1,135 @@
+"""`actum run`: run an Idea and print its output."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from ... import inspection
+from ...app import kept
+from ...app.agent import Agent
+from ...app.loading import Loaded, load
+from ...app.tools import DEFAULT
+from ...generation.offer import offered
+from ...protocol.context import Context
+from ...protocol.solution import Result
+from ...protocol.usage import Usage
+from ...schema.json import JsonObject
+from ..options import (
+    Approval,
+    CommandError,
+    JsonFlag,
+    QuietFlag,
+    Roots,
+    Settings,
+    Several,
+    StoreName,
+    input_of,
+    versions_at,
+)
+from ..questions import Questions, approver
+from ..render.lines import Renderer
+from ..render.outcome import finish, renderer_of
+from ..render.plan import price_of, text_of
+
+
+async def run(
+    idea: str,
+    /,
+    *,
+    i: Settings = None,
+    input: Annotated[str | None, Parameter(name="--input", allow_leading_hyphen=True)] = None,
+    model: str | None = None,
+    json: JsonFlag = False,
+    quiet: QuietFlag = False,
+    approve: Approval = "all",
+    record: str | None = None,
+    save: str | None = None,
+    versions: str | None = None,
+    store: StoreName = None,
+    activities: Several = None,
+    tools: Several = None,
+    root: Roots = None,
+) -> int:
+    """Run an Idea: its output goes to stdout as JSON, what happens on the way to stderr.
+
+    Parameters
+    ----------
+    idea
+        The Idea's file.
+    i
+        A value of the input, as key=value; may be repeated. A dotted key nests.
+    input
+        A file with the input as a JSON object, or - for standard input.
+    model
+        The model, such as openai:gpt-5.2, or replay:FILE.
+    json
+        Print one JSON event per line.
+    quiet
+        Print only the output.
+    approve
+        Who decides on calls: ask for each, ask for the plan as a whole, run all, run none, or hold each for later.
+    record
+        A file to record the model's requests and answers in.
+    save
+        A file to keep the run in while it goes on; `actum resume` continues it.
+    versions
+        An address, such as idea:runs/monday, to save each request with its answer at as a version.
+    store
+        The store of the versions, as for `actum save`.
+    activities
+        A module or file with Activities, beside those that the Idea names.
+    tools
+        An Idea, or a folder of them, that is offered as a tool: each under its file's name.
+    root
+        A folder that delegates may be read from; the current one where the Idea is below it, else the Idea's own.
+    """
+    loaded = load(idea, model=model, activities=activities or [], record=record, tools=tools or [], roots=root or [])
+    given = input_of(loaded.idea.context, i or [], input)
+    renderer = renderer_of(Path(idea).name, json=json, quiet=quiet)
+    questions = Questions(renderer)
+    agent = loaded.agent(approver(approve, questions))
+    if approve == "hold" and save is None:
+        raise CommandError("--approve hold needs --save FILE, where the calls wait")
+    if versions is not None and save is None:
+        raise CommandError("--versions needs --save FILE, which the run is resumed from")
+    context = loaded.context
+    if approve == "plan":
+        context, given = await _planned(loaded, given, questions)
+    async with versions_at(versions, store) as saved:
+        with renderer:
+            if save is None:
+                result = await _run(agent, context, loaded.idea.schema, given, renderer)
+            else:
+                begun = replace(loaded.idea, context=context, solution=None)
+                result = await kept.start(save, begun, agent, input=given, show=renderer.show, versions=saved)
+        return finish(result, is_json=json)
+
+
+async def _planned(loaded: Loaded, given: JsonObject | None, questions: Questions) -> tuple[Context, JsonObject | None]:
+    """The context with a plan that has been shown and approved as a whole, and the input that it still needs (P4)."""
+    context, usage = loaded.context, Usage()
+    if not any(message.get("type") == "plan" for message in context):
+        if loaded.model is None:
+            raise CommandError("--approve plan needs a plan in the Idea, or a model that makes one")
+        planned = await loaded.agent(mode="lazy").run(context, loaded.idea.schema, input=given)
+        context, usage, given = planned.context, planned.usage, None
+
+    def shown(plans: Context) -> str:
+        toolset = offered(plans, DEFAULT, loaded.config.tools)
+        price = inspection.price(plans, toolset, loaded.limits, usage)
+        return f"{text_of(inspection.graph_of(plans))}\n{price_of(price)}"
+
+    return await questions.plan(context, shown), given
+
+
+async def _run(
+    agent: Agent, context: Context, schema: Any, given: JsonObject | None, renderer: Renderer
+) -> Result[Any]:
+    async with agent.stream(context, schema, input=given) as stream:
+        async for event in stream:
+            renderer.show(event)
+        return stream.result

@@ -1,0 +1,45 @@
+"""`actum save`: an Idea saved as the next version in a store (X3)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...ideas.address import Address, parse_address
+from ...ideas.file import IdeaText, read_idea
+from ...sources.files import read_text
+from ..options import CommandError, StoreName, branch_of, library_of
+from ..render.saved import tell_saved
+
+
+async def save(
+    idea: str, address: str | None = None, /, *, branch: str | None = None, note: str = "", store: StoreName = None
+) -> int:
+    """Save an Idea as the next version; the change of its schemas says how far its number is raised.
+
+    Parameters
+    ----------
+    idea
+        The Idea's file.
+    address
+        Where to save it, such as idea:people/ana; without one, where its meta.path says.
+    branch
+        The branch to save it on.
+    note
+        A word on why.
+    store
+        The store: sqlite:FILE, a folder or postgresql://…; else ACTUM_STORE, else .actum/ideas.db.
+    """
+    text = read_idea(read_text(Path(idea)), idea)
+    target = parse_address(address) if address is not None else _own_address(text, idea)
+    if branch is not None:
+        target = Address(domain=target.domain, path=target.path, branch=branch_of(branch))
+    async with library_of(store) as library:
+        tell_saved(await library.save(text, target, note=note))
+    return 0
+
+
+def _own_address(text: IdeaText, name: str) -> Address:
+    path = text.meta.get("path")
+    if not isinstance(path, str):
+        raise CommandError(f"{name} has no meta.path: name the address, such as idea:people/ana")
+    return parse_address(f"idea:{path}")

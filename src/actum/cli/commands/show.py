@@ -1,0 +1,99 @@
+"""`actum show`: what the model would be given, and the graph of the plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+from ... import inspection
+from ...app.loading import Loaded, load, look_at
+from ...errors import CallError
+from ...sources.files import write_text
+from ..options import CommandError, Flag, Roots, Several
+from ..render import seen
+from ..render.plan import mermaid_of, text_of
+from ..render.svg import svg_of
+
+_DRAWINGS = {"text": text_of, "mermaid": mermaid_of, "svg": svg_of}
+
+
+async def show(
+    idea: str,
+    /,
+    *,
+    graph: Literal["text", "mermaid", "svg"] | None = None,
+    messages: Flag = False,
+    schema: Flag = False,
+    call: str | None = None,
+    instance: str | None = None,
+    provider: str | None = None,
+    output: str | None = None,
+    activities: Several = None,
+    tools: Several = None,
+    root: Roots = None,
+) -> int:
+    """Show what the model would get of an Idea: messages, schema, and the graph of its plan.
+
+    Parameters
+    ----------
+    idea
+        The Idea's file.
+    graph
+        Only the graph, as text, Mermaid or SVG.
+    messages
+        Only the messages.
+    schema
+        Only the schema.
+    call
+        Only what a call of this tool would see of the context, and what not.
+    instance
+        The instance of that call.
+    provider
+        The schema as this provider would get it: openai, anthropic, google or grammar.
+    output
+        A file to write to, in place of stdout.
+    activities
+        A module or file with Activities, beside those that the Idea names.
+    tools
+        An Idea, or a folder of them, that is offered as a tool, as for `actum run`.
+    root
+        A folder that delegates may be read from, as for `actum run`.
+    """
+    loaded = load(idea, activities=activities or [], tools=tools or [], roots=root or [], loader=look_at)
+    if call is not None:
+        try:
+            found = await inspection.isolation(loaded.agent(), loaded.idea.context, call, instance)
+        except CallError as error:
+            raise CommandError(error.message) from error
+        _write(seen.text_of(found), output)
+        return 0
+    parts: list[str] = []
+    everything = not (graph or messages or schema)
+    if messages or everything:
+        rendered = loaded.agent().render(loaded.idea.context, loaded.idea.schema)
+        parts += [f"── {one['role']}\n{one['content']}" for one in rendered]
+    if schema or everything:
+        shown = _schema(loaded, provider)
+        parts.append(f"── schema\n{shown}" if everything else shown)
+    if graph or everything:
+        drawn = _DRAWINGS[graph or "text"](inspection.graph_of(loaded.idea.context, loaded.idea.solution))
+        parts.append(f"── calls\n{drawn}" if everything else drawn)
+    _write("\n\n".join(parts), output)
+    return 0
+
+
+def _write(text: str, output: str | None) -> None:
+    if output:
+        write_text(Path(output), text if text.endswith("\n") else f"{text}\n")
+    else:
+        print(text)
+
+
+def _schema(loaded: Loaded, provider: str | None) -> str:
+    agent, idea = loaded.agent(), loaded.idea
+    if provider is None:
+        schema = agent.compose(idea.context, idea.schema)
+    else:
+        schema = inspection.schema_for(provider, agent, idea.context, idea.schema)
+    return json.dumps(schema, ensure_ascii=False, indent=2)

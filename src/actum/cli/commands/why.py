@@ -1,0 +1,47 @@
+"""`actum why`: where the values of a kept run came from (X0)."""
+
+from __future__ import annotations
+
+import json as standard_json
+
+from ... import inspection
+from ...schema.json import encode
+from ..options import JsonFlag
+from ..render.lines import printable, short
+
+
+def why(run: str, reference: str | None = None, /, *, instance: str | None = None, json: JsonFlag = False) -> int:
+    """Say where a value of a kept run came from: whether code or a model made it, and of what.
+
+    Parameters
+    ----------
+    run
+        The run's file, or the address that it was saved at.
+    reference
+        The value, such as †state.report; the run's output where none is named.
+    instance
+        The instance that the value is seen from.
+    json
+        Print one JSON list: each origin once, `of` being indices of messages.
+    """
+    origins = inspection.why(run, reference, instance=instance)
+    if json:
+        listed = [one for origin in origins for one in origin.to_list()]
+        print(standard_json.dumps(listed, ensure_ascii=False))
+        return 0
+    for origin in origins:
+        for depth, one, is_new in origin.walk():
+            print(printable("  " * depth + _described(one, is_new=is_new)))
+    return 0
+
+
+def _described(origin: inspection.Origin, *, is_new: bool) -> str:
+    where = f"message {origin.message}" if origin.message is not None else "the run"
+    text = f"{origin.reference} = {short(origin.value)}  by {origin.by}, {where}"
+    if origin.call is not None:
+        text += f", from {encode(origin.call)}"
+    if origin.answer is not None:
+        text += f", as answer {origin.answer + 1} wrote it"
+    if origin.scopes:
+        text += f", given {', '.join(origin.scopes)}"
+    return text if is_new else f"{origin.reference}  (as above)"

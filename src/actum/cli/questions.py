@@ -1,0 +1,147 @@
+"""Asking a person on the terminal whether calls may run (L6, P4)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import ApprovalDenied, MessageError
+from ..execution.calls.approval import HOLD, Approve, Reply
+from ..protocol.call import Call
+from ..protocol.context import Context
+from ..protocol.tool import Tool
+from ..schema.json import NotJson, decode, encode, is_list, is_object
+from .options import CommandError
+from .render.lines import Renderer, printable
+
+
+class Questions:
+    """Asks one question at a time; the display of the run pauses meanwhile."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        self._renderer = renderer
+        self._lock = asyncio.Lock()
+
+    async def call(self, call: Call, tool: Tool, context: Context) -> Reply:
+        """Ask about one call, showing everything that will cross to it."""
+        async with self._lock:
+            return await asyncio.to_thread(self._paused, lambda: _ask_call(call, tool, context))
+
+    async def plan(self, context: Context, shown: Callable[[Context], str]) -> Context:
+        """Ask about the plans of a context as a whole: whether they may run, as they are or edited (P4).
+
+        Raises:
+            ApprovalDenied: they may not run.
+        """
+        _check_terminal()
+        while True:
+            for line in shown(context).split("\n"):
+                print(printable(line), file=sys.stderr)
+            reply = (await asyncio.to_thread(_read, "Run this plan? [y]es, [e]dit, or why not: ")).strip()
+            if reply.lower() in {"e", "edit"}:
+                context = await asyncio.to_thread(_edited_plans, context)
+            elif reply.lower() in {"y", "yes"}:
+                return context
+            else:
+                reason = reply if reply.lower() not in {"n", "no"} else ""
+                raise ApprovalDenied(f"the plan was not approved{f': {reason}' if reason else ''}")
+
+    def _paused(self, ask: Callable[[], Reply]) -> Reply:
+        self._renderer.pause()
+        try:
+            return ask()
+        finally:
+            self._renderer.go_on()
+
+
+def approver(how: str, questions: Questions) -> Approve | None:
+    """The approver that `--approve` names, None where all calls may run.
+
+    Raises:
+        CommandError: there is no terminal to ask on.
+    """
+    if how == "ask":
+        _check_terminal()
+        return questions.call
+    return {"none": _deny, "hold": _hold}.get(how)
+
+
+async def _hold(_call: Call, _tool: Tool, _context: Context) -> Reply:
+    return HOLD
+
+
+async def _deny(_call: Call, _tool: Tool, _context: Context) -> Reply:
+    return "no call may run (--approve none)"
+
+
+def _edited_plans(context: Context) -> Context:
+    """The context with its plans as they were edited; unchanged where they were left alone or can't be read."""
+    from cyclopts import EditorError, edit
+
+    plans = [message for message in context if message.get("type") == "plan"]
+    text = json.dumps(plans, ensure_ascii=False, indent=2)
+    try:
+        changed: Any = decode(edit(text, required=False))
+        others = [message for message in context if message.get("type") != "plan"]
+        if not is_list(changed):
+            raise MessageError("write a list of plan messages")
+        return Context.checked(others, context.data_kinds, context.origin).extended(changed)
+    except EditorError as error:
+        print(f"  no editor can be started ({type(error).__name__}): set EDITOR", file=sys.stderr)
+    except (NotJson, MessageError) as error:
+        print(f"  {error}", file=sys.stderr)
+    return context
+
+
+def _check_terminal() -> None:
+    if not sys.stdin.isatty():
+        raise CommandError("there is no terminal to ask on: use --approve all or none")
+
+
+def _ask_call(call: Call, tool: Tool, context: Context) -> Reply:
+    print(f"\n{printable(tool.name)}  {printable(tool.description)}", file=sys.stderr)
+    if tool.is_delegated:
+        print(f"  carried out by the delegate {printable(str(call.get('_delegate')))}", file=sys.stderr)
+    if call.instance is not None:
+        print(f"  for the instance {printable(call.instance)}", file=sys.stderr)
+    for name, value in call.parameters.items():
+        print(f"  {printable(name)} = {printable(encode(value))}", file=sys.stderr)
+    if len(context):
+        print("  sees of the context nothing but:", file=sys.stderr)
+        for message in context:
+            print(f"    {printable(encode(message))}", file=sys.stderr)
+    elif tool.is_delegated:
+        print("  sees nothing of the context", file=sys.stderr)
+    reply = _read("Run it? [y]es, [e]dit, or why not: ").strip()
+    if reply.lower() in {"y", "yes"}:
+        return True
+    if reply.lower() in {"e", "edit"}:
+        return _edited(call)
+    return reply if reply.lower() not in {"", "n", "no"} else False
+
+
+def _edited(call: Call) -> Reply:
+    while True:
+        text = _read(f"Parameters [{json.dumps(call.parameters, ensure_ascii=False)}]: ").strip()
+        if not text:
+            return call
+        try:
+            value: Any = decode(text)
+        except NotJson as error:
+            print(f"  {error}", file=sys.stderr)
+            continue
+        if is_object(value):
+            meta = {key: member for key, member in call.items() if key.startswith("_")}
+            return Call({**meta, **value})
+        print("  write the parameters as a JSON object", file=sys.stderr)
+
+
+def _read(question: str) -> str:
+    print(question, end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError("the terminal was closed")
+    return line

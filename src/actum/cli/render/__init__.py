@@ -1,0 +1,1 @@
+"""How runs, plans and findings are shown on a terminal, in lines or as drawings."""

@@ -1,0 +1,173 @@
+"""A run as plain lines, or as one JSON event per line."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, Protocol, cast
+
+from ... import errors, events
+from ...protocol.call import Call
+from ...protocol.context import Context
+from ...protocol.message import DATA_KINDS
+from ...protocol.place import Place
+from ...schema.json import Json, encode, is_list, is_object
+
+_MOST = 100
+_MOST_NAMES = 6
+"""How many names of what crosses are listed."""
+
+
+class Renderer(Protocol):
+    """Shows a run while it goes on."""
+
+    def __enter__(self) -> Renderer: ...
+    def __exit__(self, *_: object) -> None: ...
+    def show(self, event: events.AnyEvent) -> None:
+        """Show one event."""
+        ...
+
+    def pause(self) -> None:
+        """Leave the terminal to a question."""
+        ...
+
+    def go_on(self) -> None:
+        """Take it back."""
+        ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    def __enter__(self) -> Silent:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def show(self, event: events.AnyEvent) -> None:
+        """Show nothing of it."""
+
+    def pause(self) -> None:
+        """Nothing is shown."""
+
+    def go_on(self) -> None:
+        """Nothing is shown."""
+
+
+class Lines(Silent):
+    """One line on stderr for each event that matters."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def show(self, event: events.AnyEvent) -> None:
+        """Print the event as a line."""
+        line = described(event)
+        if line is not None:
+            spent = time.monotonic() - self._began
+            print(f"{spent:7.2f}s {'  ' * event.depth}{line}", file=sys.stderr, flush=True)
+
+
+class JsonLines(Silent):
+    """One JSON object on stdout for each event."""
+
+    def show(self, event: events.AnyEvent) -> None:
+        """Print the event as JSON."""
+        members = {field.name: _json(getattr(event, field.name)) for field in dataclasses.fields(event)}
+        print(json.dumps({"event": type(event).__name__, **members}, ensure_ascii=False), flush=True)
+
+
+def described(event: events.AnyEvent) -> str | None:
+    """An event in words, None for one that only matters to programs."""
+    match event:
+        case events.RequestStarted():
+            return "request"
+        case events.Retried():
+            return f"again    {event.error.message}"
+        case events.CallWaiting():
+            return f"waiting  {short_call(event.call)} for {', '.join(event.on)}"
+        case events.CallStarted():
+            return f"started  {short_call(event.made or event.call)}{crossing(event)}"
+        case events.CallFinished():
+            return f"done     {short_call(event.call)} → {short(event.value)}"
+        case events.CallFailed():
+            return f"failed   {short_call(event.call)}: {event.error.message}"
+        case events.CallSkipped():
+            return f"skipped  {short_call(event.call)}: {event.why}"
+        case _:
+            return None
+
+
+def crossing(event: events.CallStarted) -> str:
+    """What carries a call out in isolation, and what of the context crosses to it; nothing for an ordinary call."""
+    if event.delegate is None and not event.crossed:
+        return ""
+    where = f" in {printable(event.delegate)}" if event.delegate is not None else ""
+    seen = ", ".join(dict.fromkeys(_named(message) for message in event.crossed))
+    return f"{where}, sees {seen or 'nothing'}"
+
+
+def _named(message: Mapping[str, Any]) -> str:
+    kind = str(message["kind"] if message.get("type") == "data" and "kind" in message else message.get("type"))
+    held: Any = message.get("data", message.get(kind))
+    members = held if is_object(held) else message
+    names = [key for key in members if key not in {"type", "kind", "schema", "description", "data", kind}][:_MOST_NAMES]
+    is_data = kind in DATA_KINDS or message.get("type") == "data"
+    return printable(f"{kind}({', '.join(names)})" if is_data and names else kind)
+
+
+def printable(text: str) -> str:
+    """A text without what would steer a terminal or turn its letters round: such characters are spelled out."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
+
+
+def short(value: object, most: int = _MOST) -> str:
+    """A value in a few characters."""
+    text = printable(encode(_sketch(value, 3)))
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def short_call(call: Call, most: int = 60) -> str:
+    """A call in a few characters."""
+    parameters = ", ".join(f"{key}={short(value, 24)}" for key, value in call.parameters.items())
+    text = f"{printable(call.tool) or '?'}({parameters})"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _sketch(value: object, depth: int) -> Json:
+    """A small part of a value, so that showing a large one costs nothing."""
+    if isinstance(value, str):
+        return value if len(value) <= 2 * _MOST else value[: 2 * _MOST]
+    if is_object(value):
+        return {key: _sketch(member, depth - 1) for key, member in islice(value.items(), 8)} if depth else {}
+    if is_list(value):
+        return [_sketch(item, depth - 1) for item in value[:12]] if depth else []
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case errors.ActumError():
+            return value.to_dict()
+        case Context():
+            return value.messages
+        case Place():
+            return str(value)
+        case _ if is_object(value):
+            return {str(key): _json(member) for key, member in value.items()}
+        case list() | tuple():
+            return [_json(item) for item in cast("Sequence[Any]", value)]
+        case None | bool() | int() | float() | str():
+            return value
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {field.name: _json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        case _:
+            from ...schema.infer import jsonable
+
+            return jsonable(value)

@@ -1,0 +1,43 @@
+"""How a run is shown while it goes on, and its output and its exit code at the end."""
+
+from __future__ import annotations
+
+import json as standard_json
+import sys
+from typing import Any
+
+from ...protocol.solution import Result
+from ...schema.infer import jsonable
+from ..options import CommandError
+from .lines import JsonLines, Lines, Renderer, Silent
+
+PRODUCED, FAILED, WAITS = 0, 1, 3
+
+
+def renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
+    """What shows a run, as the options and the terminal say."""
+    if json and quiet:
+        raise CommandError("--json and --quiet exclude each other")
+    if quiet:
+        return Silent()
+    if json:
+        return JsonLines()
+    if not sys.stderr.isatty():
+        return Lines()
+    from .tree import LiveTree
+
+    return LiveTree(title)
+
+
+def finish(result: Result[Any], *, is_json: bool) -> int:
+    """Print the output of a run, or why it has none; return the exit code."""
+    if result.waiting:
+        print(f"actum: waiting for {', '.join(result.waiting)}", file=sys.stderr)
+    if result.output is None and result.errors:
+        print(f"actum: error: {result.errors[0].message}", file=sys.stderr)
+    if result.output is None and (result.waiting or result.errors):
+        return WAITS if result.waiting else FAILED
+    if not is_json:
+        indent = 2 if sys.stdout.isatty() else None
+        print(standard_json.dumps(jsonable(result.output), ensure_ascii=False, indent=indent))
+    return PRODUCED

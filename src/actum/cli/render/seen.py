@@ -1,0 +1,36 @@
+"""What a call would see, and what not, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ...inspection import Hidden, Isolation
+from ...schema.json import JsonObject, encode
+from .lines import printable
+
+
+def text_of(found: Isolation) -> str:
+    """Who carries the call out, what it is given, and what stays behind."""
+    lines = [_headline(found)]
+    if found.own is not None:
+        lines += ["sees of its own", *_messages(found.own)]
+    lines += ["sees of this context", *_messages(found.crossing)]
+    lines += ["does not see", *(f"  {printable(_stays(one))}" for one in found.hidden)]
+    return "\n".join([*lines, "  the other calls, their errors, and the registered tools"])
+
+
+def _headline(found: Isolation) -> str:
+    if found.delegate is None:
+        return f"a call of {found.tool}"
+    return f"a call of {found.tool}, carried out by the delegate {found.delegate or 'that the model chooses'}"
+
+
+def _messages(messages: Iterable[JsonObject]) -> Iterator[str]:
+    listed = [f"  {printable(encode(message))}" for message in messages]
+    yield from listed or ["  nothing"]
+
+
+def _stays(hidden: Hidden) -> str:
+    if hidden.count:
+        return f"{hidden.kind}: {hidden.count} message{'s' if hidden.count > 1 else ''}"
+    return f"{hidden.kind}: {', '.join(hidden.names) or 'all of it'}"

@@ -1,0 +1,146 @@
+"""The graph of a plan as a drawing: layers from top to bottom, what belongs together near together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from xml.sax.saxutils import escape
+
+from ...inspection import PlanGraph, Vertex
+from .plan import detail, label
+
+_CHARACTER = 7.3
+_HEIGHT, _GAP, _RISE, _MARGIN, _BEND = 46, 26, 58, 24, 6
+_TURNS = 8
+_FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    x: float
+    y: float
+    width: float
+
+    @property
+    def middle(self) -> float:
+        """Where lines arrive and leave."""
+        return self.x + self.width / 2
+
+
+@dataclass(slots=True)
+class _Layout:
+    """Rows of vertices and of the bends by which long lines pass between them; ways lead from row to row."""
+
+    rows: list[list[int]]
+    widths: list[float]
+    ways: list[list[int]]
+    """For each edge, its source, its bends and its target."""
+
+
+def svg_of(graph: PlanGraph) -> str:
+    """Draw the graph."""
+    layout = _ordered(_layout(graph))
+    total = max((sum(layout.widths[one] + _GAP for one in row) for row in layout.rows), default=200) + 2 * _MARGIN
+    boxes: dict[int, _Box] = {}
+    for level, row in enumerate(layout.rows):
+        x = (total - sum(layout.widths[one] + _GAP for one in row) + _GAP) / 2
+        for one in row:
+            boxes[one] = _Box(x, _MARGIN + level * (_HEIGHT + _RISE), layout.widths[one])
+            x += layout.widths[one] + _GAP
+    height = 2 * _MARGIN + len(layout.rows) * (_HEIGHT + _RISE) - _RISE
+    parts = [
+        _line([boxes[one] for one in way], edge.reference) for way, edge in zip(layout.ways, graph.edges, strict=True)
+    ]
+    parts += [_vertex(vertex, boxes[index]) for index, vertex in enumerate(graph.vertices)]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total:.0f} {height:.0f}" width="{total:.0f}" '
+        f'height="{height:.0f}" font-family="{_FONT}" font-size="13">\n'
+        '<rect width="100%" height="100%" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
+    )
+
+
+def _layout(graph: PlanGraph) -> _Layout:
+    rows = [list(layer) for layer in graph.layers()]
+    level = {index: place for place, layer in enumerate(rows) for index in layer}
+    widths = [_width(vertex) for vertex in graph.vertices]
+    ways: list[list[int]] = []
+    bends: dict[tuple[int, int], int] = {}
+    for edge in graph.edges:
+        way = [edge.source]
+        for place in range(level[edge.source] + 1, level[edge.target]):
+            # Lines from one vertex run together as far as they go the same way.
+            if (edge.source, place) not in bends:
+                bends[edge.source, place] = len(widths)
+                rows[place].append(len(widths))
+                widths.append(_BEND)
+            way.append(bends[edge.source, place])
+        ways.append([*way, edge.target])
+    return _Layout(rows, widths, ways)
+
+
+def _ordered(layout: _Layout) -> _Layout:
+    """Each row sorted by where its neighbours stand, downwards and upwards in turn, so that fewer lines cross."""
+    above: defaultdict[int, list[int]] = defaultdict(list)
+    below: defaultdict[int, list[int]] = defaultdict(list)
+    for way in layout.ways:
+        for upper, lower in pairwise(way):
+            above[lower].append(upper)
+            below[upper].append(lower)
+    for turn in range(_TURNS):
+        rows = layout.rows if turn % 2 == 0 else reversed(layout.rows)
+        place = {one: (at + 0.5) / len(row) for row in layout.rows for at, one in enumerate(row)}
+        for row in rows:
+            row.sort(key=partial(_pull, above if turn % 2 == 0 else below, place))
+            place |= {one: (at + 0.5) / len(row) for at, one in enumerate(row)}
+    return layout
+
+
+def _pull(neighbours: dict[int, list[int]], place: dict[int, float], one: int) -> float:
+    near = [place[other] for other in neighbours.get(one, ())]
+    return sum(near) / len(near) if near else place[one]
+
+
+def _width(vertex: Vertex) -> float:
+    return max(len(label(vertex)) * _CHARACTER, len(detail(vertex)) * _CHARACTER * 0.82, 40) + 24
+
+
+def _vertex(vertex: Vertex, box: _Box) -> str:
+    fill, line, radius = ("#eef4fb", "#2f6fae", 8) if vertex.kind == "call" else ("#fdf3ec", "#b44d12", 23)
+    middle = box.x + box.width / 2
+    more = detail(vertex)
+    parts = [
+        f'<rect x="{box.x:.1f}" y="{box.y}" width="{box.width:.1f}" height="{_HEIGHT}" rx="{radius}" fill="{fill}" '
+        f'stroke="{line}"/>',
+        f'<text x="{middle:.1f}" y="{box.y + (20 if more else 28)}" text-anchor="middle" fill="#1f2933">'
+        f"{escape(label(vertex))}</text>",
+    ]
+    if more:
+        parts.append(
+            f'<text x="{middle:.1f}" y="{box.y + 37}" text-anchor="middle" font-size="11" fill="#52606d">'
+            f"{escape(more)}</text>"
+        )
+    return "".join(parts)
+
+
+def _line(way: list[_Box], reference: str) -> str:
+    """A line from the first box through the bends to the last."""
+    first, last = way[0], way[-1]
+    title = f"<title>{escape(reference)}</title>"
+    if last.y <= first.y:  # back up: part of a cycle, along the side
+        out = min(first.x, last.x) - 40
+        path = f"M{first.x:.1f} {first.y + 23:.1f} C {out:.1f} {first.y:.1f}, {out:.1f} {last.y + 46:.1f}, "
+        path += f"{last.x:.1f} {last.y + 23:.1f}"
+        return f'<path d="{path}" fill="none" stroke="#b44d12" stroke-width="1.3">{title}</path>'
+    path = f"M{first.middle:.1f} {first.y + _HEIGHT:.1f}"
+    for upper, lower in pairwise(way):
+        start, end = upper.y + _HEIGHT, lower.y - (6 if lower is last else 0)
+        bend = (start + end) / 2
+        path += f" C {upper.middle:.1f} {bend:.1f}, {lower.middle:.1f} {bend:.1f}, {lower.middle:.1f} {end:.1f}"
+        if lower is not last:
+            path += f" V {lower.y + _HEIGHT:.1f}"
+    return (
+        f'<path d="{path}" fill="none" stroke="#829ab1" stroke-width="1.3">{title}</path>'
+        f'<path d="M{last.middle:.1f} {last.y:.1f} l-4 -8 h8 z" fill="#829ab1"/>'
+    )

@@ -1,0 +1,139 @@
+"""A run as a live tree on a terminal: calls waiting, running, done or failed; delegates below their calls."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.text import Text
+from rich.tree import Tree
+
+from ... import events
+from ...protocol.place import Place
+from .lines import crossing, short, short_call
+
+_MARKS = {
+    "waiting": ("○", "bright_black"),
+    "running": ("◐", "yellow"),
+    "done": ("●", "green"),
+    "failed": ("✕", "red"),
+    "skipped": ("–", "bright_black"),
+    "held": ("◇", "magenta"),
+}
+_MOST_CALLS = 200
+"""How many calls of one run are listed; a terminal has no room for more."""
+
+
+@dataclass(slots=True)
+class _Row:
+    label: str
+    state: str = "waiting"
+    began: float | None = None
+    seconds: float | None = None
+    note: str = ""
+    crossing: str = ""
+
+
+@dataclass(slots=True)
+class _Level:
+    """The calls of one run, and the runs that they lead to."""
+
+    rows: dict[Place, _Row] = field(default_factory=dict[Place, _Row])
+    below: dict[str, _Level] = field(default_factory=dict[str, "_Level"])
+    requests: int = 0
+    unlisted: int = 0
+
+
+class LiveTree:
+    """Draws the tree on stderr, anew with every event but no more than ten times a second."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._level = _Level()
+        self._began = time.monotonic()
+        self._live = Live(console=Console(stderr=True), refresh_per_second=10, get_renderable=self._drawn)
+
+    def __enter__(self) -> LiveTree:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def pause(self) -> None:
+        """Leave the terminal to a question."""
+        self._live.stop()
+
+    def go_on(self) -> None:
+        """Take it back."""
+        self._live.start()
+
+    def show(self, event: events.AnyEvent) -> None:
+        """Take in one event."""
+        level = self._level
+        for call in event.path:
+            level = level.below.setdefault(short_call(call), _Level())
+        if isinstance(event, events.RequestStarted):
+            level.requests += 1
+        elif isinstance(event, events.CallEvent):
+            if event.place not in level.rows and len(level.rows) >= _MOST_CALLS:
+                level.unlisted += isinstance(event, events.CallStarted)
+            else:
+                _update(level.rows.setdefault(event.place, _Row(short_call(event.call))), event)
+
+    def _drawn(self) -> Tree:
+        spent = time.monotonic() - self._began
+        asked = f", {self._level.requests} requests" if self._level.requests else ""
+        tree = Tree(Text.from_markup(f"[bold]{escape(self._title)}[/] [bright_black]{spent:.1f} s{asked}[/]"))
+        _grow(tree, self._level)
+        return tree
+
+
+def _update(row: _Row, event: events.CallEvent) -> None:
+    now = time.monotonic()
+    match event:
+        case events.CallWaiting():
+            row.state = "held" if any(one.startswith("†state.approvals") for one in event.on) else "waiting"
+            row.note = f"waits for {', '.join(event.on)}"
+        case events.CallReady():
+            row.note = ""
+        case events.CallStarted():
+            row.state, row.began, row.crossing = "running", now, crossing(event)
+            row.label, row.note = short_call(event.made or event.call), ""
+        case events.CallFinished():
+            row.state, row.note = "done", f"→ {short(event.value, 60)}"
+        case events.CallFailed():
+            row.state, row.note = "failed", event.error.message
+        case events.CallSkipped():
+            row.state, row.note = "skipped", event.why
+        case _:
+            return
+    if row.state in {"done", "failed"} and row.began is not None:
+        row.seconds = now - row.began
+
+
+def _grow(tree: Tree, level: _Level, depth: int = 1) -> None:
+    below = dict(level.below)
+    for row in level.rows.values():
+        mark, colour = _MARKS[row.state]
+        since = row.seconds if row.seconds is not None else time.monotonic() - row.began if row.began else None
+        spent = f" {since:.2f} s" if since is not None else ""
+        text = Text.assemble(
+            (f"{mark} ", colour), row.label, (row.crossing, "blue"), (spent, "cyan"), (f"  {row.note}", "bright_black")
+        )
+        text.truncate(max(30, tree_width() - 4 * depth - 2), overflow="ellipsis")
+        branch = tree.add(text)
+        if row.label in below:
+            _grow(branch, below.pop(row.label), depth + 1)
+    for label, inner in below.items():
+        _grow(tree.add(Text(label)), inner, depth + 1)
+    if level.unlisted:
+        tree.add(Text(f"and {level.unlisted} calls more", "bright_black"))
+
+
+def tree_width() -> int:
+    """How wide the terminal is."""
+    return Console(stderr=True).width

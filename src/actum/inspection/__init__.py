@@ -1,0 +1,49 @@
+"""What can be known of an Idea or of a kept run without running anything, as typed values.
+
+- `check(file)`: every problem of an Idea and of its local delegates, and what each provider would get: a `Check`.
+- `forms(agent, context, schema)`, `schema_for(provider, …)`: the schema of a request as each provider takes it.
+- `graph_of(context, solution)`: which call of a plan reads what from which: a `PlanGraph`.
+- `price(context, toolset, limits)`: who carries its calls out, in how many steps and requests: a `Price`.
+- `isolation(agent, context, tool)`: what a call would be given, and what not: an `Isolation`.
+- `compare(old, new)`: the `Change` between two Ideas, or a `Comparison` of two kept runs.
+- `why(run, reference)`: where a value of a kept run came from: its `Origin`s.
+
+Nothing here asks a model or makes a call. Looking at an Idea imports the modules with its Activities, which is done in
+one place (`actum.app.loading.look_at`). Kept runs themselves are in `actum.kept`.
+"""
+
+from ..ideas.change import Change
+from ..protocol.provenance import Origin
+from .checking import Check, Problem, check
+from .comparing import Comparison, Entry, Row, compare
+from .forms import PROVIDERS, Form, forms, schema_for
+from .isolation import Hidden, Isolation, isolation
+from .origins import why
+from .plan_graph import Edge, PlanGraph, Vertex, graph_of
+from .pricing import Price, price
+
+__all__ = [
+    "PROVIDERS",
+    "Change",
+    "Check",
+    "Comparison",
+    "Edge",
+    "Entry",
+    "Form",
+    "Hidden",
+    "Isolation",
+    "Origin",
+    "PlanGraph",
+    "Price",
+    "Problem",
+    "Row",
+    "Vertex",
+    "check",
+    "compare",
+    "forms",
+    "graph_of",
+    "isolation",
+    "price",
+    "schema_for",
+    "why",
+]

@@ -1,0 +1,239 @@
+"""Every problem of an Idea and of the local delegates that it leads to, found without running anything (D17)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..app.agent import Agent
+from ..app.given import blocking
+from ..app.idea import is_url
+from ..app.loading import agent_at, config_of, look_at, register_ideas
+from ..dataflow.expression import parse
+from ..dataflow.reference import Reference, ReferenceSyntax
+from ..errors import ActumError, DelegateDepthExceeded, DelegateError, IdeaError
+from ..ideas.address import parse_address
+from ..ideas.positions import Positions
+from ..protocol.config import Config
+from ..protocol.declaration import tools_of
+from ..protocol.tool import ANONYMOUS, Tool
+from ..schema.json import JsonObject, is_list, is_object
+from ..sources.files import read_text
+from ..sources.roots import default_roots, locate, read_below
+from .forms import Form, forms
+from .isolation import open_scopes
+from .plan_problems import Place
+from .problems import Findings, inspect, parsed
+
+_MOST_FILES = 200
+"""How many delegates are looked into."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong. `place` is its path in the JSON of `file`; `line` and `column` count from 1."""
+
+    error: ActumError
+    file: str
+    place: Place = ()
+    line: int = 1
+    column: int = 1
+
+    def to_dict(self) -> JsonObject:
+        """The problem as JSON."""
+        return {"file": self.file, "line": self.line, "column": self.column, **self.error.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What was found: the problems by file and line; where there are none, the form that each provider would get."""
+
+    idea: str
+    problems: tuple[Problem, ...]
+    forms: tuple[Form, ...] = ()
+
+
+def check(
+    idea: str | Path, *, activities: Sequence[str] = (), tools: Sequence[str] = (), roots: Sequence[str] = ()
+) -> Check:
+    """Find every problem of an Idea's file, and of the local delegates that it leads to; nothing of it runs.
+
+    `activities` are modules or files with Activities beside those that the Idea names, `tools` Ideas or folders of them
+    that are offered as tools, `roots` the folders that paths may lead into, all as for a run. What a URL leads to is
+    not looked at.
+
+    Raises:
+        IdeaError: where the file can't be read, or is not JSON.
+    """
+    path = Path(idea)
+    text = read_text(path)
+    value = parsed(text, str(idea))
+    for name in activities:
+        look_at(name, Path.cwd())
+    for place in tools:
+        register_ideas(Path(place))
+    allowed = [Path(root) for root in roots] or default_roots(path.absolute())
+    config = _config_of(value)
+    checker = _Checker(agent_at(allowed, config=config), allowed)
+    found = checker.visit(_File(path.absolute(), str(idea), text, value), None, ())
+    problems = tuple(checker.problems)
+    if problems:
+        return Check(idea=str(idea), problems=problems)
+    shown = found.attempt(lambda: forms(checker.agent, found.context or (), found.schema))
+    return Check(
+        idea=str(idea),
+        problems=tuple(Problem(error=error, file=str(idea), place=place) for error, place in found.problems),
+        forms=shown or (),
+    )
+
+
+def _config_of(value: JsonObject) -> Config:
+    """The Idea's config; the ordinary one where it is wrong, which is told elsewhere."""
+    config: Any = value.get("config", {})
+    try:
+        return config_of(config, "the Idea")[0] if is_object(config) else Config()
+    except IdeaError:
+        return Config()
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """An Idea's file, as it was read; `name` is what it is called in problems."""
+
+    path: Path
+    name: str
+    text: str
+    value: JsonObject
+
+
+@dataclass(slots=True)
+class _Checker:
+    """Goes from an Idea to its delegates, each file once for each set of scopes that it is called with."""
+
+    agent: Agent
+    roots: Sequence[Path]
+    problems: list[Problem] = field(default_factory=list[Problem])
+    _seen: set[tuple[Path, frozenset[str]]] = field(default_factory=set[Any])
+
+    def visit(self, file: _File, scopes: frozenset[str] | None, chain: tuple[_File, ...]) -> Findings:
+        """Look at one file, then at its delegates; `scopes` are what its caller lets through, None for its user."""
+        incoming = None if scopes is None else list(_places(scopes))
+        found = Findings(self.agent.linking(), file.path, incoming)
+        inspect(file.value, found)
+        whole = (*chain, file)
+        below: list[tuple[_File, frozenset[str]]] = []
+        for tool, place in _delegated(found):
+            for reference in _references(tool):
+                inner = self._delegate(reference, tool, place, found, whole)
+                if inner is not None:
+                    below.append((inner, _crossing(tool, found)))
+        self._tell(file, found)
+        for inner, crossing in below:
+            key = (inner.path, crossing)
+            if key not in self._seen and len(self._seen) < _MOST_FILES:
+                self._seen.add(key)
+                self.visit(inner, crossing, whole)
+        return found
+
+    def _delegate(
+        self, reference: str, tool: Tool, place: Place, found: Findings, chain: tuple[_File, ...]
+    ) -> _File | None:
+        """The file of a delegate that is yet to be looked at; what is wrong with the reference is taken down."""
+        if is_url(reference) or self.agent.tools.find_activity(reference) is not None:
+            return None
+        if "://" in reference or reference.startswith("idea:"):
+            found.attempt(lambda: blocking(self._look_up(reference, tool)), *place)
+            return None
+        path = found.attempt(lambda: self._located(reference, tool), *place)
+        if path is None:
+            return None
+        around = next((index for index, file in enumerate(chain) if file.path.resolve() == path), None)
+        if around is not None:
+            circle = " → ".join([*(file.name for file in chain[around:]), chain[around].name])
+            error = DelegateDepthExceeded(f"it delegates to itself without end: {circle}", tool=tool.name)
+            found.problems.append((error, place))
+            return None
+        most = self.agent.config.max_depth
+        if len(chain) > most:
+            error = DelegateDepthExceeded(f"delegates nest deeper than {most}", tool=tool.name)
+            found.problems.append((error, place))
+            return None
+        return found.attempt(lambda: self._read(path, reference, tool), *place)
+
+    async def _look_up(self, reference: str, tool: Tool) -> None:
+        """Find what is no path, unless its domain's own server may have to be asked."""
+        if not reference.startswith("idea:") or parse_address(reference).url is None:
+            await self.agent.resolver()(reference, tool)
+
+    def _located(self, reference: str, tool: Tool) -> Path:
+        try:
+            return locate(reference, [Path(tool.origin).parent] if tool.origin else self.roots, self.roots)
+        except DelegateError as error:
+            raise type(error)(error.reason, tool=tool.name) from error
+
+    def _read(self, path: Path, reference: str, tool: Tool) -> _File:
+        name = _named(path)
+        try:
+            text = read_below(path, self.roots, self.agent.config.max_delegate_bytes).decode("utf-8")
+            return _File(path, name, text, parsed(text, name))
+        except DelegateError as error:
+            raise type(error)(error.reason, tool=tool.name) from error
+        except (IdeaError, UnicodeDecodeError) as error:
+            raise DelegateError(f"{reference!r} is not an Idea: {error}", tool=tool.name) from error
+
+    def _tell(self, file: _File, found: Findings) -> None:
+        positions = Positions("" if file.name.endswith((".yaml", ".yml")) else file.text)
+        told = {(one.file, one.place, one.error.message) for one in self.problems}
+        listed: list[Problem] = []
+        for error, place in found.problems:
+            if (file.name, place, error.message) not in told:
+                line, column = positions.of(place)
+                listed.append(Problem(error=error, file=file.name, place=place, line=line, column=column))
+        self.problems += sorted(listed, key=lambda one: (one.line, one.column))
+
+
+def _delegated(found: Findings) -> Iterator[tuple[Tool, Place]]:
+    """The delegated tools that a file brings along, with the place of each."""
+    for index, message in enumerate(found.context or ()):
+        if message.get("type") == "tool" and found.toolset is not None:
+            for tool in tools_of(message, index, str(found.file)):
+                if tool.is_delegated:
+                    named = (tool.name,) if tool.name in message["tool"] else ()
+                    yield tool, ("context", index, "tool", *named)
+
+
+def _references(tool: Tool) -> Iterator[str]:
+    """The delegates that a tool may lead to."""
+    choices: Any = tool.meta["_delegate"].get("enum", [])
+    named = [tool.fixed("_delegate")] if tool.is_fixed("_delegate") else choices
+    return (str(one) for one in named if one != ANONYMOUS) if is_list(named) else iter(())
+
+
+def _crossing(tool: Tool, found: Findings) -> frozenset[str]:
+    """All scopes that calls of a tool may have: those it fixes or offers, and those that planned calls add."""
+    fixed: Any = tool.fixed("_scopes")
+    planned: list[Any] = []
+    for message in found.context or ():
+        for call in message["plan"] if message.get("type") == "plan" else ():
+            if call.get("_tool") == tool.name and is_list(call.get("_scopes")):
+                planned += call["_scopes"]
+    return frozenset(map(str, [*(fixed if is_list(fixed) else []), *open_scopes(tool), *planned]))
+
+
+def _places(scopes: frozenset[str]) -> Iterator[Reference]:
+    """What a delegate is given: the places of its caller's scopes, and its input (D5)."""
+    yield Reference("input")
+    for scope in sorted(scopes):
+        try:
+            place = parse(f"†{scope}")
+        except ReferenceSyntax:
+            continue
+        if isinstance(place, Reference):
+            yield place
+
+
+def _named(path: Path) -> str:
+    here = Path.cwd().resolve()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -1,0 +1,82 @@
+"""The form in which each provider would get the schema of an answer, and what that changes (T9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..app.agent import Agent
+from ..app.given import Given, blocking
+from ..errors import SchemaError
+from ..generation.offer import composition, offered
+from ..schema.compose import References
+from ..schema.infer import shape_of
+from ..schema.json import JsonObject
+from ..schema.lowering import ANTHROPIC, GOOGLE, GRAMMAR, LADDER, OPENAI, Dialect, choose, lower
+
+PROVIDERS: Mapping[str, Dialect] = {"openai": OPENAI, "anthropic": ANTHROPIC, "google": GOOGLE, "grammar": GRAMMAR}
+"""What each provider takes of JSON Schema; `grammar` stands for hosts that decode by a grammar of their own."""
+_MOST_REASONS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What one provider would get: the first rung of the ladder that it takes, and why none before it.
+
+    `changes` says, place by place, what of the schema is put otherwise; it is validated here all the same.
+    """
+
+    provider: str
+    rung: str
+    why: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+
+    def to_dict(self) -> JsonObject:
+        """The form as JSON, without the provider."""
+        return {"rung": self.rung, "why": list(self.why), "changes": list(self.changes)}
+
+
+def forms(agent: Agent, context: Given, schema: Any = None) -> tuple[Form, ...]:
+    """The form of a request for each provider.
+
+    Raises:
+        ActumError: as `agent.compose` does.
+    """
+    compose = _composer(agent, context, schema)
+    return tuple(_form(name, compose, dialect) for name, dialect in PROVIDERS.items())
+
+
+def schema_for(provider: str, agent: Agent, context: Given, schema: Any = None) -> JsonObject:
+    """The schema of a request as a provider would get it.
+
+    Raises:
+        SchemaError: for an unknown provider.
+        ActumError: as `agent.compose` does.
+    """
+    if provider not in PROVIDERS:
+        raise SchemaError(f"there is no provider {provider!r}; there are: {', '.join(PROVIDERS)}")
+    return choose(_composer(agent, context, schema), PROVIDERS[provider]).schema
+
+
+def _composer(agent: Agent, context: Given, schema: Any) -> Callable[[References], JsonObject]:
+    """What composes the schema of a request in either form of references."""
+    own, closed = blocking(agent.prepared(context, schema))
+    toolset = offered(own, agent.tools, agent.config.tools)
+    return composition(toolset, own, shape_of(closed).schema, agent.config)[1]
+
+
+def _form(provider: str, compose: Callable[[References], JsonObject], dialect: Dialect) -> Form:
+    chosen = choose(compose, dialect)
+    why: list[str] = []
+    for rung in LADDER:
+        if rung == chosen.rung:
+            break
+        problems = lower(compose(rung.references), dialect, rung).problems[:_MOST_REASONS]
+        why += [f"not {rung.name}: {problem}" for problem in problems]
+    return Form(
+        provider=provider,
+        rung=chosen.rung.name if chosen.rung is not None else "as it is",
+        why=tuple(why),
+        changes=tuple(f"{note.path}: {note.change}" for note in chosen.notes),
+    )

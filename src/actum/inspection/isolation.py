@@ -1,0 +1,119 @@
+"""What a call would be given of its context, and what not (S1-S6, D4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..app.agent import Agent
+from ..errors import InvalidParameters
+from ..execution.delegate import context_of
+from ..execution.record.journal import Journal
+from ..generation.offer import offered
+from ..protocol.call import Call
+from ..protocol.context import Context
+from ..protocol.scopes import scopes_of
+from ..protocol.tool import ANONYMOUS, Tool
+from ..schema.json import JsonObject, is_list, is_object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    """What of one data kind or message type does not cross.
+
+    `names` are the members of the kind that stay behind, none where all of it does. `count` is how many messages do,
+    for a type that holds no data.
+    """
+
+    kind: str
+    names: tuple[str, ...] = ()
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isolation:
+    """What a call of `tool` sees: `crossing` are the messages of the context that it is given.
+
+    `delegate` is who carries it out, `""` where the model chooses, None where the call is not delegated; `own` are then
+    the messages of the delegate itself, None where they are not known before the call.
+    """
+
+    tool: str
+    crossing: tuple[JsonObject, ...]
+    hidden: tuple[Hidden, ...]
+    delegate: str | None = None
+    own: tuple[JsonObject, ...] | None = None
+
+
+async def isolation(agent: Agent, context: Context, tool: str, instance: str | None = None) -> Isolation:
+    """What a call of the tool would see: the first such call of a plan in the context, else any call.
+
+    Raises:
+        UnknownTool: no such tool is offered.
+        InvalidParameters: there is no such instance.
+        DelegateError: its delegate can't be loaded.
+    """
+    found = offered(context, agent.tools, agent.config.tools).find(tool)
+    if instance is not None and instance not in context.instances:
+        there = ", ".join(context.instances) or "none"
+        raise InvalidParameters(f"there is no instance {instance!r}; there are: {there}", tool=tool)
+    call = _planned(context, found, instance)
+    crossing = Journal(context).scoped(_scopes(found, call), instance)
+    return Isolation(
+        tool=found.name,
+        crossing=tuple(crossing),
+        hidden=tuple(_hidden(context, crossing)),
+        delegate=str(call.get("_delegate", "")) if found.is_delegated else None,
+        own=await _own(agent, found, call, crossing),
+    )
+
+
+def _planned(context: Context, tool: Tool, instance: str | None) -> Call:
+    """A call of the tool in a plan, with what the tool fixes."""
+    for message in context:
+        for call in message["plan"] if message.get("type") == "plan" else ():
+            if call.get("_tool") == tool.name and call.get("_instance") == instance:
+                return Call({**tool.constants, **call})
+    return Call({"_tool": tool.name, **tool.constants})
+
+
+def _scopes(tool: Tool, call: Call) -> list[str]:
+    """The scopes of the call; all that a model could pick, where nothing has been picked yet."""
+    if tool.is_fixed("_scopes") or "_scopes" in call:
+        return scopes_of(tool, call)
+    return open_scopes(tool)
+
+
+def open_scopes(tool: Tool) -> list[str]:
+    """The scopes that a tool lets the model pick from (S2)."""
+    items: Any = tool.meta.get("_scopes", {}).get("items")
+    choices: Any = items.get("enum") if is_object(items) else None
+    return [str(one) for one in choices] if is_list(choices) else []
+
+
+async def _own(agent: Agent, tool: Tool, call: Call, crossing: Context) -> tuple[JsonObject, ...] | None:
+    if not tool.is_delegated or call.get("_delegate") in {None, ANONYMOUS}:
+        return None
+    found = await agent.resolver(crossing.data_kinds)(str(call["_delegate"]), tool)
+    return tuple(context_of(found.context, (), call))
+
+
+def _hidden(context: Context, crossing: Context) -> Iterator[Hidden]:
+    """What is in a context and does not cross, by kind and by message type."""
+    there, crossed = context.data, crossing.data
+    for kind, value in there.items():
+        over = _members(crossed.get(kind))
+        rest = {key: member for key, member in _members(value).items() if over.get(key) != member}
+        if kind not in crossed or rest:
+            yield Hidden(kind=kind, names=tuple(rest))
+    types = Counter(str(message.get("type")) for message in context if context.kind_of(message) is None)
+    types.subtract(str(message.get("type")) for message in crossing if crossing.kind_of(message) is None)
+    for name, count in types.items():
+        if count > 0:
+            yield Hidden(kind=name, count=count)
+
+
+def _members(value: Any) -> JsonObject:
+    return value if is_object(value) else {}

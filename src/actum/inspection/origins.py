@@ -1,0 +1,26 @@
+"""Where the values of a kept run came from (X0)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..app.idea import Idea
+from ..ideas.ticks import about_of, answers_of, ticks_of
+from ..protocol.provenance import Origin, Provenance
+
+
+def why(run: str | Path, reference: str | None = None, *, instance: str | None = None) -> tuple[Origin, ...]:
+    """The origins of a value of a kept run: made by code or by a model, and of what, back to what was given.
+
+    `run` is the run's file, or the address that it was saved at. `reference` names the value, such as `†state.report`;
+    without it, the run's output is meant. `instance` is the instance that it is seen from. Where several calls added to
+    the value, the last of them comes first.
+
+    Raises:
+        IdeaError: where no run is kept there.
+        MessageError: where the text is not a reference, or nothing is there.
+    """
+    idea = Idea.load(run)
+    known = about_of(idea.meta, str(run))
+    found = Provenance(idea.context, answers_of(ticks_of(known, str(run))), known.get("makers", {}))
+    return (found.output(known.get("output")),) if reference is None else found.of(reference, instance)

@@ -1,0 +1,190 @@
+"""What is wrong with the calls of a plan, as far as it can be known before they run (C2, C3, C7, O7, P1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, TypeAlias
+
+from ..dataflow.expression import MISSING, Each, Expression, First
+from ..dataflow.graph import CALLS, Node, call_index, overlaps
+from ..dataflow.reference import Reference, ReferenceSyntax
+from ..dataflow.template import template
+from ..errors import ActumError, CallError, CyclicPlan, InvalidParameters, UnresolvedReference
+from ..execution.calls.admission import judge
+from ..execution.calls.diagnosis import hint
+from ..execution.calls.job import Job
+from ..execution.calls.script import Script
+from ..execution.record.journal import Journal, is_gate
+from ..generation.offer import Toolset
+from ..protocol.call import Call
+from ..protocol.context import Context
+from ..schema.json import is_object
+from ..schema.validator import Validator
+from .plan_graph import Writers
+
+Place: TypeAlias = tuple["str | int", ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the calls of a plan may count on.
+
+    `incoming` are the places that a caller may fill, for the plan of a delegate: what its tool's scopes let through,
+    and its input; None for an Idea that is run by its user, whose input its context declares.
+    """
+
+    context: Context
+    toolset: Toolset
+    incoming: Sequence[Reference] | None = None
+
+    def may_bring(self, reference: Reference) -> bool:
+        """Whether what a reference names may come from outside of the context."""
+        if self.incoming is not None:
+            return any(overlaps(place, reference) for place in self.incoming)
+        return reference.kind == "input" and bool(reference.path) and reference.path[0] in self._declared
+
+    @property
+    def _declared(self) -> set[str]:
+        """The members that the schemas of the context's input declare."""
+        schemas = [message.get("schema") for message in self.context if message.get("type") == "input"]
+        return {name for schema in schemas if is_object(schema) for name in schema.get("properties", {})}
+
+
+def plan_problems(calls: Sequence[Any], output: Any, around: Surroundings) -> Iterator[tuple[ActumError, int | None]]:
+    """The errors of a plan's calls, each with the index of its call; None for one of the output."""
+    plan = _Plan(around, Journal(around.context), count=len(calls))
+    for index, element in enumerate(calls):
+        try:
+            plan.add(index, element)
+        except ActumError as error:
+            yield error, index
+    for index, job in plan.jobs.items():
+        for error in plan.wrong_in(job):
+            yield error, index
+    for cycle in _cycles({index: list(plan.waits_for(job)) for index, job in plan.jobs.items()}):
+        names = " → ".join(f"call {index} ({plan.jobs[index].tool.name})" for index in [*cycle, cycle[0]])
+        yield CyclicPlan(f"these calls wait for each other: {names}"), cycle[0]
+    for error in plan.wrong_in_output(output):
+        yield error, None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The calls of one answer, as far as they are sound by themselves."""
+
+    around: Surroundings
+    journal: Journal
+    count: int
+    jobs: dict[int, Job] = field(default_factory=dict[int, Job])
+    answer: Script = field(default_factory=Script)
+    writers: Writers = field(default_factory=Writers)
+
+    def add(self, index: int, element: Any) -> None:
+        """Judge one element by itself.
+
+        Raises:
+            CallError: what is wrong with it.
+        """
+        node = self.answer.nodes[index] = Node(index, self.answer, index)
+        if not is_object(element):
+            raise InvalidParameters("a call is a JSON object")
+        self.jobs[index] = judge(Call(element), self.around.toolset, self.around.context.instances, node, self.answer)
+        self.writers.add(index, node.writes)
+
+    def wrong_in(self, job: Job) -> Iterator[CallError]:
+        """What is wrong with the parameters of a call, and with what it refers to."""
+        open_places = {place[0] for place in job.template.places}
+        literal = {key: value for key, value in job.call.parameters.items() if key not in open_places}
+        required = [name for name in job.tool.parameters.get("required", []) if name not in open_places]
+        complaint = Validator({**job.tool.parameters, "required": required}).complaint(literal)
+        if complaint is not None:
+            yield InvalidParameters(complaint, tool=job.tool.name)
+        for reference in self._lacking(job.node.expressions, job.node):
+            near = hint(reference, self.answer, job.node.instance, self.journal)
+            yield UnresolvedReference(f"nothing fills {reference}; {near}", tool=job.tool.name)
+
+    def wrong_in_output(self, output: Any) -> Iterator[CallError]:
+        """What is wrong with what an output refers to (O7)."""
+        try:
+            expressions = template(output).expressions
+        except ReferenceSyntax as error:
+            yield UnresolvedReference(str(error), path="output")
+            return
+        for reference in self._lacking(expressions, None):
+            near = hint(reference, self.answer, None, self.journal)
+            yield UnresolvedReference(f"nothing fills {reference}; {near}", path="output")
+
+    def waits_for(self, job: Job) -> Iterator[int]:
+        """The calls that a call is sure to wait for.
+
+        Those listed before it that write what it reads; where nothing else fills that, the only one that does.
+        """
+        for reference in (one for expression in job.node.expressions for one in _needed(expression)):
+            if reference.kind == CALLS:
+                index = call_index(reference)
+                yield from [index] if index in self.jobs else []
+                continue
+            writers = [index for index in self.writers.of(reference) if index != job.node.index]
+            before = [index for index in writers if index < job.node.index]
+            yield from before
+            if not before and len(writers) == 1 and not self._is_there(reference, job.node):
+                yield writers[0]
+
+    def _lacking(self, expressions: Sequence[Expression], reader: Node | None) -> list[Reference]:
+        found = (_unmet(expression, lambda one: self._may_resolve(one, reader)) for expression in expressions)
+        return list(dict.fromkeys(one for one in found if one is not None))
+
+    def _may_resolve(self, reference: Reference, reader: Node | None) -> bool:
+        if reference.kind == CALLS:
+            index = call_index(reference)
+            return index is not None and index < self.count
+        if self._is_there(reference, reader) or self.around.may_bring(reference):
+            return True
+        own = reader.index if reader is not None else None
+        return any(index != own for index in self.writers.of(reference))
+
+    def _is_there(self, reference: Reference, reader: Node | None) -> bool:
+        instance = reader.instance if reader is not None else None
+        return is_gate(reference) or self.journal.read(reference, instance) is not MISSING
+
+
+def _unmet(expression: Expression, may_resolve: Callable[[Reference], bool]) -> Reference | None:
+    """The first reference for want of which an expression can't resolve, None where it may (O5)."""
+    match expression:
+        case First(options=options):
+            lacking = [_unmet(option, may_resolve) for option in options]
+            return lacking[0] if None not in lacking else None
+        case Each(parts=parts):
+            return next((one for part in parts if (one := _unmet(part, may_resolve)) is not None), None)
+        case Reference():
+            return None if may_resolve(expression) else expression
+
+
+def _needed(expression: Expression) -> Iterator[Reference]:
+    """The references that an expression can't do without; of alternatives, none."""
+    match expression:
+        case Each(parts=parts):
+            for part in parts:
+                yield from _needed(part)
+        case Reference():
+            yield expression
+        case First():
+            return
+
+
+def _cycles(waits: Mapping[int, Sequence[int]]) -> Iterator[list[int]]:
+    """Calls that wait for each other, in the order of waiting, from the first of them; each call in one cycle."""
+    left: dict[int, Sequence[int]] = dict(waits)
+    while left:
+        try:
+            TopologicalSorter(left).prepare()
+        except CycleError as error:
+            cycle: list[int] = error.args[1][:0:-1]
+            is_in = set(cycle)
+            first = cycle.index(min(cycle))
+            yield [*cycle[first:], *cycle[:first]]
+            left = {index: reads for index, reads in left.items() if index not in is_in}
+        else:
+            return

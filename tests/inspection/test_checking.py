@@ -1,0 +1,260 @@
+"""`inspection.check`: what is wrong with an Idea and its local delegates, each with its file and line, nothing run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Idea, errors, inspection
+from actum.cli.dispatch import run_command
+from actum.inspection import Problem
+
+Json = dict[str, Any]
+pytestmark = pytest.mark.rule("D17")
+STEP: Json = {"properties": {"n": {}, "_output": {"type": "integer"}}, "required": ["n"]}
+
+
+def step(n: Any, path: str | None = None) -> Json:
+    return {"_tool": "step", "n": n, "_output": 1} | ({"_outputPath": path} if path else {})
+
+
+def write(folder: Path, name: str = "idea.json", *, tools: Json | None = None, **parts: Any) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    context = [{"type": "tool", "tool": {"step": STEP, **(tools or {})}}, *parts.pop("context", [])]
+    path.write_text(json.dumps({"context": context, "schema": {}, **parts}, indent=1), encoding="utf-8")
+    return path
+
+
+def plan(*calls: Any, output: Any = None) -> Json:
+    return {"type": "plan", "plan": list(calls)} | ({} if output is None else {"output": output})
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def found(path: Path) -> list[tuple[str, tuple[str | int, ...], str]]:
+    problems = inspection.check(path).problems
+    return [(problem.file.rpartition("/")[2], problem.place, problem.error.code) for problem in problems]
+
+
+CALLS: dict[str, tuple[list[Any], Any, list[tuple[tuple[Any, ...], str]]]] = {
+    "a sound chain": ([step(1), step("†calls.0")], "†calls.1", []),
+    "an unknown tool": ([{"_tool": "stp"}], None, [((0,), "unknown_tool")]),
+    "no call": ([5], None, [((0,), "invalid_parameters")]),
+    "a cycle by number": ([step("†calls.1"), step("†calls.0")], None, [((0,), "cyclic_plan")]),
+    "a cycle by path": (
+        [step("†state.b", "†state.a"), step("†state.a", "†state.b")],
+        None,
+        [((0,), "cyclic_plan")],
+    ),
+    "a call that reads itself": ([step("†calls.0")], None, [((0,), "cyclic_plan")]),
+    "a call that reads only its own path": ([step("†state.a", "†state.a")], None, [((0,), "unresolved_reference")]),
+    "a cycle with a way out": ([step("†calls.1 <|> †state.x"), step("†calls.0")], None, []),
+    "an index that no call has": ([step("†calls.9")], None, [((0,), "unresolved_reference")]),
+    "one in the output": ([step(1)], {"a": "†calls.9"}, [(("output",), "unresolved_reference")]),
+    "an alternative that is there": ([step("†state.no <|> †state.x")], None, []),
+    "no alternative that is there": ([step("†state.no <|> †state.nor")], None, [((0,), "unresolved_reference")]),
+    "all of which one is not there": ([step("†state.x *> †state.no")], None, [((0,), "unresolved_reference")]),
+    "a gate": ([step("†state.approvals.go")], None, []),
+}
+
+
+@pytest.mark.rule("C2", "C7", "P1")
+@pytest.mark.parametrize("form", ["plan", "solution", "calls"])
+@pytest.mark.parametrize("case", CALLS)
+def test_the_calls_of_a_plan_and_of_a_saved_solution_are_judged_alike(here: Path, case: str, form: str) -> None:
+    calls, output, wanted = CALLS[case]
+    state = {"type": "state", "x": 1}
+    top: tuple[str | int, ...]
+    last: tuple[str | int, ...]
+    if form == "plan":
+        path = write(here, context=[state, plan(*calls, output=output)])
+        top, last = ("context", 2, "plan"), ("context", 2)
+    elif form == "solution":
+        path = write(here, context=[state], solution={"calls": calls, "output": output})
+        top, last = ("solution", "calls"), ("solution",)
+    else:
+        path = write(here, context=[state], solution=calls)
+        top, last = ("solution",), ("solution",)
+        wanted = [one for one in wanted if one[0] != ("output",)]
+    placed = [((*(last if place == ("output",) else top), *place), code) for place, code in wanted]
+    assert [(place, code) for _, place, code in found(path)] == placed
+
+
+@pytest.mark.rule("P1")
+def test_a_cycle_is_told_in_the_order_of_waiting_and_each_one_once(here: Path) -> None:
+    calls = [step("†calls.2"), step("†calls.0"), step("†calls.1"), step("†calls.4"), step("†calls.3")]
+    told = [problem.error.message for problem in inspection.check(write(here, context=[plan(*calls)])).problems]
+    assert told == [
+        "these calls wait for each other: call 0 (step) → call 2 (step) → call 1 (step) → call 0 (step)",
+        "these calls wait for each other: call 3 (step) → call 4 (step) → call 3 (step)",
+    ]
+
+
+def test_a_long_plan_is_looked_at_in_one_pass(here: Path) -> None:
+    calls = [step(1, "†state.p0"), *(step(f"†state.p{n - 1}", f"†state.p{n}") for n in range(1, 3_000))]
+    path = write(here, context=[plan(*calls, output="†state.p2999")])
+    assert found(path) == []
+    graph = inspection.graph_of(Idea.load(path).context)
+    assert len(graph.layers()) == 3_001
+
+
+WRONG: dict[str, tuple[Json, tuple[str | int, ...], str]] = {
+    "solution": ({"solution": 5}, ("solution",), "invalid_parameters"),
+    "calls": ({"solution": {"calls": 5}}, ("solution", "calls"), "invalid_parameters"),
+    "meta": ({"meta": 5}, ("meta",), "invalid_parameters"),
+    "config": ({"config": 5}, ("config",), "invalid_parameters"),
+    "a setting": ({"config": {"retrys": 5}}, ("config", "config", "retrys"), "idea"),
+    "a tool that is not registered": ({"config": {"tools": ["nobody"]}}, ("context", "config", "tools"), "schema"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_a_run_would_refuse_of_the_other_parts_is_told(here: Path, case: str) -> None:
+    parts, place, code = WRONG[case]
+    assert found(write(here, **parts)) == [("idea.json", place, code)]
+
+
+def delegating(reference: Any, **more: Any) -> Json:
+    return {"ask": {"_delegate": reference, "properties": {"n": {}}, **more}}
+
+
+ASK = ("context", 0, "tool", "ask")
+
+
+@pytest.mark.parametrize(
+    ("reference", "code"),
+    [
+        ("absent.json", "delegate_not_found"),
+        ("../../absent.json", "delegate_forbidden"),
+        ("ftp://example.org/x.json", "delegate_forbidden"),
+        ("idea:nobody", "delegate_not_found"),
+        ("text.json", "delegate"),
+        ("anonymous", None),
+        ("https://example.org/x.json", None),
+    ],
+)
+def test_a_delegate_that_a_run_could_not_load_is_told_at_its_tool(here: Path, reference: str, code: str | None) -> None:
+    (here / "text.json").write_text("no JSON", encoding="utf-8")
+    assert found(write(here, tools=delegating(reference))) == ([("idea.json", ASK, code)] if code else [])
+
+
+def test_each_delegate_that_a_tool_offers_is_looked_at(here: Path) -> None:
+    write(here, "there.json")
+    tools = {"ask": {"properties": {"_delegate": {"enum": ["there.json", "absent.json"]}}}}
+    assert found(write(here, tools=tools)) == [("idea.json", ASK, "delegate_not_found")]
+
+
+def test_the_faults_of_a_delegate_are_told_with_its_own_file_and_line(here: Path) -> None:
+    write(here, "team/helper.json", context=[plan({"_tool": "nobody"})], tools=delegating("deeper.json"))
+    write(here, "team/deeper.json", context=[{"type": "no such type"}])
+    checked = inspection.check(write(here, tools=delegating("team/helper.json")))
+    told = [(one.file, one.place, one.error.code) for one in checked.problems]
+    assert told == [
+        ("team/helper.json", ("context", 1, "plan", 0), "unknown_tool"),
+        ("team/deeper.json", ("context", 1), "message"),
+    ]
+    lines = (here / "team/helper.json").read_text(encoding="utf-8").splitlines()
+    assert '"nobody"' in lines[checked.problems[0].line]
+    assert checked.forms == ()
+
+
+def test_an_idea_that_delegates_to_itself_is_told_with_the_circle(here: Path) -> None:
+    (problem,) = inspection.check(write(here, tools=delegating("idea.json"))).problems
+    assert (problem.place, problem.error.code) == (ASK, "delegate_depth_exceeded")
+    write(here, "other.json", tools=delegating("idea.json"))
+    (problem,) = inspection.check(write(here, tools=delegating("other.json"))).problems
+    assert problem.file == "other.json"
+    assert problem.error.message.endswith("idea.json → other.json → " + str(here / "idea.json"))
+
+
+def test_delegates_deeper_than_a_run_allows_are_told_and_not_followed(here: Path) -> None:
+    for number in range(6):
+        write(here, f"d{number}.json", tools=delegating(f"d{number + 1}.json"))
+    path = write(here, tools=delegating("d0.json"), config={"max_depth": 2})
+    assert found(path) == [("d1.json", ASK, "delegate_depth_exceeded")]
+
+
+@pytest.mark.rule("D5", "S3")
+def test_the_plan_of_a_delegate_may_read_its_input_and_what_crosses_and_nothing_else(here: Path) -> None:
+    calls = [step("†input.n"), step("†state.part.x"), step("†state.other")]
+    write(here, "helper.json", context=[plan(*calls)])
+    tools = delegating("helper.json", _scopes=["state.part"])
+    path = write(here, tools=tools, context=[{"type": "state", "part": 1, "other": 2}])
+    assert found(path) == [("helper.json", ("context", 1, "plan", 2), "unresolved_reference")]
+
+
+def test_a_delegate_that_many_tools_name_is_looked_at_once(here: Path) -> None:
+    write(here, "helper.json", context=[plan({"_tool": "nobody"})])
+    tools = {f"ask{number}": {"_delegate": "helper.json"} for number in range(50)}
+    assert found(write(here, tools=tools)) == [("helper.json", ("context", 1, "plan", 0), "unknown_tool")]
+
+
+@pytest.mark.parametrize("case", ["below the current folder", "elsewhere", "elsewhere, with a root", "a narrow root"])
+def test_check_refuses_what_a_run_refuses_of_a_path_that_leads_up(
+    here: Path, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
+    write(here, "shared/helper.json", context=[plan(output=7)])
+    calls = plan({"_tool": "ask", "n": 1}, output="†calls.0")
+    path = write(here, "ideas/idea.json", tools=delegating("../shared/helper.json"), context=[calls])
+    (here / "other").mkdir()
+    roots: list[str] = []
+    is_refused = False
+    match case:
+        case "elsewhere":
+            monkeypatch.chdir(here / "other")
+            is_refused = True
+        case "elsewhere, with a root":
+            monkeypatch.chdir(here / "other")
+            roots = [str(here)]
+        case "a narrow root":
+            roots, is_refused = ["ideas"], True
+        case _:
+            pass
+    problems = inspection.check(path, roots=roots).problems
+    assert [one.error.code for one in problems] == (["delegate_forbidden"] if is_refused else [])
+    options = [option for root in roots for option in ("--root", root)]
+    assert run_command(["run", str(path), "-q", *options]) == (1 if is_refused else 0)
+    assert run_command(["check", str(path), *options]) == (2 if is_refused else 0)
+
+
+async def test_an_idea_run_from_python_has_the_same_roots(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(here, "shared/helper.json", context=[plan(output=7)])
+    calls = plan({"_tool": "ask", "n": 1}, output="†calls.0")
+    path = write(here, "ideas/idea.json", tools=delegating("../shared/helper.json"), context=[calls])
+    assert (await Idea.load(path).run()).output == 7
+    monkeypatch.chdir(here / "shared")
+    with pytest.raises(errors.DelegateForbidden):
+        await Idea.load(path).run()
+
+
+def test_a_problem_is_json_with_its_file(here: Path) -> None:
+    (problem,) = inspection.check(write(here, context=[plan({"_tool": "nobody"})])).problems
+    assert isinstance(problem, Problem)
+    assert problem.to_dict() | {"message": ""} == {
+        "file": str(here / "idea.json"),
+        "line": problem.line,
+        "column": problem.column,
+        "code": "unknown_tool",
+        "message": "",
+        "tool": "nobody",
+    }
+
+
+def test_a_file_that_is_no_json_is_an_error_and_not_a_problem(here: Path) -> None:
+    (here / "bad.json").write_text("{", encoding="utf-8")
+    with pytest.raises(errors.IdeaError, match="line 1"):
+        inspection.check(here / "bad.json")
+
+
+def test_a_sound_idea_has_a_form_for_each_provider(here: Path) -> None:
+    checked = inspection.check(write(here))
+    assert [form.provider for form in checked.forms] == list(inspection.PROVIDERS)
+    assert all(form.rung for form in checked.forms)
