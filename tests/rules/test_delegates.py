@@ -639,3 +639,29 @@ async def test_a_hundred_instances_have_a_delegate_each_with_the_right_data_and_
     answers = {one: result.context.of(one).state["answer"] for one in ids}
     assert answers == {one: {"id": one, "twice": number * 2} for number, one in enumerate(ids)}
     assert at_once[1] == 7
+
+
+@pytest.mark.rule("D17")
+async def test_the_roots_of_an_idea_are_the_current_folder_where_it_lies_below_it_else_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project/ideas").mkdir(parents=True)
+    (tmp_path / "project/beside.json").write_text(json.dumps(echo("beside")))
+    (tmp_path / "outside.json").write_text(json.dumps(echo("outside")))
+
+    async def run(leads_to: str) -> Any:
+        own = idea(tool_message(go={"_delegate": leads_to}), planned(call("go"), output="†calls.0"))
+        (tmp_path / "project/ideas/one.json").write_text(json.dumps(own))
+        return (await Idea.load(tmp_path / "project/ideas/one.json").run()).output
+
+    monkeypatch.chdir(tmp_path / "project")
+    assert await run("../beside.json") == "beside"
+    with pytest.raises(errors.DelegateForbidden):
+        await run("../../outside.json")
+    monkeypatch.chdir(tmp_path / "project/ideas")
+    with pytest.raises(errors.DelegateForbidden):
+        await run("../beside.json")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(errors.DelegateForbidden):
+        await run("../beside.json")

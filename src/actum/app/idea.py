@@ -22,6 +22,7 @@ from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from ..sources.fetch import Fetcher
 from ..sources.files import read_text, write_text
+from ..sources.roots import default_roots
 from ..storage.open import default_store, open_store
 from .given import blocking
 
@@ -126,13 +127,13 @@ class Idea:
     async def run(
         self, agent: Agent | Model | str | None = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]:
-        """Run it with an agent; or with a model, the process-wide tools and the delegates in its own folder.
+        """Run it with an agent; or with a model, the process-wide tools and the delegates below its roots (D17).
 
         Without a model, its saved solution is the plan.
         """
         from .agent import Agent
 
-        runner = agent if isinstance(agent, Agent) else Agent(agent, roots=[self.source.parent] if self.source else [])
+        runner = agent if isinstance(agent, Agent) else Agent(agent, roots=default_roots(self.source))
         context = self.context if runner.model is not None else self.without_model()
         return await runner.run(context, self.schema, input=input)
 

@@ -13,6 +13,17 @@ _BELOW = os.open in os.supports_dir_fd
 """Whether a file can be opened step by step from its root, so that no link can be slipped in on the way."""
 
 
+def default_roots(source: Path | None) -> list[Path]:
+    """The folders that the paths of a local Idea may lead into, unless its user names others (D17).
+
+    The current folder where the Idea lies below it, else the Idea's own; that is where a name is looked for first.
+    """
+    if source is None:
+        return []
+    folder, here = source.parent.resolve(), Path.cwd().resolve()
+    return [folder, here] if folder.is_relative_to(here) and folder != here else [folder]
+
+
 def locate(reference: str, bases: Sequence[Path], roots: Sequence[Path], suffixes: Sequence[str] = ("",)) -> Path:
     """The file that a relative path names, tried from each base and with each suffix; it lies below a root.
 
