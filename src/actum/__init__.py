@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     from .app.tools import DEFAULT as tools  # noqa: N811 -- the process-wide default registry, as users know it
     from .app.tools import Tools
     from .execution.approval import HOLD
-    from .execution.limits import Limits
     from .execution.run_call import Output
     from .protocol import approvals
     from .protocol.activity import Activity
     from .protocol.call import Call
-    from .protocol.config import Config
+    from .protocol.config import Config, Limits
     from .protocol.context import Context
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
@@ -56,7 +55,7 @@ _HOMES = {
     "Config": "protocol.config:Config",
     "Context": "protocol.context:Context",
     "Idea": "app.idea:Idea",
-    "Limits": "execution.limits:Limits",
+    "Limits": "protocol.config:Limits",
     "Output": "execution.run_call:Output",
     "Result": "protocol.solution:Result",
     "Solution": "protocol.solution:Solution",

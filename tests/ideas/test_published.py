@@ -39,6 +39,23 @@ def test_it_knows_every_type_and_every_setting() -> None:
     assert {field.name for field in dataclasses.fields(Config)} <= set(schema["properties"]["config"]["properties"])
 
 
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("config", "is_right"),
+    [
+        ({"mode": "lazy", "references": "aside", "tools": None, "limits": {"usd": 0.5, "calls": None}}, True),
+        ({"mode": "'lazy'"}, False),
+        ({"references": "'aside'"}, False),
+        ({"limits": {"request": 5}}, False),
+        ({"retries": "often"}, False),
+        ({"retries": -1}, False),
+    ],
+    ids=str,
+)
+def test_it_says_of_a_config_what_the_code_says(config: Json, is_right: bool) -> None:
+    assert PUBLISHED.accepts({"context": [], "config": config}) is is_right
+
+
 EMPTY: list[Any] = [[], {}, "x", [{"_tool": "t"}]]
 CANDIDATES: list[Any] = [
     *({"type": "text", "text": text} for text in ("", "a", 5, None)),

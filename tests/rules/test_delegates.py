@@ -135,15 +135,15 @@ async def test_a_name_is_an_idea_a_dict_or_a_path(tmp_path: Path) -> None:
 
 @pytest.mark.rule("D2")
 async def test_the_resolver_can_be_replaced() -> None:
-    from actum.execution.delegated import Delegated
+    from actum.execution.resolver import SavedRequest
 
     asked: list[tuple[str, str]] = []
 
-    async def resolve(reference: str, tool: Any) -> Delegated:
+    async def resolve(reference: str, tool: Any) -> SavedRequest:
         from actum import Context
 
         asked.append((reference, tool.name))
-        return Delegated(context=Context([planned(output="mine")]))
+        return SavedRequest(context=Context([planned(output="mine")]))
 
     context = [tool_message(go={"_delegate": "mine:x"}), planned(call("go"), output="†calls.0")]
     assert (await Agent(None, tools=Tools(), resolver=resolve).run(context)).output == "mine"
@@ -438,7 +438,10 @@ async def test_an_anonymous_latent_call_is_one_request_whose_schema_is_the_tools
     )
     of = agent(answer(call("sum", text="abc"), output="†calls.0"), answer(output=3))
     (request,) = await below(of, [{"type": "text", "text": "parent"}, tool])
-    assert request.context == [{"type": "input", "input": {"text": "abc"}}]
+    assert request.context == [
+        system("Carry out one call of the tool 'sum'."),
+        {"type": "input", "input": {"text": "abc"}},
+    ]
     assert request.schema["properties"]["output"] == {"type": ["integer", "null"], "minimum": 3}
     assert "items" not in request.schema["properties"]["calls"]
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any, cast
 
 from cyclopts import Parameter
 
-from .. import Idea
+from .. import Config, Idea
 from .. import tools as registry
 from ..errors import SchemaError, UnknownTool
 from ..generation.offer import offered
 from ..protocol.context import Context
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject
-from ..sources.modules import load_activities
+from ..sources.roots import default_roots
 from .failing import CommandError
 from .loading import load_modules, model_of, value_of
 
@@ -44,10 +43,10 @@ async def call(
         The model for a tool without code.
     """
     loaded = Idea.load(idea) if idea else Idea(context=Context())
-    load_modules(loaded, [])
-    for name in activities or []:
-        load_activities(name, Path.cwd())
-    toolset = offered(loaded.context, registry)
+    asked = loaded.settings(name=idea, has_model=model is not None)
+    load_modules(loaded, asked.activities, activities or [])
+    config = asked.over(Config())
+    toolset = offered(loaded.context, registry, config.tools)
     try:
         found = toolset.find(tool)
     except UnknownTool as error:
@@ -63,6 +62,7 @@ async def call(
         made[key] = value_of(text, cast("JsonObject", schema) if isinstance(schema, dict) else {})
     if complaint := found.validator.complaint({key: value for key, value in made.items() if key != "_tool"}):
         raise SchemaError(complaint, tool=tool)
-    value = await registry(made, context=loaded.context, model=model_of(loaded, model, None))
+    roots, chosen = default_roots(loaded.source), model_of(asked, model, None)
+    value = await registry(made, context=loaded.context, model=chosen, limits=asked.limits, roots=roots, config=config)
     print(json.dumps(jsonable(value), ensure_ascii=False))
     return 0

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from .. import tools as registry
-from ..app.given import blocking
+from ..app.coercion import blocking
 from ..generation.offer import composition, offered
 from ..ideas.positions import Positions
 from ..protocol.config import Config

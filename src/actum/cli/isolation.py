@@ -9,8 +9,8 @@ from typing import Any, cast
 from ..app.agent import Agent
 from ..errors import UnknownTool
 from ..execution.delegate import context_of
-from ..execution.delegated import Delegated
 from ..execution.journal import Journal
+from ..execution.resolver import SavedRequest
 from ..generation.offer import offered
 from ..protocol.call import Call
 from ..protocol.context import Context
@@ -73,7 +73,7 @@ def _headline(tool: Tool, call: Call) -> str:
 async def _delegate(agent: Agent, tool: Tool, call: Call, crossing: Context) -> Iterator[str]:
     if "_delegate" not in call:
         return iter(())
-    found: Delegated = await agent.resolver(crossing.data_kinds)(str(call["_delegate"]), tool)
+    found: SavedRequest = await agent.resolver(crossing.data_kinds)(str(call["_delegate"]), tool)
     own = context_of(found.context, (), call)
     return iter(["sees of its own", *_messages(own)])
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from ..app.idea import Idea, is_url
+from ..app.idea import Idea
 from ..errors import IdeaError, MessageError
 from ..execution.record import recovered
 from ..ideas.address import Address
 from ..ideas.library import Library
 from ..ideas.ticks import RUN, Tick, about_of, ticks_of, version_of
 from ..protocol.context import Context
+from ..protocol.origin import is_url
 from ..schema.json import JsonObject
 from ..sources.runs import RunLog
 

@@ -13,11 +13,10 @@ from typing import Any, cast
 from .. import Config, Idea, Limits, models
 from .. import tools as registry
 from ..app.agent import Agent
-from ..app.idea import is_url
-from ..errors import IdeaError, ModelError, SchemaError
+from ..errors import IdeaError, ModelError
 from ..execution.approval import Approve
-from ..execution.delegate import FOREIGN_CONFIG
 from ..generation.model import Model
+from ..ideas.config import IdeaConfig
 from ..protocol.context import Context
 from ..protocol.message import kind_of
 from ..schema.json import Json, JsonObject, NotJson, decode
@@ -27,8 +26,6 @@ from ..storage.open import default_store
 from .failing import CommandError
 
 IDEA_FILES = {".json", ".yaml", ".yml"}
-_CONFIG = {field.name for field in dataclasses.fields(Config)}
-_OWN = {"activities", "model", "limits", "origin"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,27 +103,18 @@ def ready(
     activities: Sequence[str] = (),
     record: str | None = None,
 ) -> Loaded:
-    """Load everything that an Idea names; raises as `load`.
-
-    One from a URL names nothing: neither Activities nor a model, and of its config only what bounds nothing counts.
-    """
-    if is_url(idea.context.origin):
-        if "activities" in idea.config:
-            raise IdeaError(f"{name}: an Idea from outside can't name Activities; load them with --activities")
-        idea = dataclasses.replace(idea, config={key: idea.config[key] for key in FOREIGN_CONFIG & idea.config.keys()})
-    config, limits = config_of(idea.config, name)
-    load_modules(idea, activities)
-    return Loaded(idea=idea, config=config, limits=limits, model=model_of(idea, model, record))
+    """Load everything that an Idea names; raises as `load`. One from a URL may name nothing (D12)."""
+    asked = idea.settings(name=name, has_model=bool(model or os.environ.get("ACTUM_MODEL")))
+    config = asked.over(Config())
+    load_modules(idea, asked.activities, activities)
+    chosen = model_of(asked, model, record)
+    return Loaded(idea=idea.identified(config), config=config, limits=asked.limits or Limits(), model=chosen)
 
 
-def load_modules(idea: Idea, more: Sequence[str]) -> None:
+def load_modules(idea: Idea, named: Sequence[str], more: Sequence[str]) -> None:
     """Load the Activities that an Idea names, relative to its file, and more, relative to the current folder."""
     folder = idea.source.parent if idea.source is not None else Path()
-    named: Any = idea.config.get("activities", [])
-    names = cast("list[Any]", named if isinstance(named, list) else [named])
-    for name in names:
-        if not isinstance(name, str):
-            raise IdeaError(f"'activities' are names of modules or files, not {name!r}", path="config.activities")
+    for name in named:
         load_activities(name, folder)
     for name in more:
         load_activities(name, Path.cwd())
@@ -138,28 +126,17 @@ def config_of(config: JsonObject, name: str) -> tuple[Config, Limits]:
     Raises:
         IdeaError: naming an unknown key or a bad value.
     """
-    if unknown := sorted(config.keys() - _CONFIG - _OWN):
-        known = ", ".join(sorted(_CONFIG | _OWN))
-        raise IdeaError(f"{name}: 'config' has no {unknown[0]!r}; it has {known}", path=f"config.{unknown[0]}")
-    given: Any = config.get("limits", {})
-    limits = {field.name for field in dataclasses.fields(Limits)}
-    if not isinstance(given, dict) or not limits >= cast("JsonObject", given).keys():
-        raise IdeaError(f"{name}: 'limits' has the keys {', '.join(sorted(limits))}", path="config.limits")
-    try:
-        return Config(**{key: config[key] for key in _CONFIG & config.keys()}), Limits(**cast("JsonObject", given))
-    except (SchemaError, TypeError) as error:
-        raise IdeaError(f"{name}: {error}") from None
+    asked = IdeaConfig.parse(config, name)
+    return asked.over(Config()), asked.limits or Limits()
 
 
-def model_of(idea: Idea, named: str | Model | None, record: str | None) -> Model | None:
+def model_of(asked: IdeaConfig, named: str | Model | None, record: str | None) -> Model | None:
     """The model that the command line, the Idea or ACTUM_MODEL names, in this order."""
     if named is not None and not isinstance(named, str):
         return named
-    name: Any = named or idea.config.get("model") or os.environ.get("ACTUM_MODEL")
+    name = named or asked.model or os.environ.get("ACTUM_MODEL")
     if not name:
         return None
-    if not isinstance(name, str):
-        raise IdeaError(f"'model' is a name such as openai:gpt-5.2, not {name!r}", path="config.model")
     try:
         model = models.load(name)
     except ModelError as error:

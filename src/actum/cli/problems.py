@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from .. import tools as registry
-from ..app.given import blocking
+from ..app.coercion import blocking
 from ..errors import ActumError, InvalidParameters, MessageError
 from ..execution.linking import Linking
 from ..generation.offer import Toolset, offered

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from ..app.given import blocking
+from ..app.coercion import blocking
 from ..errors import SchemaError
 from ..protocol.call import Call
 from ..schema.lowering import choose

@@ -14,9 +14,9 @@ from ..generation.model import ModelRequest
 from ..protocol.call import Call
 from ..protocol.usage import Usage
 from ..schema.json import JsonObject
+from .budget import Budget
 from .emitter import Emitter
 from .journal import Journal
-from .limits import Budget
 from .scheduler import Scheduler
 
 

@@ -1,41 +1,39 @@
-"""The catch-all Activity for tools with a `_delegate`: each call is a run of its own (D1-D11)."""
+"""The catch-all Activity for tools with a `_delegate`: each call is a run of its own (D1-D16)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from ..errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, IdeaError, LimitExceeded
+from ..ideas.config import IdeaConfig
 from ..ideas.file import plan_of
+from ..ideas.identity import identified
 from ..messages.tool import tools_of
+from ..protocol.activity import Activity
 from ..protocol.call import Call
-from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.contract import merge_contract
 from ..protocol.message import instance_of, kind_of
+from ..protocol.origin import crossing
 from ..protocol.scopes import notes_of
 from ..protocol.solution import Result
 from ..protocol.tool import ANONYMOUS, Tool
 from ..schema.infer import shape_of
-from ..schema.json import JsonObject
-from .delegated import Delegated, Resolver
+from ..schema.json import JsonObject, is_object
+from .budget import Budget
 from .emitter import Emitter
-from .limits import Budget
 from .linking import Linking
 from .loop import Loop
 from .record import Recorder
-from .run_call import Suspended, Suspension, carry_out
+from .resolver import Machine, Resolver, SavedRequest
+from .run_call import Output, Suspended, Suspension, Yield, carry_out
 from .setup import Runtime, Setup
 
-_OWN_CONFIG = frozenset(
-    {"meta", "reasoning", "upfront", "retries", "instanced_output", "mode", "settings", "tool_budget", "references"}
-    | {"each", "tools"}
-)
-"""What a delegate may say of how it is run; what bounds it is its caller's."""
-FOREIGN_CONFIG = frozenset({"meta", "reasoning", "each", "instanced_output", "tools"})
-"""What of that counts where the delegate is from outside (D12)."""
+CATCH_ALL = "_delegate"
+"""The name of the Activity that carries out every delegated call: one registered under it takes its place (D16)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,7 @@ class Delegation:
 
     runtime: Runtime
     resolve: Resolver
+    machine: Machine
     budget: Budget
     emit: Emitter
     record: Recorder = field(default_factory=Recorder)
@@ -55,32 +54,54 @@ class Delegation:
         """
         name = str(call["_delegate"])
         self._check_depth(name, tool)
+        activity = self._in_its_place(name, tool)
+        if activity is not None:
+            activity.check(tool)
+            return _returned(await carry_out(call, tool, context, activity))
         kept = suspension or Suspension()
         if name == ANONYMOUS:
-            return await self._anonymous(call, tool, context, kept)
-        return await self._run(name, call, tool, await self._found(name, tool), context, kept)
+            return await self.latent(call, tool, context, kept)
+        found = await self._found(name, tool)
+        activity = self._serving(name, tool)
+        if activity is None:
+            return await self._run(name, call, tool, found, context, kept)
+        own = Context.checked(self._messages(found, context, call), found.context.data_kinds, found.context.origin)
+        return _returned(await carry_out(call, tool, own, activity))
 
     async def contract(self, tool: Tool) -> Tool:
         """The tool as its delegate is, for one that is resolved beforehand (D8)."""
-        found = await self._found(tool.fixed("_delegate"), tool)
+        name: str = tool.fixed("_delegate")
+        if self._in_its_place(name, tool) is not None:
+            return tool
+        found = await self._found(name, tool)
         declared = _declared(found.context)
         takes = notes_of(declared, "input", declared.data_kinds).get("schema")
-        gives = None if found.schema is None else shape_of(found.schema).schema
-        defaults: Any = declared.get("†input", {})
-        return merge_contract(tool, takes, gives, cast("JsonObject", defaults) if isinstance(defaults, dict) else {})
+        try:
+            gives = None if found.schema is None else shape_of(found.schema).schema
+        except ActumError as error:
+            raise _unusable(name, tool, found, error) from error
+        defaults = declared.get("†input", {})
+        return merge_contract(tool, takes, gives, defaults if is_object(defaults) else {})
 
     async def latent(self, call: Call, tool: Tool, context: Context, kept: Suspension | None = None) -> Any:
         """Let a model carry out one call by itself: one request whose schema is the tool's `_output` (D9)."""
-        described = [{"type": "system", "message": tool.description}] if tool.description else []
-        found = Delegated(context=Context(described), schema=tool.output or {})
+        told = Context([{"type": "system", "message": _described(tool)}])
+        found = SavedRequest(context=told, schema=tool.output or {})
         return await self._run(ANONYMOUS, call, tool, found, context, kept or Suspension())
 
-    async def _anonymous(self, call: Call, tool: Tool, context: Context, kept: Suspension) -> Any:
-        activity = self.runtime.registry.serving(tool)
-        if activity is None:
-            return await self.latent(call, tool, context, kept)
-        result = await carry_out(call, tool, context, activity)
-        return list(result.messages) if result.messages else result.value
+    def _in_its_place(self, name: str, tool: Tool) -> Activity | None:
+        """The Activity that a call goes to instead of any delegate (D9, D13, D16)."""
+        registry = self.runtime.registry
+        if (replaced := registry.find_activity(CATCH_ALL)) is not None:
+            return replaced
+        if name == ANONYMOUS:
+            return registry.serving(tool)
+        is_known = tool.bound is not None or name in self.machine.delegates
+        return None if is_known else registry.find_activity(name)
+
+    def _serving(self, name: str, tool: Tool) -> Activity | None:
+        """The Activity that runs in a delegate's stead, with its context (D13)."""
+        return self.runtime.registry.serving(tool) if tool.fixed("_delegate") == name else None
 
     def _check_depth(self, name: str, tool: Tool) -> None:
         limit = self.budget.limits.depth
@@ -89,11 +110,13 @@ class Delegation:
             chain = [*(str(one.get("_delegate", one.tool)) for one in self.emit.path), name]
             raise DelegateDepthExceeded(f"delegates nest deeper than {most}: {' → '.join(chain)}", tool=tool.name)
 
-    async def _found(self, name: str, tool: Tool) -> Delegated:
+    async def _found(self, name: str, tool: Tool) -> SavedRequest:
         try:
             found = await self.resolve(name, tool)
-        except ActumError:
+        except DelegateError:
             raise
+        except ActumError as error:
+            raise DelegateError(f"{name!r} can't be used: {error.message}", tool=tool.name) from error
         except Exception as error:
             raise DelegateError(f"{name!r} could not be resolved: {type(error).__name__}", tool=tool.name) from error
         if found.is_foreign:
@@ -102,16 +125,19 @@ class Delegation:
             return await Linking(self.resolve, self.runtime.config.max_depth)(found)
         except IdeaError as error:
             # The words of one from outside are not for its caller's model.
-            reason = f"what {name!r} refers to can't be had" if found.is_foreign else error.message
+            reason = f"what {name!r} refers to is not available" if found.is_foreign else error.message
             raise DelegateError(reason, tool=tool.name) from error
 
-    def _check_foreign(self, name: str, tool: Tool, found: Delegated) -> None:
-        """Refuse a delegate from outside that asks for what was not granted to it (D12)."""
-        asked = [str(one) for one in cast("Sequence[Any]", found.config.get("tools") or ())]
-        for index, message in enumerate(found.context):
-            if message.get("type") == "tool":
-                named = [one.fixed("_activity") for one in tools_of(message, index)]
-                asked += [activity for activity in named if activity]
+    def _check_foreign(self, name: str, tool: Tool, found: SavedRequest) -> None:
+        """Refuse a delegate from outside that asks for what was not granted to it (D12, D15)."""
+        try:
+            asked = [*IdeaConfig.parse(found.config).asked]
+            for index, message in enumerate(found.context):
+                if message.get("type") == "tool":
+                    named = [one.fixed("_activity") for one in tools_of(message, index)]
+                    asked += [activity for activity in named if activity]
+        except ActumError as error:
+            raise _unusable(name, tool, found, error) from error
         for one in asked:
             if one not in self.runtime.config.grants:
                 raise DelegateForbidden(
@@ -119,9 +145,16 @@ class Delegation:
                     tool=tool.name,
                 )
 
-    async def _run(self, name: str, call: Call, tool: Tool, found: Delegated, scoped: Context, kept: Suspension) -> Any:
+    async def _run(
+        self, name: str, call: Call, tool: Tool, found: SavedRequest, scoped: Context, kept: Suspension
+    ) -> Any:
         try:
             loop = self._loop(call, found, scoped, kept)
+        except DelegateError as error:
+            raise error.of(name, tool.name) from error
+        except ActumError as error:
+            raise _unusable(name, tool, found, error) from error
+        try:
             result = await _kept(loop, kept)
             if result.output is None and result.errors:
                 # Without a model a run ends where it stands; for who called it, that is a failure like any other.
@@ -135,13 +168,14 @@ class Delegation:
             # The message of an error inside may quote the delegate's private context: only its kind crosses (D11).
             raise DelegateError(error.code, tool=tool.name, chain=[name]) from error
 
-    def _loop(self, call: Call, found: Delegated, scoped: Context, kept: Suspension) -> Loop:
+    def _loop(self, call: Call, found: SavedRequest, scoped: Context, kept: Suspension) -> Loop:
         runtime = self._runtime_of(found)
         inner = replace(self, runtime=runtime, emit=self.emit.below(call), record=self.record.below(kept.place))
         messages = kept.context
         if messages is None:
+            own = found if not runtime.config.meta else _with_meta(found)
             saved = plan_of(found.solution) if runtime.model is None else []
-            messages = [*context_of(found.context, scoped, call), *saved]
+            messages = [*self._messages(own, scoped, call), *saved]
         if runtime.model is None and not any(message.get("type") == "plan" for message in messages):
             raise DelegateError("it needs a model, and none is set")
         context = Context.checked(messages, runtime.data_kinds, found.context.origin)
@@ -150,15 +184,50 @@ class Delegation:
         )
         return Loop(setup, self.budget, inner.emit)
 
-    def _runtime_of(self, found: Delegated) -> Runtime:
-        """What a delegate runs in: no registered tools but those that its config names; from outside, only grants."""
-        allowed = FOREIGN_CONFIG if found.is_foreign else _OWN_CONFIG
-        own = {"tools": (), "instanced_output": False, "mode": "eager"}
-        own |= {key: value for key, value in found.config.items() if key in allowed}
-        config: Config = replace(self.runtime.config, **own)
-        if not found.is_foreign:
-            return replace(self.runtime, config=config)
-        return replace(self.runtime, config=config, registry=self.runtime.registry.granted(config.grants))
+    @staticmethod
+    def _messages(found: SavedRequest, scoped: Context, call: Call) -> list[JsonObject]:
+        origin = found.context.origin
+        return context_of(found.context, (crossing(one, scoped.origin, origin) for one in scoped), call)
+
+    def _runtime_of(self, found: SavedRequest) -> Runtime:
+        """What a delegate runs in: the model and the Activities that it names itself, its caller's bounds (D15)."""
+        own = IdeaConfig.parse(found.config, found.context.origin or "the Idea")
+        own = own.of("foreign" if found.is_foreign else "local")
+        origin = None if found.is_foreign else found.context.origin
+        registry = self.machine.registry(self.runtime.registry, own.activities, origin)
+        if found.is_foreign:
+            registry = registry.granted({CATCH_ALL, *self.runtime.config.grants})
+        model = self.runtime.model if own.model is None else self.machine.model(own.model)
+        return replace(self.runtime, config=own.below(self.runtime.config), model=model, registry=registry)
+
+
+def _unusable(name: str, tool: Tool, found: SavedRequest, error: ActumError) -> DelegateError:
+    """Why a delegate can't begin. The words of one from outside are not for its caller's model (D12)."""
+    reason = f"it can't be used: {error.code if found.is_foreign else error.message}"
+    return DelegateError(reason, tool=tool.name, chain=[name])
+
+
+def _with_meta(found: SavedRequest) -> SavedRequest:
+    """The request with its own identity shown, which its model is to raise (T5)."""
+    own = found.context
+    return replace(found, context=Context.checked(identified(own, found.meta), own.data_kinds, own.origin))
+
+
+def _described(tool: Tool) -> str:
+    """What a model is told that carries out one call by itself: the tool as its schema describes it (D14)."""
+    said = f"Carry out one call of the tool {tool.name!r}"
+    lines = [f"{said}: {tool.description}" if tool.description else f"{said}."]
+    for name, schema in tool.parameters["properties"].items():
+        if is_object(schema) and schema.get("description"):
+            lines.append(f"- {name}: {schema['description']}")
+    return "\n".join(lines)
+
+
+def _returned(result: Yield) -> Any:
+    """What an Activity came to, as if it had returned it itself."""
+    if result.messages:
+        return list(result.messages)
+    return result.value if result.path is None else Output(result.value, str(result.path))
 
 
 async def _kept(loop: Loop, kept: Suspension) -> Result[Any]:

@@ -20,10 +20,10 @@ from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
 from ..schema.json import encode
 from .asking import Asking, Script
+from .budget import Budget
 from .complaints import missing_in_output
 from .emitter import Emitter
 from .journal import Journal
-from .limits import Budget
 from .resume import standing_plans
 from .scheduler import Failure, Scheduler
 from .setup import Setup

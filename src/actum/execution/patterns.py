@@ -14,9 +14,9 @@ from ..events import AnyEvent, CallFailed, CallFinished
 from ..generation.offer import Toolset
 from ..protocol.call import EACH, Call
 from .approval import Approve
+from .budget import Budget
 from .emitter import Emitter
 from .journal import Journal
-from .limits import Budget
 from .run_call import Delegate, in_thread
 from .scheduler import Scheduler
 
@@ -32,6 +32,7 @@ class Surroundings:
     budget: Budget
     delegate: Delegate
     approve: Approve | None = None
+    parallel: int = 1_000
 
 
 async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Pattern) -> list[Any]:
@@ -50,6 +51,7 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
         emit=Emitter(group.see),
         delegate=around.delegate,
         approve=around.approve,
+        parallel=around.parallel,
         awaits_all=True,
     )
     try:
@@ -131,7 +133,8 @@ class _Group:
             raise self.stop
         if self.pattern == "any" and not self.done:
             causes = [self.failed[number] for number in sorted(self.failed)]
-            raise AllCallsFailed(f"none of {self.size} calls succeeded: {causes[0].message}", errors=causes)
+            said = "; ".join(f"{number}. {cause.message}" for number, cause in enumerate(causes, 1))
+            raise AllCallsFailed(f"none of {self.size} calls succeeded: {said}", errors=causes)
         if self.failed and (self.pattern == "all" or (self.pattern == "race" and not self.done)):
             raise next(iter(self.failed.values()))
 

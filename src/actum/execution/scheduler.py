@@ -23,6 +23,7 @@ from ..protocol.context import Context
 from ..protocol.provenance import CODE, MODEL
 from ..schema.json import JsonObject, encode
 from .approval import Approve, decide
+from .budget import Budget
 from .complaints import complaint
 from .crew import Crew
 from .each import Batch, calls_of
@@ -30,7 +31,6 @@ from .emitter import Emitter
 from .identity import identity, owing
 from .job import Job, item_of, judge
 from .journal import Journal, is_gate
-from .limits import Budget
 from .resume import Items
 from .run_call import Delegate, Suspended, Suspension, Yield, carry_out, check_result, judged
 from .writing import Writer

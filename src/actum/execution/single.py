@@ -10,9 +10,9 @@ from ..generation.model import Model
 from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
 from .asking import Asking, Script
+from .budget import Budget
 from .emitter import Emitter
 from .journal import Journal
-from .limits import Budget
 from .setup import Setup
 
 

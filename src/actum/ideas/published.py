@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from typing import get_type_hints
 
 from ..protocol.call import EACH, META
-from ..protocol.config import Config
+from ..protocol.config import Config, Limits
 from ..protocol.message import DATA_KINDS, FORMS
+from ..schema.infer import adapter_of, schema_of
 from ..schema.json import JsonObject
 
 ADDRESS = "https://json-schema.org/draft/2020-12/schema"
@@ -58,11 +58,10 @@ _SAID = {
     "approval": "What was decided of a call.",
     "suspended": "What the delegate of a call had come to when it was cut.",
 }
-_CONFIG: dict[str, JsonObject] = {
-    "bool": {"type": "boolean"},
-    "int": {"type": "integer", "minimum": 0},
-    "float": {"type": "number", "minimum": 0},
-}
+
+
+_NUMBERS = ("integer", "number")
+_LEAST: JsonObject = {"minimum": 0}
 
 
 def idea_schema() -> JsonObject:
@@ -147,29 +146,29 @@ def _solution() -> JsonObject:
 
 
 def _config() -> JsonObject:
-    members: JsonObject = {field.name: _field(field) for field in dataclasses.fields(Config)}
     return {
         "type": "object",
         "description": "How the request is made and run, and what it needs.",
         "properties": {
-            **members,
+            **_members(Config),
             "activities": {
                 "description": "Python modules or files that register Activities; local Ideas only.",
                 "type": ["string", "array"],
                 "items": _STRING,
             },
             "model": {**_STRING, "description": "A model such as openai:gpt-5.2."},
-            "limits": {"type": "object", "description": "What a run may spend."},
+            "limits": {
+                "type": "object",
+                "description": "What a run may spend.",
+                "properties": _members(Limits),
+                "additionalProperties": False,
+            },
             "origin": {**_STRING, "description": "The file that relative paths start from."},
         },
     }
 
 
-def _field(field: dataclasses.Field[Any]) -> JsonObject:
-    kind = str(field.type)
-    if kind.startswith("Literal"):
-        choices = [choice.strip().strip('"') for choice in kind[kind.index("[") + 1 : kind.index("]")].split(",")]
-        return {"enum": [*choices, None] if kind.endswith("None") else choices}
-    if kind.startswith("Sequence"):
-        return {"type": ["array", "null"] if kind.endswith("None") else "array", "items": _STRING}
-    return dict(_CONFIG.get(kind, {"type": "object"}))
+def _members(value: type) -> JsonObject:
+    """The schema of each field of a dataclass, as its type says; none of its numbers may be negative."""
+    members = {name: schema_of(adapter_of(hint), "validation") for name, hint in get_type_hints(value).items()}
+    return {name: {**own, **_LEAST} if own.get("type") in _NUMBERS else own for name, own in members.items()}

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..errors import IdeaError
 from .files import write_bytes, write_text
@@ -96,8 +96,8 @@ def _read(folder: Path, url: str) -> Kept | None:
         content = (folder / "content" / str(note["digest"])).read_bytes()
         if note["url"] != url or _digest(content) != note["digest"]:
             return None
-        own = cast("dict[str, Any]", note)
-        return Kept(content=content, etag=own["etag"], modified=own["modified"], fresh_until=float(own["fresh_until"]))
+        until = float(note["fresh_until"])
+        return Kept(content=content, etag=note["etag"], modified=note["modified"], fresh_until=until)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -115,4 +115,4 @@ def _write(folder: Path, url: str, kept: Kept) -> None:
         write_bytes(folder / "content" / digest, kept.content)
         write_text(folder / "urls" / f"{_digest(url.encode())}.json", json.dumps(note))
     except IdeaError:
-        return  # a cache that can't be written is none; the content has been had
+        return  # a cache that can't be written keeps nothing; the content has been fetched
