@@ -284,7 +284,7 @@ def endless(writer: asyncio.StreamWriter, _headers: Any) -> Any:
     [
         (page(b"x" * 2000), errors.DelegateForbidden, "larger than 1000 bytes"),
         (page(b"x" * 2000, content_length=""), errors.DelegateForbidden, "larger than 1000 bytes"),
-        (page(content_length="9" * 30), errors.DelegateError, "had"),
+        (page(content_length="9" * 30), errors.DelegateError, "fetched"),
         (endless, errors.DelegateForbidden, "larger than 1000 bytes"),
         (page(gzip.compress(b"0" * 10**6), content_encoding="gzip"), errors.DelegateForbidden, "compressed"),
         (page(content_encoding="br"), errors.DelegateForbidden, "compressed"),
