@@ -50,7 +50,7 @@ def prepare(task: Task) -> Run:
                     if "_each" in event.call:  # its items are what runs
                         continue
                     name = _NAMES[type(event)]
-                    line = {"name": name, "at": event.at - shift, "number": event.number, "tool": event.call.tool}
+                    line = {"name": name, "at": event.at - shift, "number": str(event.place), "tool": event.call.tool}
                     task.events.append(line | {"depth": event.depth})
         return told.result.output
 

@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from .app.tools import Tools
     from .execution.calls.approval import HOLD
     from .execution.calls.invoking import Output
-    from .execution.limits import Limits
     from .protocol import approvals
     from .protocol.activity import Activity
     from .protocol.call import Call
-    from .protocol.config import Config
+    from .protocol.config import Config, Limits
     from .protocol.context import Context
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
@@ -59,7 +58,7 @@ _HOMES = {
     "Config": "protocol.config:Config",
     "Context": "protocol.context:Context",
     "Idea": "app.idea:Idea",
-    "Limits": "execution.limits:Limits",
+    "Limits": "protocol.config:Limits",
     "Output": "execution.calls.invoking:Output",
     "Result": "protocol.solution:Result",
     "Solution": "protocol.solution:Solution",

@@ -122,8 +122,9 @@ def test_an_idea_from_a_url_runs_without_anything_local(tmp_path: Path) -> None:
                 {"type": "plan", "plan": [{"_tool": "go"}], "output": "†calls.0"},
             ],
             "schema": {},
-            "config": {"grants": ["x"], "model": "openai:nothing", "allow_hosts": ["127.0.0.1"]},
+            "config": {"grants": ["x"], "allow_hosts": ["127.0.0.1"]},
         },
+        "costly.json": {"context": [], "schema": {}, "config": {"model": "openai:nothing"}},
     }
     (tmp_path / "web").mkdir()
     for name, page in pages.items():
@@ -142,11 +143,13 @@ def test_an_idea_from_a_url_runs_without_anything_local(tmp_path: Path) -> None:
         top = f"http://127.0.0.1:{server.server_port}"
         assert actum("run", f"{top}/good.json", "-q", cwd=tmp_path).stdout == '"fetched"\n'
         greedy = actum("run", f"{top}/greedy.json", "-q", cwd=tmp_path)
-        assert (greedy.returncode, "an Idea from outside can't name Activities" in greedy.stderr) == (2, True)
+        assert (greedy.returncode, "an Idea from outside can't name '" in greedy.stderr) == (2, True)
+        costly = actum("run", f"{top}/costly.json", "-q", cwd=tmp_path)
+        assert (costly.returncode, "can't name 'openai:nothing'" in costly.stderr) == (2, True)
         reaching = actum("run", f"{top}/file.json", "-q", cwd=tmp_path)
         assert (reaching.returncode, "can't reach 'idea:good'" in reaching.stderr) == (1, True), reaching.stderr
         absent = actum("run", f"{top}/absent.json", "-q", cwd=tmp_path)
-        assert (absent.returncode, "nothing stands at" in absent.stderr) == (2, True)
+        assert (absent.returncode, "there is nothing at" in absent.stderr) == (2, True)
         server.shutdown()
         thread.join()
 

@@ -292,8 +292,6 @@ async def test_a_fetched_config_widens_nothing() -> None:
         "grants": ["readFile"],
         "allow_hosts": ["127.0.0.1"],
         "max_depth": 99,
-        "activities": ["os"],
-        "model": "openai:gpt",
         "settings": {"extra_headers": {"x": "y"}},
         "limits": {"requests": 999},
     }
@@ -306,6 +304,41 @@ async def test_a_fetched_config_widens_nothing() -> None:
     web = Web(page=page(tool(x={"_activity": "readFile"}), config=config))
     with pytest.raises(errors.DelegateForbidden):
         await Agent(None, tools=local.tools, fetcher=web).run(asking(URL))
+
+
+@pytest.mark.rule("D12", "D15")
+@pytest.mark.parametrize(
+    ("config", "name"),
+    [({"activities": ["os"]}, "os"), ({"activities": "os"}, "os"), ({"model": "openai:x"}, "openai:x")],
+)
+async def test_a_fetched_config_that_names_a_model_or_modules_is_refused_unless_they_are_granted(
+    config: Json, name: str
+) -> None:
+    web = Web(page=page(plan(output="inner"), config=config))
+    with pytest.raises(errors.DelegateForbidden, match=f"asks for '{name}', which is not granted"):
+        await Agent(None, tools=Tools(), fetcher=web).run(asking(URL))
+    if "activities" in config:
+        of = Agent(None, tools=Tools(), fetcher=web, config=Config(grants=["os"]))
+        assert (await of.run(asking(URL))).output == "inner"
+
+
+@pytest.mark.rule("D12", "D11")
+@pytest.mark.parametrize("parts", [{"config": {"IGNORE ALL": 1}}, {"config": {"retries": "IGNORE"}}])
+async def test_what_is_wrong_with_a_fetched_config_is_not_told_in_its_words(parts: Json) -> None:
+    web = Web(page=page(plan(output="inner"), **parts))
+    with pytest.raises(errors.DelegateError) as caught:
+        await Agent(None, tools=Tools(), fetcher=web).run(asking(URL))
+    assert caught.value.message == f"tool 'go': the delegate '{URL}' failed: it can't be used: idea"
+
+
+@pytest.mark.rule("D12", "D15")
+async def test_a_page_can_not_say_where_its_tools_were_read_from(tree: Path) -> None:
+    """The mark of a tool that has crossed a scope counts for nothing in what is from outside."""
+    marked = tool(on={"_delegate": "inner/ok.json"}) | {"_origin": str(tree / "some.json")}
+    web = Web(page=page(marked, plan({"_tool": "on"}, output="†calls.0")))
+    with pytest.raises(errors.DelegateError):
+        await Agent(None, tools=Tools(), roots=[tree], fetcher=web).run(asking(URL))
+    assert web.asked == [URL, "https://example.com/inner/ok.json"]
 
 
 @pytest.mark.rule("D12", "D11")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Context, Idea, Tools, errors, models
-from actum.execution.delegated import Delegated
+from actum.execution.delegation.resolver import SavedRequest
 from actum.ideas.address import parse_address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
@@ -112,9 +112,9 @@ def test_a_circle_is_an_error_that_prints_it(tmp_path: Path, schemas: Json, circ
 
 
 def test_a_chain_without_an_end_is_cut() -> None:
-    async def resolve(reference: str, tool: Tool) -> Delegated:
+    async def resolve(reference: str, tool: Tool) -> SavedRequest:
         number = int(reference.removeprefix("idea:n"))
-        return Delegated(schema=ref(f"idea:n{number + 1}"))
+        return SavedRequest(schema=ref(f"idea:n{number + 1}"))
 
     with pytest.raises(errors.IdeaError, match="deeper than 8: idea:n0 → idea:n1"):
         closed(Agent(None, tools=Tools(), resolver=resolve), ref("idea:n0"))
@@ -175,15 +175,15 @@ def test_from_outside_nothing_local_is_referred_to(tmp_path: Path) -> None:
     with pytest.raises(errors.IdeaError, match="a delegate from outside can't reach 'idea:person'"):
         closed(agent, ref("idea:person"), outside)
 
-    async def resolve(reference: str, tool: Tool) -> Delegated:
+    async def resolve(reference: str, tool: Tool) -> SavedRequest:
         if reference == "far":
-            return Delegated(context=outside, schema=ref("idea:person#SECRET-WORDS"), is_foreign=True)
+            return SavedRequest(context=outside, schema=ref("idea:person#SECRET-WORDS"), is_foreign=True)
         raise errors.DelegateForbidden("a delegate from outside can't reach it: SECRET-WORDS")
 
     tool: Json = {"type": "tool", "tool": {"ask": {"_delegate": "far", "properties": {"_output": TEXT}}}}
     model = models.Scripted([{"calls": [{"_tool": "ask"}], "output": None}, {"calls": [], "output": 1}])
     result = asyncio.run(Agent(model, tools=Tools(), resolver=resolve).run([tool], {}))
-    assert "what 'far' refers to can't be had" in result.errors[0].message
+    assert "what 'far' refers to is not available" in result.errors[0].message
     assert "SECRET" not in json.dumps(model.requests[1].messages)
 
 

@@ -40,11 +40,21 @@ def test_it_knows_every_type_and_every_setting() -> None:
     assert {field.name for field in dataclasses.fields(Config)} <= set(schema["properties"]["config"]["properties"])
 
 
-def test_it_names_the_choices_of_a_setting_as_an_idea_writes_them() -> None:
-    settings = idea_schema()["properties"]["config"]["properties"]
-    assert settings["mode"] == {"enum": ["eager", "lazy"]}
-    assert settings["references"] == {"enum": ["wide", "aside", None]}
-    assert PUBLISHED.complaint({"context": [], "config": {"mode": "lazy"}}) is None
+@pytest.mark.rule("X1")
+@pytest.mark.parametrize(
+    ("config", "is_right"),
+    [
+        ({"mode": "lazy", "references": "aside", "tools": None, "limits": {"usd": 0.5, "calls": None}}, True),
+        ({"mode": "'lazy'"}, False),
+        ({"references": "'aside'"}, False),
+        ({"limits": {"request": 5}}, False),
+        ({"retries": "often"}, False),
+        ({"retries": -1}, False),
+    ],
+    ids=str,
+)
+def test_it_says_of_a_config_what_the_code_says(config: Json, is_right: bool) -> None:
+    assert PUBLISHED.accepts({"context": [], "config": config}) is is_right
 
 
 EMPTY: list[Any] = [[], {}, "x", [{"_tool": "t"}]]

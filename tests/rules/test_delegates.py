@@ -135,15 +135,15 @@ async def test_a_name_is_an_idea_a_dict_or_a_path(tmp_path: Path) -> None:
 
 @pytest.mark.rule("D2")
 async def test_the_resolver_can_be_replaced() -> None:
-    from actum.execution.delegated import Delegated
+    from actum.execution.delegation.resolver import SavedRequest
 
     asked: list[tuple[str, str]] = []
 
-    async def resolve(reference: str, tool: Any) -> Delegated:
+    async def resolve(reference: str, tool: Any) -> SavedRequest:
         from actum import Context
 
         asked.append((reference, tool.name))
-        return Delegated(context=Context([planned(output="mine")]))
+        return SavedRequest(context=Context([planned(output="mine")]))
 
     context = [tool_message(go={"_delegate": "mine:x"}), planned(call("go"), output="†calls.0")]
     assert (await Agent(None, tools=Tools(), resolver=resolve).run(context)).output == "mine"
@@ -447,7 +447,10 @@ async def test_an_anonymous_latent_call_is_one_request_whose_schema_is_the_tools
     )
     of = agent(answer(call("sum", text="abc"), output="†calls.0"), answer(output=3))
     (request,) = await below(of, [{"type": "text", "text": "parent"}, tool])
-    assert request.context == [{"type": "input", "input": {"text": "abc"}}]
+    assert request.context == [
+        system("Carry out one call of the tool 'sum'."),
+        {"type": "input", "input": {"text": "abc"}},
+    ]
     assert request.schema["properties"]["output"] == {"type": ["integer", "null"], "minimum": 3}
     assert "items" not in request.schema["properties"]["calls"]
 
@@ -648,3 +651,29 @@ async def test_a_hundred_instances_have_a_delegate_each_with_the_right_data_and_
     answers = {one: result.context.of(one).state["answer"] for one in ids}
     assert answers == {one: {"id": one, "twice": number * 2} for number, one in enumerate(ids)}
     assert at_once[1] == 7
+
+
+@pytest.mark.rule("D17")
+async def test_the_roots_of_an_idea_are_the_current_folder_where_it_lies_below_it_else_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project/ideas").mkdir(parents=True)
+    (tmp_path / "project/beside.json").write_text(json.dumps(echo("beside")))
+    (tmp_path / "outside.json").write_text(json.dumps(echo("outside")))
+
+    async def run(leads_to: str) -> Any:
+        own = idea(tool_message(go={"_delegate": leads_to}), planned(call("go"), output="†calls.0"))
+        (tmp_path / "project/ideas/one.json").write_text(json.dumps(own))
+        return (await Idea.load(tmp_path / "project/ideas/one.json").run()).output
+
+    monkeypatch.chdir(tmp_path / "project")
+    assert await run("../beside.json") == "beside"
+    with pytest.raises(errors.DelegateForbidden):
+        await run("../../outside.json")
+    monkeypatch.chdir(tmp_path / "project/ideas")
+    with pytest.raises(errors.DelegateForbidden):
+        await run("../beside.json")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(errors.DelegateForbidden):
+        await run("../beside.json")

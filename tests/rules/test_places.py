@@ -59,7 +59,7 @@ TWICE = answer(
 
 async def test_of_two_equal_calls_each_keeps_its_own_value_whichever_ends_first() -> None:
     tools, ran = sampling()
-    held = await Agent(models.Scripted([TWICE]), tools=tools, approve=hold_publishing).run("go", dict)
+    held = await Agent(models.Scripted([TWICE]), tools=tools, approve=hold_publishing).run("go", dict[str, Any])
     assert (held.waiting, held.context.get("†result")) == (["approval 0.2"], 1)
     decided = approvals.decided(held.context, "0.2", "approve")
     done = await Agent(None, tools=tools, approve=hold_publishing).resume(stored(decided), dict)
@@ -69,7 +69,7 @@ async def test_of_two_equal_calls_each_keeps_its_own_value_whichever_ends_first(
 
 async def test_the_origin_of_a_value_is_the_call_that_made_it() -> None:
     tools, _ = sampling()
-    result = await Agent(models.Scripted([TWICE]), tools=tools).run("go", dict)
+    result = await Agent(models.Scripted([TWICE]), tools=tools).run("go", dict[str, Any])
     (origin,) = result.provenance()
     assert [(one.place, one.value) for one in origin.of] == [("0.0", 1), ("0.1", 2), ("0.2", "published 1")]
     assert [one.value for one in origin.of[2].of] == [1]

@@ -284,20 +284,20 @@ def endless(writer: asyncio.StreamWriter, _headers: Any) -> Any:
     [
         (page(b"x" * 2000), errors.DelegateForbidden, "larger than 1000 bytes"),
         (page(b"x" * 2000, content_length=""), errors.DelegateForbidden, "larger than 1000 bytes"),
-        (page(content_length="9" * 30), errors.DelegateError, "had"),
+        (page(content_length="9" * 30), errors.DelegateError, "fetched"),
         (endless, errors.DelegateForbidden, "larger than 1000 bytes"),
         (page(gzip.compress(b"0" * 10**6), content_encoding="gzip"), errors.DelegateForbidden, "compressed"),
         (page(content_encoding="br"), errors.DelegateForbidden, "compressed"),
-        (page(b"", x="y" * 300_000), errors.DelegateError, "can't be had"),
-        (page(status="404 Not Found"), errors.DelegateNotFound, "nothing stands at"),
+        (page(b"", x="y" * 300_000), errors.DelegateError, "can't be fetched"),
+        (page(status="404 Not Found"), errors.DelegateNotFound, "there is nothing at"),
         (page(status="410 Gone"), errors.DelegateNotFound, "410"),
         (page(b"SECRET", status="500 Oops"), errors.DelegateError, "answers with 500"),
         (page(status="204 No Content"), errors.DelegateError, "answers with 204"),
         (page(status="304 Not Modified"), errors.DelegateError, "answers with 304"),
         (moved(""), errors.DelegateError, "answers with 302"),
-        (b"", errors.DelegateError, "can't be had"),
-        (b"SSH-2.0-OpenSSH\r\n", errors.DelegateError, "can't be had"),
-        (page(b"{}", content_length="50"), errors.DelegateError, "can't be had"),
+        (b"", errors.DelegateError, "can't be fetched"),
+        (b"SSH-2.0-OpenSSH\r\n", errors.DelegateError, "can't be fetched"),
+        (page(b"{}", content_length="50"), errors.DelegateError, "can't be fetched"),
     ],
 )
 async def test_what_is_not_a_small_plain_page_is_one_clear_line(answer: Any, kind: type[Exception], said: str) -> None:
@@ -431,7 +431,7 @@ async def test_a_certificate_is_checked_by_the_name_and_not_by_the_address(certi
         assert net.connected == [("93.184.216.34", 443)]
         for url in ("https://example.com/x", "https://other.example/x"):
             context = None if "example.com" in url else trusting
-            with pytest.raises(errors.DelegateError, match="can't be had"):
+            with pytest.raises(errors.DelegateError, match="can't be fetched"):
                 await net.fetcher(ssl_context=context).fetch(url)
         with pytest.raises(errors.DelegateForbidden, match="from https to http"):
             await net.fetcher(ssl_context=trusting).fetch("https://example.com/down")

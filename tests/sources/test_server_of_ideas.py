@@ -117,7 +117,7 @@ def test_what_the_server_has_not_is_said(domain: str, certificate: Path, path: s
 def test_the_rules_of_fetching_are_those_of_delegates(domain: str, certificate: Path) -> None:
     with pytest.raises(errors.IdeaError, match=r"private|loopback|allow_hosts"):
         asyncio.run(agent(certificate, allowed=False).prepared([], {"$ref": f"idea://{domain}/text/sum"}))
-    with pytest.raises(errors.IdeaError, match="can't be had"):  # a certificate that nobody trusts
+    with pytest.raises(errors.IdeaError, match="can't be fetched"):  # a certificate that nobody trusts
         asyncio.run(
             Agent(None, tools=Tools(), fetcher=Fetcher(allow_hosts=["127.0.0.1"])).prepared(
                 [], {"$ref": f"idea://{domain}/text/sum"}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from ..errors import MessageError, SchemaError
 from ..events import AnyEvent
+from ..execution.budget import Budget
 from ..execution.calls.approval import Approve
-from ..execution.delegate import Delegation
-from ..execution.delegated import Delegated, Resolver
+from ..execution.delegation.delegation import Delegation
+from ..execution.delegation.linking import Linking, has_links
+from ..execution.delegation.resolver import Resolver, SavedRequest
 from ..execution.emitter import Emitter
-from ..execution.limits import Budget, Limits
-from ..execution.linking import Linking, has_links
 from ..execution.loop import Loop
 from ..execution.record.recorder import Recorder, Tell
 from ..execution.setup import Runtime, Setup
@@ -22,7 +23,7 @@ from ..generation.compile import Frame, Handler
 from ..generation.model import Model, ModelRequest
 from ..ideas.store import Store
 from ..messages import KINDS
-from ..protocol.config import Config
+from ..protocol.config import Config, Limits
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS, kind_of
 from ..protocol.registry import Registry
@@ -32,9 +33,10 @@ from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
 from ..storage.open import open_store
-from .delegates import AnyDelegate, Delegates
-from .given import Given, blocking, context_of, model_of
+from .coercion import Given, blocking, context_of, model_of
 from .idea import Idea
+from .machine import LocalMachine
+from .resolving import AnyDelegate, DelegateResolver
 from .stream import Stream
 from .tools import DEFAULT
 
@@ -47,19 +49,19 @@ MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
 
 
 class Agent:
-    """Runs contexts: asks the model, carries out its calls while they arrive, and goes on until there is an output.
+    """Runs contexts: asks the model and carries out its calls while they arrive, until there is an output.
 
     Args:
         model: a name such as "openai:gpt-5.2", any `Model`, or None for plans of explicit calls.
         tools: the registry; the process-wide `actum.tools` where none is given.
         config: how requests are made; limits: what a run may spend.
         approve: is asked before every call (L6).
-        delegates: what the names in `_delegate` stand for: an Idea, a dict or a path.
+        delegates: what the names in `_delegate` mean: an Idea, a dict or a path.
         roots: the folders that delegates' paths may lead into.
         resolver: finds delegates in a way of its own, in place of `delegates`, `roots` and `fetcher` (D2).
-        fetcher: fetches delegates from URLs; one of one's own has its own bounds and cache (D12).
+        fetcher: fetches delegates from URLs; bounds and cache are its own (D12).
         store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one (X4).
-        message_types: message types of one's own: a handler, or `dict` for a data kind with the short form (M2, M3).
+        message_types: further message types: a handler, or `dict` for a data kind with the short form (M2, M3).
     """
 
     def __init__(
@@ -86,9 +88,8 @@ class Agent:
         self.delegates = dict(delegates or {})
         self.roots = tuple(Path(root) for root in roots)
         self._resolver = resolver
-        self._fetcher = fetcher or Fetcher(
-            allow_hosts=self.config.allow_hosts, most_bytes=self.config.max_delegate_bytes
-        )
+        self._fetcher = fetcher or _fetcher(self.config)
+        self._has_own_fetcher = fetcher is not None
         self._handlers, self._data_kinds = _split(message_types or {})
 
     @overload
@@ -119,7 +120,7 @@ class Agent:
     ) -> Stream:
         """The same run as an async context manager and iterator of its events; `.result` when it is over.
 
-        `record` takes what the run comes to while it goes on, entry by entry, so that it can go on after a crash (L8).
+        `record` takes what the run leaves, entry by entry as it happens, so that it can be continued after a crash.
         """
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
@@ -156,14 +157,36 @@ class Agent:
     ) -> Result[Any]:
         """Go on with a run that was cut, from its context alone: what has left its message is not run again (L8)."""
         if isinstance(context, Idea):
-            context, schema = context.context, schema if schema is not None else context.schema
+            own = schema if schema is not None else context.schema
+            return await self.fitted(context).run(context.context, own, input=input)
         return await self.run(context, schema, input=input)
+
+    def fitted(self, idea: Idea, *, is_own: bool = False) -> Agent:
+        """The agent as an Idea's `config` wants it. `is_own`: what bounds its runs is the Idea's to say, too (D15).
+
+        Raises:
+            IdeaError: the config can't be used, or a module that it names can't be loaded.
+            ModelError: the model that it names is not available.
+        """
+        has_model = self.model is not None
+        standing = "own" if is_own else "local"
+        asked = idea.settings(standing, has_model=has_model, grants=self.config.grants)
+        machine = LocalMachine(registered=DEFAULT)
+        fitted = copy(self)
+        fitted.config = asked.over(self.config)
+        fitted.limits = asked.limits or self.limits
+        fitted.tools = machine.registry(self.tools, asked.activities, str(idea.source) if idea.source else None)
+        if not has_model and asked.model is not None:
+            fitted.model = machine.model(asked.model)
+        if not self._has_own_fetcher and is_own:
+            fitted._fetcher = _fetcher(fitted.config)
+        return fitted
 
     def compose(self, context: Given = (), schema: Any = None) -> JsonObject:
         """The exact JSON Schema that the model would be given (T5).
 
         Raises:
-            DelegateError: where a delegate that is resolved beforehand can't be had (D8). Otherwise as `run`.
+            DelegateError: where a delegate that is resolved beforehand is not available (D8). Otherwise as `run`.
         """
         return self._first_request(context, schema).schema
 
@@ -199,7 +222,7 @@ class Agent:
 
     def resolver(self, data_kinds: frozenset[str] = DATA_KINDS) -> Resolver:
         """What finds the delegates of one run (D2)."""
-        return self._resolver or Delegates(
+        return self._resolver or DelegateResolver(
             named=self.delegates,
             roots=self.roots,
             config=self.config,
@@ -237,7 +260,7 @@ class Agent:
         own = self._own(given)
         if not has_links(own, schema):
             return own, schema
-        request = await self.linking(own.data_kinds)(Delegated(context=own, schema=schema))
+        request = await self.linking(own.data_kinds)(SavedRequest(context=own, schema=schema))
         return request.context, request.schema
 
     def _setup(
@@ -261,16 +284,21 @@ class Agent:
             data_kinds=own.data_kinds,
         )
         telling = record or Recorder()
-        delegation = Delegation(runtime, self.resolver(own.data_kinds), budget, emit, telling)
+        machine = LocalMachine(registered=DEFAULT, delegates=self.delegates)
+        delegation = Delegation(runtime, self.resolver(own.data_kinds), machine, budget, emit, telling)
         return Setup(runtime=runtime, context=own, shape=shape, delegate=delegation, record=telling)
 
     def _own(self, given: Given) -> Context:
         return context_of(given, self._handlers, DATA_KINDS | self._data_kinds)
 
 
+def _fetcher(config: Config) -> Fetcher:
+    return Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes)
+
+
 def _with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
-    if input is None:
-        return context
+    if input is None or not (input or any(kind_of(message) == "input" for message in context)):
+        return context  # nothing was given, and nothing asks for it
     extended = context.extended([{"type": "input", "input": dict(input)}])
     _check_input(extended)
     return extended

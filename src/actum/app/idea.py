@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,15 @@ from urllib.parse import urlsplit
 
 from ..errors import DelegateError, IdeaError
 from ..ideas.address import parse_address
+from ..ideas.config import IdeaConfig, Standing
 from ..ideas.file import IdeaText, plan_of, read_idea, write_idea
+from ..ideas.identity import identified
 from ..ideas.library import Library
+from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
 from ..protocol.message import instance_of
+from ..protocol.origin import is_url
 from ..protocol.scopes import notes_of
 from ..protocol.solution import Result
 from ..protocol.tool import Tool
@@ -26,7 +30,7 @@ from ..sources.fetch import Fetcher
 from ..sources.files import read_text, write_text
 from ..sources.roots import default_roots
 from ..storage.open import default_store, open_store
-from .given import blocking
+from .coercion import blocking
 
 if TYPE_CHECKING:
     from ..generation.model import Model
@@ -50,7 +54,7 @@ class Idea:
         The host that is named may be private, since who calls this names it; where it redirects to may not.
 
         Raises:
-            IdeaError: where it can't be read or is none, naming file, line and column.
+            IdeaError: it can't be read or is no Idea; the message names file, line and column.
         """
         if is_url(path):
             return blocking(cls._fetched(str(path)))
@@ -68,7 +72,7 @@ class Idea:
 
     @classmethod
     async def _addressed(cls, text: str) -> Idea:
-        """What stands at an `idea:` address: in the default store, else on the domain's own server (X4)."""
+        """The Idea at an `idea:` address: in the default store, else on the domain's own server (X4)."""
         address = parse_address(text)
         store = open_store(default_store())
         try:
@@ -97,10 +101,6 @@ class Idea:
             solution=text.solution,
         )
 
-    def without_model(self) -> Context:
-        """Its context with its saved solution as the plan: what runs where there is no model to ask (P3)."""
-        return self.context.extended(plan_of(self.solution))
-
     @property
     def source(self) -> Path | None:
         """The file that its relative paths start from, None for one made in code or fetched."""
@@ -108,7 +108,7 @@ class Idea:
         return None if origin is None or is_url(origin) else Path(origin)
 
     def save(self, path: str | Path) -> None:
-        """Write the Idea as JSON; a file that stands there is replaced whole or not at all.
+        """Write the Idea as JSON; an existing file is replaced whole or not at all.
 
         Raises:
             IdeaError: where it can't be written.
@@ -129,15 +129,60 @@ class Idea:
     async def run(
         self, agent: Agent | Model | str | None = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]:
-        """Run it with an agent; or with a model, the process-wide tools and the delegates below its roots (D17).
+        """Run it as its `config` says: with an agent, or with a model and the process-wide tools.
 
-        Without a model, its saved solution is the plan.
+        A model given here comes before the one that its config names; without any, its saved solution is the plan. An
+        agent's limits, and what bounds its runs, stay in force. Without one, its delegates lie below its roots (D17).
+
+        Raises:
+            IdeaError: its config can't be used; the message names the file and the field. Otherwise as `Agent.run`.
         """
         from .agent import Agent
 
-        runner = agent if isinstance(agent, Agent) else Agent(agent, roots=default_roots(self.source))
-        context = self.context if runner.model is not None else self.without_model()
+        if isinstance(agent, Agent):
+            runner = agent.fitted(self)
+        else:
+            runner = Agent(agent, roots=default_roots(self.source)).fitted(self, is_own=True)
+        own = self.identified(runner.config)
+        context = own.context if runner.model is not None else own.without_model()
         return await runner.run(context, self.schema, input=input)
+
+    def settings(
+        self,
+        standing: Standing = "own",
+        *,
+        name: str | None = None,
+        has_model: bool = False,
+        grants: Sequence[str] = (),
+    ) -> IdeaConfig:
+        """What its `config` says that counts; one from outside is refused what was not granted to it (D12, D15).
+
+        `name` is what it is called in messages, its file by default; `has_model` says that its user names the model.
+
+        Raises:
+            IdeaError: naming the file and the field that can't be used.
+        """
+        called = name or self.context.origin or "the Idea"
+        config = IdeaConfig.parse(self.config, called)
+        if not is_url(self.context.origin):
+            return config.of(standing)
+        asked = {"activities": config.activities, "model": () if has_model or config.model is None else (config.model,)}
+        for key, names in asked.items():
+            if refused := [one for one in names if one not in grants]:
+                reason = f"an Idea from outside can't name {refused[0]!r}, unless it is granted: Config(grants=[…])"
+                raise IdeaError(f"{called}: {reason}", path=f"config.{key}")
+        return config.of("foreign")
+
+    def identified(self, config: Config) -> Idea:
+        """The Idea with its `meta` shown where the model is asked to raise it (T5)."""
+        if not config.meta:
+            return self
+        own = self.context
+        return replace(self, context=Context.checked(identified(own, self.meta), own.data_kinds, own.origin))
+
+    def without_model(self) -> Context:
+        """Its context with its saved solution as the plan: what runs where there is no model to ask (P3)."""
+        return self.context.extended(plan_of(self.solution))
 
     def as_tool(self, name: str) -> Tool:
         """The Idea as a tool: parameters from its input, `_output` from its schema, `_delegate` its file (X2).
@@ -172,8 +217,3 @@ def _parameters(context: Context) -> JsonObject:
     if is_list(schema.get("required")):
         schema["required"] = [name for name in schema["required"] if name not in own]
     return schema
-
-
-def is_url(reference: object) -> bool:
-    """Whether this is an address on the web rather than a file, or nothing."""
-    return isinstance(reference, str) and reference.lower().startswith(("http://", "https://"))

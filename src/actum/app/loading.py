@@ -9,25 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..errors import IdeaError, SchemaError
+from ..errors import IdeaError
 from ..execution.calls.approval import Approve
-from ..execution.delegate import FOREIGN_CONFIG
-from ..execution.limits import Limits
 from ..generation.model import Model
-from ..protocol.config import Config
+from ..ideas.config import IdeaConfig
+from ..protocol.config import Config, Limits
 from ..protocol.context import Context
-from ..schema.json import JsonObject, is_list, is_object
+from ..schema.json import JsonObject
 from ..sources.modules import load_activities
 from ..sources.roots import default_roots
 from ..storage.open import default_store
 from .agent import Agent
-from .idea import Idea, is_url
+from .idea import Idea
 from .tools import DEFAULT
 
 IDEA_FILES = {".json", ".yaml", ".yml"}
-_CONFIG = {field.name for field in dataclasses.fields(Config)}
-_OWN = {"activities", "model", "limits", "origin"}
-Loader: TypeAlias = Callable[[str, Path], None]
+Loader: TypeAlias = Callable[[str, Path], object]
 """Makes the Activities of a module known, by its name or by its path relative to a folder."""
 
 
@@ -115,36 +112,29 @@ def ready(
     roots: Sequence[str] = (),
     loader: Loader = load_activities,
 ) -> Loaded:
-    """Load everything that an Idea names; raises as `load`.
+    """Load everything that an Idea names; raises as `load`. One from a URL may name nothing (D12).
 
-    An Idea from a URL names nothing: neither Activities nor a model, and of its config only what bounds nothing counts.
     `roots` are the folders that its paths may lead into; `default_roots` where none is named.
     """
-    if is_url(idea.context.origin):
-        if "activities" in idea.config:
-            raise IdeaError(f"{name}: an Idea from outside can't name Activities; load them with --activities")
-        idea = dataclasses.replace(idea, config={key: idea.config[key] for key in FOREIGN_CONFIG & idea.config.keys()})
-    config, limits = config_of(idea.config, name)
-    load_modules(idea, activities, loader)
-    allowed = [Path(root) for root in roots] or default_roots(idea.source)
-    return Loaded(idea=idea, config=config, limits=limits, model=model_of(idea, model, record), roots=allowed)
+    asked = idea.settings(name=name, has_model=bool(model or os.environ.get("ACTUM_MODEL")))
+    config = asked.over(Config())
+    load_modules(idea, asked.activities, activities, loader)
+    return Loaded(
+        idea=idea.identified(config),
+        config=config,
+        limits=asked.limits or Limits(),
+        model=model_of(asked, model, record),
+        roots=[Path(root) for root in roots] or default_roots(idea.source),
+    )
 
 
-def load_modules(idea: Idea, more: Sequence[str], loader: Loader = load_activities) -> None:
+def load_modules(idea: Idea, named: Sequence[str], more: Sequence[str], loader: Loader = load_activities) -> None:
     """Load the Activities that an Idea names, relative to its file, and more, relative to the current folder."""
     folder = idea.source.parent if idea.source is not None else Path()
-    for name in modules_of(idea.config):
-        if not isinstance(name, str):
-            raise IdeaError(f"'activities' are names of modules or files, not {name!r}", path="config.activities")
+    for name in named:
         loader(name, folder)
     for name in more:
         loader(name, Path.cwd())
-
-
-def modules_of(config: JsonObject) -> list[Any]:
-    """What an Idea's config names as its Activities, not judged."""
-    named: Any = config.get("activities", [])
-    return named if is_list(named) else [named]
 
 
 def config_of(config: JsonObject, name: str) -> tuple[Config, Limits]:
@@ -153,28 +143,17 @@ def config_of(config: JsonObject, name: str) -> tuple[Config, Limits]:
     Raises:
         IdeaError: naming an unknown key or a bad value.
     """
-    if unknown := sorted(config.keys() - _CONFIG - _OWN):
-        known = ", ".join(sorted(_CONFIG | _OWN))
-        raise IdeaError(f"{name}: 'config' has no {unknown[0]!r}; it has {known}", path=f"config.{unknown[0]}")
-    given: Any = config.get("limits", {})
-    limits = {field.name for field in dataclasses.fields(Limits)}
-    if not is_object(given) or not limits >= given.keys():
-        raise IdeaError(f"{name}: 'limits' has the keys {', '.join(sorted(limits))}", path="config.limits")
-    try:
-        return Config(**{key: config[key] for key in _CONFIG & config.keys()}), Limits(**given)
-    except (SchemaError, TypeError) as error:
-        raise IdeaError(f"{name}: {error}") from None
+    asked = IdeaConfig.parse(config, name)
+    return asked.over(Config()), asked.limits or Limits()
 
 
-def model_of(idea: Idea, named: str | Model | None, record: str | None) -> Model | None:
+def model_of(asked: IdeaConfig, named: str | Model | None, record: str | None) -> Model | None:
     """The model that the caller, the Idea or ACTUM_MODEL names, in this order."""
     if named is not None and not isinstance(named, str):
         return named
-    name: Any = named or idea.config.get("model") or os.environ.get("ACTUM_MODEL")
+    name = named or asked.model or os.environ.get("ACTUM_MODEL")
     if not name:
         return None
-    if not isinstance(name, str):
-        raise IdeaError(f"'model' is a name such as openai:gpt-5.2, not {name!r}", path="config.model")
     from .. import models
 
     model = models.load(name)

@@ -4,121 +4,132 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
 
+from ..execution.budget import Budget
 from ..execution.calls.approval import Approve
-from ..execution.delegate import Delegation
+from ..execution.delegation.delegation import Delegation
 from ..execution.emitter import Emitter
 from ..execution.groups import Pattern, Surroundings, run_calls
-from ..execution.limits import Budget, Limits
 from ..execution.record.journal import Journal
 from ..execution.setup import Runtime
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered
 from ..protocol.activity import Activity
 from ..protocol.call import Call
-from ..protocol.config import Config
+from ..protocol.config import Config, Limits
 from ..protocol.context import Context
+from ..protocol.message import instance_of
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..sources.fetch import Fetcher
-from .delegates import Delegates
-from .given import Given, context_of, model_of
+from .coercion import Given, context_of, model_of
+from .machine import LocalMachine
+from .resolving import AnyDelegate, DelegateResolver
+
+
+class CallOptions(TypedDict, total=False):
+    """What calls outside a run may be given, as an agent is (D16).
+
+    `context` is what their references and scopes read; it is never changed. A latent call without `_output`, and a
+    delegated one, need a `model`. `approve` holds every call for a decision (L6). `delegates`, `roots` and `config`
+    mean what they mean for an `Agent`.
+    """
+
+    context: Given
+    model: Model | str | None
+    approve: Approve | None
+    limits: Limits | None
+    delegates: Mapping[str, AnyDelegate] | None
+    roots: Iterable[str | Path]
+    config: Config | None
 
 
 class Tools(Registry):
-    """Interfaces and implementations by name; `await tools(call)` carries out one call.
+    """Interfaces and implementations by name; `await tools(call)` carries out one call, with `CallOptions`."""
 
-    `context` is what the calls' references and scopes read; it is never changed. A latent call without `_output`, and a
-    delegated one, need a `model`. `approve` holds every call for a decision (L6).
-    """
-
-    async def __call__(
-        self,
-        call: Mapping[str, Any],
-        *,
-        context: Given = (),
-        model: Model | str | None = None,
-        approve: Approve | None = None,
-        limits: Limits | None = None,
-    ) -> Any:
+    async def __call__(self, call: Mapping[str, Any], **options: Unpack[CallOptions]) -> Any:
         """Carry out one call and return its value.
 
         Raises:
             ActumError: why it was refused, or how it failed.
         """
-        return (await self._group([call], "all", context, model, approve, limits))[0]
+        return (await self._group([call], "all", **options))[0]
 
-    async def all(
-        self,
-        calls: Iterable[Mapping[str, Any]],
-        *,
-        context: Given = (),
-        model: Model | str | None = None,
-        approve: Approve | None = None,
-        limits: Limits | None = None,
-    ) -> list[Any]:
+    async def all(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions]) -> list[Any]:
         """Carry out all calls or none: where one fails, the rest are cancelled and the finished ones undone (C5).
 
         Returns:
             The values in call order.
         """
         group = list(calls)
-        return await self._group(group, "all", context, model, approve, limits) if group else []
+        return await self._group(group, "all", **options) if group else []
 
-    async def any(
-        self,
-        calls: Iterable[Mapping[str, Any]],
-        *,
-        context: Given = (),
-        model: Model | str | None = None,
-        approve: Approve | None = None,
-        limits: Limits | None = None,
-    ) -> Any:
+    async def any(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions]) -> Any:
         """The value of the first call that succeeds; the rest are cancelled (C5).
 
         Raises:
             AllCallsFailed: holding every cause.
             ValueError: there are no calls.
         """
-        return (await self._group(_some(calls, "any"), "any", context, model, approve, limits))[0]
+        return (await self._group(_some(calls, "any"), "any", **options))[0]
 
-    async def race(
-        self,
-        calls: Iterable[Mapping[str, Any]],
-        *,
-        context: Given = (),
-        model: Model | str | None = None,
-        approve: Approve | None = None,
-        limits: Limits | None = None,
-    ) -> Any:
-        """What the first call to settle came to, success or failure; the rest are cancelled (C5).
+    async def race(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions]) -> Any:
+        """The value or the error of the first call to end; the rest are cancelled (C5).
 
         Raises:
             ValueError: there are no calls.
         """
-        return (await self._group(_some(calls, "race"), "race", context, model, approve, limits))[0]
+        return (await self._group(_some(calls, "race"), "race", **options))[0]
 
     async def _group(
         self,
         calls: Sequence[Mapping[str, Any]],
         pattern: Pattern,
-        context: Given,
-        model: Model | str | None,
-        approve: Approve | None,
-        limits: Limits | None,
+        *,
+        context: Given = (),
+        model: Model | str | None = None,
+        approve: Approve | None = None,
+        limits: Limits | None = None,
+        delegates: Mapping[str, AnyDelegate] | None = None,
+        roots: Iterable[str | Path] = (),
+        config: Config | None = None,
     ) -> list[Any]:
-        own = context_of(context)
+        own, config, named = context_of(context), config or Config(), dict(delegates or {})
         budget = Budget(limits or Limits())
-        config = Config()
-        runtime = Runtime(model=model_of(model), registry=self, config=config, data_kinds=own.data_kinds)
-        delegates = Delegates(named={}, roots=(), config=config, fetcher=Fetcher())
-        delegation = Delegation(runtime, delegates, budget, Emitter())
-        toolset = _with_model(offered(own, self), delegation, own)
-        around = Surroundings(
-            journal=Journal(own), toolset=toolset, budget=budget, delegate=delegation, approve=approve
+        runtime = Runtime(
+            model=model_of(model), registry=self, config=config, approve=approve, data_kinds=own.data_kinds
         )
-        return await run_calls([Call(call) for call in calls], around, pattern)
+        resolver = DelegateResolver(
+            named=named,
+            roots=[Path(root) for root in roots],
+            config=config,
+            fetcher=Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes),
+            data_kinds=own.data_kinds,
+        )
+        machine = LocalMachine(registered=DEFAULT, delegates=named)
+        delegation = Delegation(runtime, resolver, machine, budget, Emitter())
+        group = [Call(call) for call in calls]
+        toolset = _with_model(await self._offered(own, config, delegation, group), delegation, own)
+        around = Surroundings(
+            journal=Journal(own),
+            toolset=toolset,
+            budget=budget,
+            delegate=delegation,
+            approve=approve,
+            parallel=config.parallel,
+        )
+        return await run_calls(group, around, pattern)
+
+    async def _offered(
+        self, context: Context, config: Config, delegation: Delegation, calls: Sequence[Call]
+    ) -> Toolset:
+        """The tools, those that are called resolved beforehand where they or the config ask for it (D8)."""
+        toolset = offered(context, self, config.tools)
+        called = [toolset.tools[name] for name in {call.tool for call in calls} & toolset.tools.keys()]
+        contracts = {tool.name: await delegation.contract(tool) for tool in called if tool.is_upfront(config.upfront)}
+        return offered(context, self, config.tools, contracts) if contracts else toolset
 
 
 def _some(calls: Iterable[Mapping[str, Any]], pattern: str) -> list[Mapping[str, Any]]:
@@ -134,13 +145,21 @@ def _with_model(toolset: Toolset, delegation: Delegation, context: Context) -> T
     async def carry_out(call: Call, tool: Tool) -> Any:
         if call.output is not None or tool.output is None:
             return call.output
-        return await delegation.latent(call, tool, context)
+        return await delegation.latent(call, tool, _as_seen(context, call.instance))
 
     latent = Activity(name="latent", function=carry_out)
     served = {
         name: latent if toolset.is_latent(tool) else toolset.activities[name] for name, tool in toolset.tools.items()
     }
     return replace(toolset, activities=served)
+
+
+def _as_seen(context: Context, instance: str | None) -> Context:
+    """What a call of an instance sees: what is shared, then what is its own, and no other's (I2)."""
+    shared = [message for message in context if instance_of(message) is None]
+    own = [message for message in context if instance is not None and instance_of(message) == instance]
+    unmarked = [{key: value for key, value in message.items() if key != "_instance"} for message in own]
+    return Context.checked([*shared, *unmarked], context.data_kinds, context.origin)
 
 
 DEFAULT = Tools()

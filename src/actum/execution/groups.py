@@ -14,6 +14,7 @@ from ..events import AnyEvent, CallFailed, CallFinished
 from ..generation.offer import Toolset
 from ..protocol.call import EACH, Call
 from ..protocol.place import Place
+from .budget import Budget
 from .calls.approval import Approve
 from .calls.calls import Calls
 from .calls.carrying import Delegate
@@ -21,7 +22,6 @@ from .calls.invoking import in_thread
 from .calls.scheduler import Scheduler
 from .calls.script import Script
 from .emitter import Emitter
-from .limits import Budget
 from .record.journal import Journal
 
 Pattern: TypeAlias = Literal["all", "any", "race"]
@@ -36,6 +36,7 @@ class Surroundings:
     budget: Budget
     delegate: Delegate
     approve: Approve | None = None
+    parallel: int = 1_000
 
 
 async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Pattern) -> list[Any]:
@@ -54,6 +55,7 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
         emit=Emitter(group.see),
         delegate=around.delegate,
         approve=around.approve,
+        parallel=around.parallel,
         awaits_all=True,
     )
     try:
@@ -132,7 +134,8 @@ class _Group:
             raise self.stop
         if self.pattern == "any" and not self.done:
             causes = [self.failed[place] for place in sorted(self.failed, key=_index)]
-            raise AllCallsFailed(f"none of {self.size} calls succeeded: {causes[0].message}", errors=causes)
+            said = "; ".join(f"{number}. {cause.message}" for number, cause in enumerate(causes, 1))
+            raise AllCallsFailed(f"none of {self.size} calls succeeded: {said}", errors=causes)
         if self.failed and (self.pattern == "all" or (self.pattern == "race" and not self.done)):
             raise next(iter(self.failed.values()))
 

@@ -21,11 +21,11 @@ from ..protocol.message import OF
 from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
 from ..schema.json import encode
+from .budget import Budget
 from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting, Wanted
 from .calls.scheduler import Scheduler
 from .calls.script import Script
 from .emitter import Emitter
-from .limits import Budget
 from .record import entries
 from .record.journal import Journal
 from .record.plans import standing_plans

@@ -10,9 +10,9 @@ from ..generation.model import Model
 from ..protocol.marks import Marks
 from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
+from .budget import Budget
 from .calls.script import Script
 from .emitter import Emitter
-from .limits import Budget
 from .record.journal import Journal
 from .setup import Setup
 from .turn import Turn

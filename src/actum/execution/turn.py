@@ -11,10 +11,10 @@ from ..generation.compile import Frame
 from ..generation.model import ModelRequest
 from ..protocol.call import Call
 from ..protocol.usage import Usage
+from .budget import Budget
 from .calls.calls import Calls
 from .calls.script import Script
 from .emitter import Emitter
-from .limits import Budget
 from .record.entries import Arrived, Restarted
 from .record.journal import Journal
 

@@ -17,6 +17,7 @@ from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool, tools_of
 from ..protocol.offer import Offer, call_schema
+from ..protocol.origin import origin_of
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.compose import References, compose
@@ -87,7 +88,7 @@ def offered(
     tools = {tool.name: tool for tool in (registry if names is None else _registered(registry, names))}
     for index, message in enumerate(context):
         if message.get("type") == "tool":
-            tools |= {tool.name: tool for tool in tools_of(message, index, context.origin)}
+            tools |= {tool.name: tool for tool in tools_of(message, index, origin_of(message, context.origin))}
     tools |= {name: tool for name, tool in (contracts or {}).items() if name in tools}
     activities = {name: registry.serving(tool) for name, tool in tools.items()}
     for name, activity in activities.items():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from ..protocol.message import kind_of
 from ..schema.closing import closed
 from ..schema.containment import admits
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, is_object
 from .file import IdeaText, write_idea
 from .version import ChangeKind
 
@@ -71,13 +71,12 @@ def _side(side: str, old: Any, new: Any) -> Iterator[tuple[ChangeKind, str]]:
 def _differences(side: str, old: Any, new: Any, path: str) -> Iterator[str]:
     """Where two schemas differ, in words."""
     place = f"{side}{path}"
-    if not isinstance(old, dict) or not isinstance(new, dict):
+    if not is_object(old) or not is_object(new):
         if old != new:
             yield f"{place} changes"
         return
-    one, other = cast("JsonObject", old), cast("JsonObject", new)
-    mine, theirs = (cast("JsonObject", schema.get("properties", {})) for schema in (one, other))
-    must, now = (set(cast("list[str]", schema.get("required", []))) for schema in (one, other))
+    mine, theirs = _properties(old), _properties(new)
+    must, now = _required(old), _required(new)
     yield from (f"{place}.{name} is removed" for name in mine if name not in theirs)
     for name in theirs:
         if name not in mine:
@@ -86,11 +85,19 @@ def _differences(side: str, old: Any, new: Any, path: str) -> Iterator[str]:
         if (name in must) != (name in now):
             yield f"{place}.{name} is {'required now' if name in now else 'optional now'}"
         yield from _differences(side, mine[name], theirs[name], f"{path}.{name}")
-    if "items" in one or "items" in other:
-        yield from _differences(side, one.get("items", {}), other.get("items", {}), f"{path}[]")
-    for key in sorted((one.keys() | other.keys()) - {"properties", "required", "items"} - _SAID):
-        if one.get(key) != other.get(key):
-            yield f"{place}: {key} was {encode(one.get(key))}, is {encode(other.get(key))}"
+    if "items" in old or "items" in new:
+        yield from _differences(side, old.get("items", {}), new.get("items", {}), f"{path}[]")
+    for key in sorted((old.keys() | new.keys()) - {"properties", "required", "items"} - _SAID):
+        if old.get(key) != new.get(key):
+            yield f"{place}: {key} was {encode(old.get(key))}, is {encode(new.get(key))}"
+
+
+def _properties(schema: JsonObject) -> JsonObject:
+    return schema.get("properties", {})
+
+
+def _required(schema: JsonObject) -> set[str]:
+    return set(schema.get("required", []))
 
 
 _SAID = {"description", "title", "examples", "default", "$comment", "$schema", "$id"}

@@ -31,7 +31,7 @@ def answer_of(solution: Any) -> JsonObject | None:
 
 
 def plan_of(solution: JsonObject | None) -> list[JsonObject]:
-    """A saved answer as a plan that stands: what a request comes to where there is no model to ask (P3)."""
+    """A saved answer as a plan, which runs where there is no model to ask (P3)."""
     if solution is None:
         return []
     plan: JsonObject = {"type": "plan", "plan": solution.get("calls") or []}
@@ -64,9 +64,9 @@ def read_idea(text: str, name: str) -> IdeaText:
     """
     parsed = parse_text(text, name)
     wrong = _Complaints(text, name)
-    if not isinstance(parsed, dict):
+    if not is_object(parsed):
         raise wrong((), "an Idea is a JSON object")
-    value = cast("JsonObject", parsed)
+    value = parsed
     if unknown := [key for key in value if key not in _KEYS and not key.startswith("$")]:
         raise wrong((unknown[0],), f"an Idea has no {unknown[0]!r}; it has {', '.join(_KEYS)}")
     if not isinstance(value.get("context"), list):
@@ -155,7 +155,7 @@ def _yaml(text: str, name: str) -> object:
 
 
 def _check_keys(node: Any, name: str) -> None:
-    """Refuse a key that stands twice, of which YAML would silently take the last."""
+    """Refuse a key that occurs twice, of which YAML would silently take the last."""
     kind = getattr(node, "id", None)
     if kind == "sequence":
         for item in node.value:
@@ -166,6 +166,6 @@ def _check_keys(node: Any, name: str) -> None:
     for key, member in node.value:
         if key.id == "scalar" and key.value in seen:
             place = f"at line {key.start_mark.line + 1}, column {key.start_mark.column + 1}"
-            raise IdeaError(f"{name}: the key {key.value!r} stands twice in one object {place}")
+            raise IdeaError(f"{name}: the key {key.value!r} occurs twice in one object {place}")
         seen.add(str(key.value))
         _check_keys(member, name)

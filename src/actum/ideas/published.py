@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import get_type_hints
 
 from ..messages import KINDS, Key, Kind
 from ..messages.role import RAW
 from ..protocol.call import EACH, META
-from ..protocol.config import Config
+from ..protocol.config import Config, Limits
+from ..schema.infer import adapter_of, schema_of
 from ..schema.json import JsonObject
 
 ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 _STRING: JsonObject = {"type": "string"}
 
-_CONFIG: dict[Any, JsonObject] = {
-    bool: {"type": "boolean"},
-    int: {"type": "integer", "minimum": 0},
-    float: {"type": "number", "minimum": 0},
-}
+_NUMBERS = ("integer", "number")
+_LEAST: JsonObject = {"minimum": 0}
 
 
 def idea_schema() -> JsonObject:
@@ -94,29 +90,29 @@ def _solution() -> JsonObject:
 
 
 def _config() -> JsonObject:
-    members: JsonObject = {name: _field(annotation) for name, annotation in get_type_hints(Config).items()}
     return {
         "type": "object",
         "description": "How the request is made and run, and what it needs.",
         "properties": {
-            **members,
+            **_members(Config),
             "activities": {
                 "description": "Python modules or files that register Activities; local Ideas only.",
                 "type": ["string", "array"],
                 "items": _STRING,
             },
             "model": {**_STRING, "description": "A model such as openai:gpt-5.2."},
-            "limits": {"type": "object", "description": "What a run may spend."},
+            "limits": {
+                "type": "object",
+                "description": "What a run may spend.",
+                "properties": _members(Limits),
+                "additionalProperties": False,
+            },
             "origin": {**_STRING, "description": "The file that relative paths start from."},
         },
     }
 
 
-def _field(annotation: Any) -> JsonObject:
-    options = get_args(annotation) if get_origin(annotation) in {Union, UnionType} else (annotation,)
-    own = next(option for option in options if option is not NoneType)
-    if get_origin(own) is Literal:
-        return {"enum": [*get_args(own), *(None for option in options if option is NoneType)]}
-    if get_origin(own) is Sequence:
-        return {"type": ["array", "null"] if NoneType in options else "array", "items": _STRING}
-    return dict(_CONFIG.get(own, {"type": "object"}))
+def _members(value: type) -> JsonObject:
+    """The schema of each field of a dataclass, as its type says; none of its numbers may be negative."""
+    members = {name: schema_of(adapter_of(hint), "validation") for name, hint in get_type_hints(value).items()}
+    return {name: {**own, **_LEAST} if own.get("type") in _NUMBERS else own for name, own in members.items()}

@@ -6,12 +6,12 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import count
-from typing import Any, cast
+from typing import Any
 
 from ..errors import IdeaError
 from ..protocol.marks import Authored
 from ..protocol.place import Place
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, is_object
 from .file import IdeaText
 
 RUN = "run"
@@ -67,9 +67,9 @@ def about_of(meta: JsonObject, name: str) -> JsonObject:
     if RUN not in meta:
         raise IdeaError(f"{name}: no run is kept there; `actum run --save FILE` keeps one")
     found: Any = meta[RUN]
-    if not isinstance(found, dict):
+    if not is_object(found):
         raise IdeaError(f"{name}: its meta.{RUN} is no object")
-    return dict(cast("JsonObject", found))
+    return dict(found)
 
 
 def ticks_of(about: Mapping[str, Any], name: str) -> list[Tick]:

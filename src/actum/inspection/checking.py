@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..app.agent import Agent
-from ..app.given import blocking
-from ..app.idea import is_url
+from ..app.coercion import blocking
 from ..app.loading import agent_at, config_of, look_at, register_ideas
 from ..dataflow.expression import parse
 from ..dataflow.reference import Reference, ReferenceSyntax
@@ -18,6 +17,7 @@ from ..ideas.address import parse_address
 from ..ideas.positions import Positions
 from ..protocol.config import Config
 from ..protocol.declaration import tools_of
+from ..protocol.origin import is_url
 from ..protocol.tool import ANONYMOUS, Tool
 from ..schema.json import JsonObject, is_list, is_object
 from ..sources.files import read_text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..app.agent import Agent
-from ..app.given import Given, blocking
+from ..app.coercion import Given, blocking
 from ..errors import SchemaError
 from ..generation.offer import composition, offered
 from ..schema.compose import References

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..app.agent import Agent
 from ..errors import InvalidParameters
-from ..execution.delegate import context_of
+from ..execution.delegation.delegation import context_of
 from ..execution.record.journal import Journal
 from ..generation.offer import offered
 from ..protocol.call import Call

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..errors import ActumError
-from ..execution.limits import Limits
 from ..generation.offer import Toolset
 from ..protocol.call import Call
+from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..protocol.provenance import CODE, MODEL
 from ..protocol.usage import Usage

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..app.given import blocking
-from ..app.loading import config_of, look_at, modules_of
+from ..app.coercion import blocking
+from ..app.loading import config_of, look_at
 from ..app.tools import DEFAULT
 from ..dataflow.reference import Reference
 from ..errors import ActumError, InvalidParameters, MessageError
-from ..execution.linking import Linking
+from ..execution.delegation.linking import Linking
 from ..generation.offer import Toolset, offered
 from ..ideas.file import read_idea
 from ..protocol.context import Context
@@ -82,7 +82,8 @@ def inspect(value: JsonObject, found: Findings) -> None:
 
 def _inspect_config(config: JsonObject, found: Findings) -> None:
     found.attempt(lambda: config_of(config, found.file.name), "config")
-    for index, name in enumerate(modules_of(config)):
+    named = config.get("activities", [])
+    for index, name in enumerate(named if is_list(named) else [named]):
         found.attempt(lambda name=name: look_at(str(name), found.file.parent), "config", "activities", index)
 
 

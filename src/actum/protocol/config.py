@@ -1,4 +1,4 @@
-"""How requests are made and runs behave: one frozen value."""
+"""How requests are made, and what a run may spend: two frozen values."""
 
 from __future__ import annotations
 
@@ -62,3 +62,27 @@ class Config:
             raise SchemaError(f"settings are an object, not {self.settings!r}", path="config.settings")
         if isinstance(self.drain, bool) or not isinstance(self.drain, int | float) or not self.drain >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
             raise SchemaError(f"drain is a number of seconds, not {self.drain!r}", path="config.drain")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of one run, its delegates included; None bounds nothing.
+
+    `requests` to the model, `calls` started, `seconds` of wall time, `tokens` in and out, `usd` of money, `depth` of
+    delegates. A count or price that the model does not tell is not counted.
+    """
+
+    requests: int | None = 50
+    calls: int | None = None
+    seconds: float | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("requests", "calls", "seconds", "tokens", "usd", "depth"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
+                raise SchemaError(
+                    f"{name} is a number that is not negative, or None; not {value!r}", path=f"limits.{name}"
+                )

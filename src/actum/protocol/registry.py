@@ -102,6 +102,16 @@ class Registry:
         rest._activities = {name: activity for name, activity in self._activities.items() if name in names}
         return rest
 
+    def joined(self, other: Registry, modules: Collection[str]) -> Registry:
+        """The registry with what the code of these modules has registered in another one; its own names win."""
+        if other is self or not modules:
+            return self
+        both = Registry()
+        found = {name: one for name, one in other._activities.items() if _is_of(one.function, modules)}
+        both._activities = {**found, **self._activities}
+        both._tools = {name: one.tool for name, one in found.items() if one.tool is not None} | self._tools
+        return both
+
     def serving(self, tool: Tool) -> Activity | Choice | None:
         """The Activity that carries out a tool: the one it names, else the one of its own name, else none (A1).
 
@@ -132,6 +142,11 @@ class Registry:
 
     def __contains__(self, name: object) -> bool:
         return name in self._tools
+
+
+def _is_of(function: Callable[..., Any], modules: Collection[str]) -> bool:
+    module = getattr(function, "__module__", None) or ""
+    return any(module == one or module.startswith(f"{one}.") for one in modules)
 
 
 def _inferred(function: Callable[..., Any], name: str, description: str | None) -> JsonObject:

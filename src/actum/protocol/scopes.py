@@ -17,6 +17,7 @@ from .approvals import PRIVATE
 from .call import Call
 from .context import Context, Memory
 from .message import DATA_KINDS, RESERVED, instance_of, kind_of, payload_of
+from .origin import ORIGIN
 from .tool import Tool
 
 
@@ -120,13 +121,17 @@ def scoped(
         place = _place(scope)
         paths[place.kind].append(place.path)
         for order, message in catalogue.of_type(scope, instance):
-            found.append((order, {key: copy(value) for key, value in message.items() if not key.startswith("_")}))
+            found.append((order, {key: copy(value) for key, value in message.items() if _crosses(key)}))
     for kind, own in paths.items():
         value = _value(memory, kind, own, instance)
         if value is not MISSING:
             notes = _narrowed_notes(catalogue.notes(kind, instance), value, own)
             found.append((catalogue.first(kind, instance, own), data_message(kind, exported(value), notes)))
     return Context.checked([message for _, message in sorted(found, key=_order)], catalogue.data_kinds, origin)
+
+
+def _crosses(key: str) -> bool:
+    return not key.startswith("_") or key == ORIGIN
 
 
 def _place(scope: str) -> Reference:

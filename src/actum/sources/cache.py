@@ -116,4 +116,4 @@ def _write(folder: Path, url: str, kept: Kept) -> None:
         write_bytes(folder / "content" / digest, kept.content)
         write_text(folder / "urls" / f"{_digest(url.encode())}.json", json.dumps(note))
     except IdeaError:
-        return  # a cache that can't be written is none; the content has been had
+        return  # a cache that can't be written keeps nothing; the content has been fetched

@@ -1,4 +1,4 @@
-"""Fetching what stands at a URL, as from a stranger: bounded, without credentials, only from public hosts (D12)."""
+"""Fetching the content of a URL, as from a stranger: bounded, without credentials, only from public hosts (D12)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LONGEST_URL = 4_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What stood at an address: `url` is where it finally came from, `digest` the SHA-256 of the content in hex."""
+    """The content of an address: `url` is where it finally came from, `digest` the SHA-256 of the content in hex."""
 
     url: str
     content: bytes
@@ -74,9 +74,9 @@ class Fetcher:
         """Fetch one URL.
 
         Raises:
-            DelegateForbidden: it leads, or was redirected, where it may not; what stands there is too large.
-            DelegateNotFound: nothing stands there.
-            DelegateError: it can't be had; `httpx2` isn't installed.
+            DelegateForbidden: it leads, or was redirected, where it may not; the content is too large.
+            DelegateNotFound: there is nothing at that address.
+            DelegateError: it can't be fetched; `httpx2` isn't installed.
         """
         try:
             async with asyncio.timeout(self._seconds):
@@ -95,7 +95,7 @@ class Fetcher:
         raise DelegateForbidden(f"{shown(url)}: more than {self._redirects} redirects")
 
     async def _hop(self, url: URL) -> Fetched | URL:
-        """What stands at one address, or where that leads on to."""
+        """The content of one address, or the address that it redirects to."""
         addresses = await self._judged(url)
         kept = await asyncio.to_thread(self._cache.find, str(url))
         if kept is not None and kept.is_fresh:
@@ -148,7 +148,7 @@ class Fetcher:
                 yield response
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException) as error:
             why = " ".join(str(error).split()) or type(error).__name__
-            raise DelegateError(f"{shown(url)} can't be had: {why}") from error
+            raise DelegateError(f"{shown(url)} can't be fetched: {why}") from error
 
     async def _content(self, url: URL, response: Response, headers: dict[str, str]) -> bytes:
         if headers.get("content-encoding", "identity") != "identity":
@@ -239,7 +239,7 @@ def _headers(response: Response) -> dict[str, str]:
 
 def _check_status(url: URL, status: int) -> None:
     if status in _GONE:
-        raise DelegateNotFound(f"nothing stands at {shown(url)} ({status})")
+        raise DelegateNotFound(f"there is nothing at {shown(url)} ({status})")
     if status != 200:
         raise DelegateError(f"{shown(url)} answers with {status}")
 

@@ -28,8 +28,8 @@ def locate(reference: str, bases: Sequence[Path], roots: Sequence[Path], suffixe
     """The file that a relative path names, tried from each base and with each suffix; it lies below a root.
 
     Raises:
-        DelegateForbidden: it leads out of all roots, whether anything stands there or not.
-        DelegateNotFound: no file stands there.
+        DelegateForbidden: it leads out of all roots, whether there is anything or not.
+        DelegateNotFound: there is no such file.
     """
     if not roots:
         raise DelegateNotFound(f"there is no delegate {reference!r}, and no folders (roots) to look for files in")

@@ -10,9 +10,11 @@ from ...app.loading import load_modules, model_of
 from ...app.tools import DEFAULT
 from ...errors import SchemaError, UnknownTool
 from ...generation.offer import offered
+from ...protocol.config import Config
 from ...protocol.context import Context
 from ...schema.infer import jsonable
 from ...schema.json import JsonObject, is_object
+from ...sources.roots import default_roots
 from ..options import CommandError, Several, pair_of, value_of
 
 
@@ -40,16 +42,25 @@ async def call(
         The model for a tool without code.
     """
     loaded = Idea.load(idea) if idea else Idea(context=Context())
-    load_modules(loaded, activities or [])
+    asked = loaded.settings(name=idea, has_model=model is not None)
+    load_modules(loaded, asked.activities, activities or [])
+    config = asked.over(Config())
     try:
-        found = offered(loaded.context, DEFAULT).find(tool)
+        found = offered(loaded.context, DEFAULT, config.tools).find(tool)
     except UnknownTool as error:
         where = ", ".join([*(activities or []), *([idea] if idea else [])]) or "no module: name one with --activities"
         raise CommandError(f"{error.message} (loaded: {where})") from error
     given = _parameters(parameters, found.parameters["properties"])
     if complaint := found.validator.complaint(given):
         raise SchemaError(complaint, tool=tool)
-    value = await DEFAULT({"_tool": tool, **given}, context=loaded.context, model=model_of(loaded, model, None))
+    value = await DEFAULT(
+        {"_tool": tool, **given},
+        context=loaded.context,
+        model=model_of(asked, model, None),
+        limits=asked.limits,
+        roots=default_roots(loaded.source),
+        config=config,
+    )
     print(json.dumps(jsonable(value), ensure_ascii=False))
     return 0
 

@@ -15,8 +15,8 @@ from ...events import CallFailed, CallReady, CallWaiting
 from ...generation.offer import Toolset
 from ...protocol.call import Call
 from ...protocol.place import Place
+from ..budget import Budget
 from ..emitter import Emitter
-from ..limits import Budget
 from ..record.journal import Journal
 from ..record.plans import Items
 from .admission import resolved

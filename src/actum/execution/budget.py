@@ -1,4 +1,4 @@
-"""What a run may spend, and what it has spent (L5)."""
+"""What a run has spent of its limits (L5)."""
 
 from __future__ import annotations
 
@@ -6,36 +6,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..errors import LimitExceeded, SchemaError
+from ..errors import LimitExceeded
+from ..protocol.config import Limits
 from ..protocol.usage import Usage
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Bounds of one run, its delegates included; None bounds nothing.
-
-    `requests` to the model, `calls` started, `seconds` of wall time, `tokens` in and out, `usd` of money, `depth` of
-    delegates. A count or price that the model does not tell is not counted.
-    """
-
-    requests: int | None = 50
-    calls: int | None = None
-    seconds: float | None = None
-    tokens: int | None = None
-    usd: float | None = None
-    depth: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("requests", "calls", "seconds", "tokens", "usd", "depth"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
-                raise SchemaError(
-                    f"{name} is a number that is not negative, or None; not {value!r}", path=f"limits.{name}"
-                )
-
-
 _LITTLE = 1
-"""How many requests are little."""
+"""Below this many requests left after the next one, the model is warned."""
 
 
 @dataclass(slots=True)

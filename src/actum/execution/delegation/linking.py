@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
-from ..errors import DelegateError, IdeaError
-from ..protocol.context import Context
-from ..protocol.declaration import parse_tool
-from ..protocol.tool import Tool
-from ..schema.json import JsonObject
-from ..schema.links import linked, links_of
-from .delegated import Delegated, Resolver
+from ...errors import DelegateError, IdeaError
+from ...protocol.context import Context
+from ...protocol.declaration import parse_tool
+from ...protocol.tool import Tool
+from ...schema.json import JsonObject
+from ...schema.links import linked, links_of
+from .resolver import Resolver, SavedRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Linking:
     most_depth: int
     _known: dict[tuple[str, str | None], JsonObject] = field(default_factory=dict[Any, JsonObject])
 
-    async def __call__(self, request: Delegated) -> Delegated:
+    async def __call__(self, request: SavedRequest) -> SavedRequest:
         """The same request, no schema of which refers to another Idea.
 
         Raises:
@@ -41,7 +41,7 @@ class Linking:
     async def message(self, message: JsonObject, origin: str | None) -> JsonObject:
         """One message, closed; raises as for a request."""
         if message.get("type") == "tool":
-            tools = cast("JsonObject", message["tool"])
+            tools: JsonObject = message["tool"]
             return {**message, "tool": {name: await self.schema(one, origin) for name, one in tools.items()}}
         if "schema" in message:
             return {**message, "schema": await self.schema(message["schema"], origin)}
@@ -72,7 +72,7 @@ class Linking:
             self._known[key] = await self._closed(schema, found.context.origin, whole)
         return self._known[key]
 
-    async def _found(self, address: str, origin: str | None) -> Delegated:
+    async def _found(self, address: str, origin: str | None) -> SavedRequest:
         reader: Tool = parse_tool({}, "$ref", origin=origin)
         try:
             return await self.resolve(address, reader)

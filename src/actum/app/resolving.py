@@ -1,4 +1,4 @@
-"""What a `_delegate` stands for in one agent: a name, a path, an address (D2), and what each is trusted with (D12)."""
+"""Where one agent finds what a `_delegate` names: a name, a path, an address (D2), and what each may do (D12)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urljoin
 
-from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError, MessageError
-from ..execution.delegated import Delegated
+from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError, MessageError, SchemaError
+from ..execution.delegation.resolver import SavedRequest
 from ..ideas.address import Address, parse_address
 from ..ideas.file import IdeaText, answer_of, read_idea
 from ..ideas.library import Library
@@ -20,10 +20,12 @@ from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import tools_of
 from ..protocol.message import DATA_KINDS
+from ..protocol.origin import is_url
 from ..protocol.tool import Tool
+from ..schema.json import JsonObject, is_object
 from ..sources.fetch import Fetcher
 from ..sources.roots import locate, read_below
-from .idea import Idea, is_url
+from .idea import Idea
 
 AnyDelegate: TypeAlias = "Idea | Mapping[str, Any] | str | Path"
 _Place: TypeAlias = "tuple[str, str | None]"
@@ -32,7 +34,7 @@ _SUFFIXES = (".json", ".yaml", ".yml")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delegates:
+class DelegateResolver:
     """The resolver of one run. Within it the same place is read once, so that it always means the same.
 
     A delegate from a URL, and all that it names, is from outside: it reaches URLs, and names that were granted to it.
@@ -45,14 +47,14 @@ class Delegates:
     store: Store | None = None
     kinds: frozenset[str] = frozenset()
     data_kinds: frozenset[str] = DATA_KINDS
-    _found: dict[_Place, Delegated | DelegateError] = field(default_factory=dict["_Place", Any])
+    _found: dict[_Place, SavedRequest | DelegateError] = field(default_factory=dict["_Place", Any])
     _locks: defaultdict[_Place, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
-    async def __call__(self, reference: str, tool: Tool) -> Delegated:
+    async def __call__(self, reference: str, tool: Tool) -> SavedRequest:
         """The saved request behind a `_delegate`.
 
         Raises:
-            DelegateNotFound: nothing stands there.
+            DelegateNotFound: there is nothing at that reference.
             DelegateForbidden: it may not be used from where the tool was defined.
             DelegateError: it can't be read.
         """
@@ -65,13 +67,13 @@ class Delegates:
             raise type(found)(found.reason, tool=tool.name) from found
         return found
 
-    async def _tried(self, reference: str, tool: Tool) -> Delegated | DelegateError:
+    async def _tried(self, reference: str, tool: Tool) -> SavedRequest | DelegateError:
         try:
             return await self._read(reference, tool)
         except DelegateError as error:
             return error
 
-    async def _read(self, reference: str, tool: Tool) -> Delegated:
+    async def _read(self, reference: str, tool: Tool) -> SavedRequest:
         if isinstance(tool.bound, Idea):
             return await self._registered(reference, tool.bound)
         is_foreign = is_url(tool.origin)
@@ -90,8 +92,8 @@ class Delegates:
         bases = [Path(tool.origin).parent] if tool.origin else list(self.roots)
         return await asyncio.to_thread(self._local, reference, bases, ("",))
 
-    async def _addressed(self, reference: str) -> Delegated:
-        """What stands at an `idea:` address: in the store, else in a file, else on the domain's own server (X4)."""
+    async def _addressed(self, reference: str) -> SavedRequest:
+        """The request at an `idea:` address: in the store, else in a file, else on the domain's own server (X4)."""
         try:
             address = parse_address(reference)
         except IdeaError as error:
@@ -111,7 +113,7 @@ class Delegates:
             raise DelegateNotFound(f"{reference!r}: that version isn't there, but {there}")
         return found
 
-    async def _stored(self, address: Address) -> Delegated | None:
+    async def _stored(self, address: Address) -> SavedRequest | None:
         if self.store is None:
             return None
         library = Library(store=self.store)
@@ -123,9 +125,9 @@ class Delegates:
             _, text = await library.load(address)
         except IdeaError as error:
             raise DelegateError(error.message) from error
-        return _delegated(text, None, is_foreign=False)
+        return _saved(text, None, is_foreign=False)
 
-    async def _registered(self, reference: str, delegate: AnyDelegate) -> Delegated:
+    async def _registered(self, reference: str, delegate: AnyDelegate) -> SavedRequest:
         if isinstance(delegate, str) and is_url(delegate):
             return await self._fetched(delegate)
         try:
@@ -140,26 +142,27 @@ class Delegates:
         except (MessageError, TypeError, ValueError) as error:
             raise DelegateError(f"the delegate {reference!r} is malformed: {error}") from error
 
-    def _of_mapping(self, delegate: Mapping[str, Any]) -> Delegated:
+    def _of_mapping(self, delegate: Mapping[str, Any]) -> SavedRequest:
         """What a mapping with the members of an Idea says."""
         context = Context(delegate.get("context", ()), kinds=self.kinds, data_kinds=self.data_kinds)
-        return Delegated(
+        return SavedRequest(
             context=context,
             schema=delegate.get("schema"),
-            config=dict(delegate.get("config", {})),
+            meta=_object(delegate, "meta"),
+            config=_object(delegate, "config"),
             solution=answer_of(delegate.get("solution")),
         )
 
-    async def _fetched(self, url: str) -> Delegated:
+    async def _fetched(self, url: str) -> SavedRequest:
         fetched = await self.fetcher.fetch(url)
         try:
             text = read_idea(fetched.content.decode("utf-8"), url)
         except (IdeaError, UnicodeDecodeError) as error:
             # What is wrong with it is said in its own words: they are from outside, and would be shown to a model.
-            raise DelegateError(f"what stands at {url!r} is no Idea") from error
-        return _delegated(text, fetched.url, is_foreign=True)
+            raise DelegateError(f"what was fetched from {url!r} is no Idea") from error
+        return _saved(text, fetched.url, is_foreign=True)
 
-    def _local(self, reference: str, bases: Sequence[Path], suffixes: Sequence[str]) -> Delegated:
+    def _local(self, reference: str, bases: Sequence[Path], suffixes: Sequence[str]) -> SavedRequest:
         try:
             path = locate(reference, bases, self.roots, suffixes)
         except DelegateNotFound as error:
@@ -170,20 +173,21 @@ class Delegates:
             text = read_idea(content.decode("utf-8"), reference if path.suffix == ".json" else path.name)
         except (IdeaError, UnicodeDecodeError) as error:
             raise DelegateError(f"{reference!r} is not an Idea: {error}") from error
-        return _sound(_delegated(text, str(path), is_foreign=False), reference)
+        return _sound(_saved(text, str(path), is_foreign=False), reference)
 
 
-def _of_idea(idea: Idea) -> Delegated:
-    return Delegated(
+def _of_idea(idea: Idea) -> SavedRequest:
+    return SavedRequest(
         context=idea.context,
         schema=idea.schema,
+        meta=idea.meta,
         config=idea.config,
         solution=idea.solution,
         is_foreign=is_url(idea.context.origin),
     )
 
 
-def _sound(delegate: Delegated, reference: str) -> Delegated:
+def _sound(delegate: SavedRequest, reference: str) -> SavedRequest:
     """A delegate whose tools are well-formed: here it is known by name, in its own run no more (T3).
 
     What is wrong with one from outside is not for its caller's model to read.
@@ -197,12 +201,19 @@ def _sound(delegate: Delegated, reference: str) -> Delegated:
     return delegate
 
 
-def _delegated(text: IdeaText, origin: str | None, *, is_foreign: bool) -> Delegated:
-    return Delegated(
+def _object(delegate: Mapping[str, Any], key: str) -> JsonObject:
+    value = delegate.get(key, {})
+    if not is_object(value):
+        raise SchemaError(f"{key!r} of a delegate is an object, not {value!r}", path=key)
+    return {**value}
+
+
+def _saved(text: IdeaText, origin: str | None, *, is_foreign: bool) -> SavedRequest:
+    return SavedRequest(
         context=Context(text.context, origin=origin),
         schema=text.schema,
         config=text.config,
         solution=text.solution,
-        version=str(text.meta.get("version", "")),
+        meta=text.meta,
         is_foreign=is_foreign,
     )

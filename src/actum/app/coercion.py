@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Coroutine, Iterable, Mapping
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, overload
 
 from ..generation.model import Model
-from ..messages import MessageObject, is_message
+from ..messages import MessageObject
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS
 
@@ -33,9 +33,13 @@ def context_of(given: Given, kinds: Collection[str] = (), data_kinds: Collection
 
 
 def _plain(message: Mapping[str, Any] | MessageObject) -> Mapping[str, Any]:
-    return cast("MessageObject", message).to_dict() if is_message(message) else cast("Mapping[str, Any]", message)
+    return message if isinstance(message, Mapping) else message.to_dict()
 
 
+@overload
+def model_of(model: Model | str) -> Model: ...
+@overload
+def model_of(model: Model | str | None) -> Model | None: ...
 def model_of(model: Model | str | None) -> Model | None:
     """The model that was given, by name or as an object."""
     if not isinstance(model, str):

@@ -1,0 +1,273 @@
+"""The catch-all Activity for tools with a `_delegate`: each call is a run of its own (D1-D16)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, IdeaError, LimitExceeded
+from ...ideas.config import IdeaConfig
+from ...ideas.file import plan_of
+from ...ideas.identity import identified
+from ...protocol.activity import Activity, Choice
+from ...protocol.call import Call
+from ...protocol.context import Context
+from ...protocol.contract import merge_contract
+from ...protocol.declaration import tools_of
+from ...protocol.marks import without_run
+from ...protocol.message import instance_of, kind_of
+from ...protocol.origin import crossing
+from ...protocol.place import Place
+from ...protocol.scopes import notes_of
+from ...protocol.solution import Result
+from ...protocol.tool import ANONYMOUS, Tool
+from ...schema.infer import shape_of
+from ...schema.json import JsonObject, is_object
+from ..budget import Budget
+from ..calls.carrying import Suspended, Suspension
+from ..calls.invoking import Output, invoke
+from ..calls.job import Yield
+from ..emitter import Emitter
+from ..loop import Loop
+from ..record.recorder import Recorder
+from ..setup import Runtime, Setup
+from .linking import Linking
+from .resolver import Machine, Resolver, SavedRequest
+
+CATCH_ALL = "_delegate"
+"""The name of the Activity that carries out every delegated call: one registered under it takes its place (D16)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delegation:
+    """Carries out the delegated calls of one run; below it, of the runs that these lead to."""
+
+    runtime: Runtime
+    resolve: Resolver
+    machine: Machine
+    budget: Budget
+    emit: Emitter
+    record: Recorder = field(default_factory=Recorder)
+
+    async def __call__(self, call: Call, tool: Tool, context: Context, suspension: Suspension | None = None) -> Any:
+        """The output of the delegate's own run, which sees of its parent only the scoped context (D4, D7).
+
+        With a suspension it goes on from there, and says there what it has come to when it is cut (L8).
+        """
+        name = str(call["_delegate"])
+        self._check_depth(name, tool)
+        serving = self._in_its_place(name, tool)
+        if serving is not None:
+            activity = serving.of(call)
+            activity.check(tool)
+            return _returned(await invoke(call, tool, context, activity))
+        kept = suspension or Suspension(place=Place(0), call=call)
+        if name == ANONYMOUS:
+            return await self.latent(call, tool, context, kept)
+        found = await self._found(name, tool)
+        serving = self._serving(name, tool)
+        if serving is None:
+            return await self._run(name, call, tool, found, context, kept)
+        own = Context.checked(self._messages(found, context, call), found.context.data_kinds, found.context.origin)
+        return _returned(await invoke(call, tool, own, serving.of(call)))
+
+    async def contract(self, tool: Tool) -> Tool:
+        """The tool as its delegate is, for one that is resolved beforehand (D8)."""
+        name: str = tool.fixed("_delegate")
+        if self._in_its_place(name, tool) is not None:
+            return tool
+        found = await self._found(name, tool)
+        declared = _declared(found.context)
+        takes = notes_of(declared, "input", declared.data_kinds).get("schema")
+        try:
+            gives = None if found.schema is None else shape_of(found.schema).schema
+        except ActumError as error:
+            raise _unusable(name, tool, found, error) from error
+        defaults = declared.get("†input", {})
+        return merge_contract(tool, takes, gives, defaults if is_object(defaults) else {})
+
+    async def latent(self, call: Call, tool: Tool, context: Context, kept: Suspension | None = None) -> Any:
+        """Let a model carry out one call by itself: one request whose schema is the tool's `_output` (D9)."""
+        told = Context([{"type": "system", "message": _described(tool)}])
+        found = SavedRequest(context=told, schema=tool.output or {})
+        return await self._run(ANONYMOUS, call, tool, found, context, kept or Suspension(place=Place(0), call=call))
+
+    def _in_its_place(self, name: str, tool: Tool) -> Activity | Choice | None:
+        """The Activity that a call goes to instead of any delegate (D9, D13, D16)."""
+        registry = self.runtime.registry
+        if (replaced := registry.find_activity(CATCH_ALL)) is not None:
+            return replaced
+        if name == ANONYMOUS:
+            return registry.serving(tool)
+        is_known = tool.bound is not None or name in self.machine.delegates
+        return None if is_known else registry.find_activity(name)
+
+    def _serving(self, name: str, tool: Tool) -> Activity | Choice | None:
+        """The Activity that runs in a delegate's stead, with its context (D13)."""
+        return self.runtime.registry.serving(tool) if tool.fixed("_delegate") == name else None
+
+    def _check_depth(self, name: str, tool: Tool) -> None:
+        limit = self.budget.limits.depth
+        most = self.runtime.config.max_depth if limit is None else min(limit, self.runtime.config.max_depth)
+        if self.emit.depth >= most:
+            chain = [*(str(one.get("_delegate", one.tool)) for one in self.emit.path), name]
+            raise DelegateDepthExceeded(f"delegates nest deeper than {most}: {' → '.join(chain)}", tool=tool.name)
+
+    async def _found(self, name: str, tool: Tool) -> SavedRequest:
+        try:
+            found = await self.resolve(name, tool)
+        except DelegateError:
+            raise
+        except ActumError as error:
+            raise DelegateError(f"{name!r} can't be used: {error.message}", tool=tool.name) from error
+        except Exception as error:
+            raise DelegateError(f"{name!r} could not be resolved: {type(error).__name__}", tool=tool.name) from error
+        if found.is_foreign:
+            self._check_foreign(name, tool, found)
+        try:
+            return await Linking(self.resolve, self.runtime.config.max_depth)(found)
+        except IdeaError as error:
+            # The words of one from outside are not for its caller's model.
+            reason = f"what {name!r} refers to is not available" if found.is_foreign else error.message
+            raise DelegateError(reason, tool=tool.name) from error
+
+    def _check_foreign(self, name: str, tool: Tool, found: SavedRequest) -> None:
+        """Refuse a delegate from outside that asks for what was not granted to it (D12, D15)."""
+        try:
+            asked = [*IdeaConfig.parse(found.config).asked]
+            for index, message in enumerate(found.context):
+                if message.get("type") == "tool":
+                    for one in tools_of(message, index):
+                        asked += one.choices("_activity") or [one.fixed("_activity") or ""]
+        except ActumError as error:
+            raise _unusable(name, tool, found, error) from error
+        for one in filter(None, asked):
+            if one not in self.runtime.config.grants:
+                raise DelegateForbidden(
+                    f"{name!r} comes from outside and asks for {one!r}, which is not granted: Config(grants=[…])",
+                    tool=tool.name,
+                )
+
+    async def _run(
+        self, name: str, call: Call, tool: Tool, found: SavedRequest, scoped: Context, kept: Suspension
+    ) -> Any:
+        try:
+            loop = self._loop(call, found, scoped, kept)
+        except DelegateError as error:
+            raise error.of(name, tool.name) from error
+        except ActumError as error:
+            raise _unusable(name, tool, found, error) from error
+        try:
+            result = await _kept(loop, kept)
+            if result.output is None and result.errors:
+                # Without a model a run ends where it stands; for who called it, that is a failure like any other.
+                raise DelegateError(result.errors[0].code)
+            return result.output
+        except LimitExceeded as error:
+            raise LimitExceeded(error.message, limit=error.limit) from error
+        except DelegateError as error:
+            raise error.of(name, tool.name) from error
+        except ActumError as error:
+            # The message of an error inside may quote the delegate's private context: only its kind crosses (D11).
+            raise DelegateError(error.code, tool=tool.name, chain=[name]) from error
+
+    def _loop(self, call: Call, found: SavedRequest, scoped: Context, kept: Suspension) -> Loop:
+        runtime = self._runtime_of(found)
+        emit, record = self.emit.below(call, kept.place), self.record.below(kept.place, dict(kept.call))
+        inner = replace(self, runtime=runtime, emit=emit, record=record)
+        messages = kept.context
+        if messages is None:
+            own = found if not runtime.config.meta else _with_meta(found)
+            saved = plan_of(found.solution) if runtime.model is None else []
+            # A run of its own: what the saved request was once part of has other calls, with other keys (C9).
+            messages = [*without_run(self._messages(own, scoped, call)), *saved]
+        if runtime.model is None and not any(message.get("type") == "plan" for message in messages):
+            raise DelegateError("it needs a model, and none is set")
+        context = Context.checked(messages, runtime.data_kinds, found.context.origin)
+        setup = Setup(
+            runtime=runtime, context=context, shape=shape_of(found.schema), delegate=inner, record=inner.record
+        )
+        return Loop(setup, self.budget, inner.emit)
+
+    @staticmethod
+    def _messages(found: SavedRequest, scoped: Context, call: Call) -> list[JsonObject]:
+        origin = found.context.origin
+        return context_of(found.context, (crossing(one, scoped.origin, origin) for one in scoped), call)
+
+    def _runtime_of(self, found: SavedRequest) -> Runtime:
+        """What a delegate runs in: the model and the Activities that it names itself, its caller's bounds (D15)."""
+        own = IdeaConfig.parse(found.config, found.context.origin or "the Idea")
+        own = own.of("foreign" if found.is_foreign else "local")
+        origin = None if found.is_foreign else found.context.origin
+        registry = self.machine.registry(self.runtime.registry, own.activities, origin)
+        if found.is_foreign:
+            registry = registry.granted({CATCH_ALL, *self.runtime.config.grants})
+        model = self.runtime.model if own.model is None else self.machine.model(own.model)
+        return replace(self.runtime, config=own.below(self.runtime.config), model=model, registry=registry)
+
+
+def _unusable(name: str, tool: Tool, found: SavedRequest, error: ActumError) -> DelegateError:
+    """Why a delegate can't begin. The words of one from outside are not for its caller's model (D12)."""
+    reason = f"it can't be used: {error.code if found.is_foreign else error.message}"
+    return DelegateError(reason, tool=tool.name, chain=[name])
+
+
+def _with_meta(found: SavedRequest) -> SavedRequest:
+    """The request with its own identity shown, which its model is to raise (T5)."""
+    own = found.context
+    return replace(found, context=Context.checked(identified(own, found.meta), own.data_kinds, own.origin))
+
+
+def _described(tool: Tool) -> str:
+    """What a model is told that carries out one call by itself: the tool as its schema describes it (D14)."""
+    said = f"Carry out one call of the tool {tool.name!r}"
+    lines = [f"{said}: {tool.description}" if tool.description else f"{said}."]
+    for name, schema in tool.parameters["properties"].items():
+        if is_object(schema) and schema.get("description"):
+            lines.append(f"- {name}: {schema['description']}")
+    return "\n".join(lines)
+
+
+def _returned(result: Yield) -> Any:
+    """What an Activity came to, as if it had returned it itself."""
+    if result.messages:
+        return list(result.messages)
+    return result.value if result.path is None else Output(result.value, str(result.path))
+
+
+async def _kept(loop: Loop, kept: Suspension) -> Result[Any]:
+    """Run to the end; where it is cut or has to wait, keep what it has come to (L8)."""
+    try:
+        result = await loop.run()
+    except (asyncio.CancelledError, LimitExceeded):
+        kept.context = loop.result.context.messages
+        raise
+    if result.output is None and result.waiting:
+        kept.context, kept.waiting = result.context.messages, tuple(result.waiting)
+        raise Suspended
+    return result
+
+
+def context_of(own: Context, scoped: Iterable[JsonObject], call: Call) -> list[JsonObject]:
+    """A delegate's context: its own messages, what crosses to it, and its Input message (D4)."""
+    return [*(message for message in own if not _is_input(message)), *scoped, *_input_message(own, call)]
+
+
+def _input_message(own: Context, call: Call) -> Iterable[JsonObject]:
+    """The call's parameters over the delegate's own defaults, with its own schema (D5)."""
+    declared = _declared(own)
+    if not declared and not call.parameters:
+        return
+    given: list[JsonObject] = [{"type": "input", "input": call.parameters}] if call.parameters else []
+    value = Context.checked([*declared, *given], declared.data_kinds).get("†input", {})
+    yield {"type": "input", "input": value, **notes_of(declared, "input", declared.data_kinds)}
+
+
+def _declared(own: Context) -> Context:
+    return Context.checked([message for message in own if _is_input(message)], own.data_kinds)
+
+
+def _is_input(message: JsonObject) -> bool:
+    return kind_of(message) == "input" and instance_of(message) is None

@@ -1,0 +1,67 @@
+"""What a `_delegate` leads to, and the ports that find it and what its config names (D2, D15)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ...generation.model import Model
+from ...protocol.context import Context
+from ...protocol.registry import Registry
+from ...protocol.tool import Tool
+from ...schema.json import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedRequest:
+    """What a `_delegate` points to, as it was saved. `is_foreign`: from outside, so that nothing local is its (D12)."""
+
+    context: Context = field(default_factory=Context)
+    schema: Any = None
+    meta: JsonObject = field(default_factory=dict[str, Any])
+    config: JsonObject = field(default_factory=dict[str, Any])
+    solution: JsonObject | None = None
+    is_foreign: bool = False
+
+    @property
+    def version(self) -> str:
+        """The version that it says it is, empty where it says none."""
+        return str(self.meta.get("version", ""))
+
+
+class Resolver(Protocol):
+    """Finds what a `_delegate` points to (D2)."""
+
+    def __call__(self, reference: str, tool: Tool) -> Awaitable[SavedRequest]:
+        """The saved request.
+
+        Raises:
+            DelegateError: where there is none, or it may not be used.
+        """
+        ...
+
+
+class Machine(Protocol):
+    """What names lead to on this machine: those in a delegate's config, and those of registered delegates."""
+
+    @property
+    def delegates(self) -> Collection[str]:
+        """The names under which delegates are registered."""
+        ...
+
+    def model(self, name: str) -> Model:
+        """The model of this name, the same for the same name.
+
+        Raises:
+            ModelError: where it isn't available; the message says what is missing.
+        """
+        ...
+
+    def registry(self, registry: Registry, activities: Sequence[str], origin: str | None) -> Registry:
+        """The registry with the Activities of these modules; files among them start from `origin`.
+
+        Raises:
+            IdeaError: where there is no such module, or it fails.
+        """
+        ...

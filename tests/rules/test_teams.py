@@ -1,0 +1,381 @@
+"""D13-D16: Activities in a delegate's place, what delegates are told and inherit, and calls of them outside a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Agent, Call, Config, Context, Limits, Output, Tools, errors, models
+from actum import tools as registered
+from actum.protocol.tool import Tool
+
+from .scripts import Json, agent, answer, call, call_schemas, sent, text_of
+
+TEXT: Json = {"type": "string"}
+ASK: list[Json] = [{"type": "plan", "plan": [{"_tool": "ask"}], "output": "†calls.0"}]
+
+
+def tool(**tools: Json) -> Json:
+    return {"type": "tool", "tool": {name: {"type": "object", **schema} for name, schema in tools.items()}}
+
+
+def idea(*messages: Json, schema: Json | None = None, **parts: Any) -> Json:
+    return {"context": list(messages), "schema": schema or {}, **parts}
+
+
+def saying(word: str) -> Json:
+    return idea({"type": "plan", "plan": [], "output": word})
+
+
+@pytest.mark.rule("D13", "C1")
+@pytest.mark.parametrize("named", [{"_activity": "code"}, {}])
+async def test_an_activity_runs_with_the_delegates_context_and_the_scopes_and_no_model_is_asked(named: Json) -> None:
+    tools = Tools()
+    got: list[Any] = []
+
+    async def code(call: Any, context: Any) -> str:
+        got.append((call.parameters, list(context)))
+        return "by code"
+
+    tools.activity("code" if named else "ask", code)
+    own = idea({"type": "input", "input": {"tone": "kind"}}, {"type": "text", "text": "Be brief."})
+    asking = tool(ask={"_delegate": "one", "_scopes": ["state.a"], "properties": {"q": TEXT}, **named})
+    context = [{"type": "state", "a": 1, "b": 2}, asking]
+    plan = {"type": "plan", "plan": [call("ask", q="why", _outputPath="†state.c")], "output": "†state.c"}
+    result = await Agent(None, tools=tools, delegates={"one": own}).run([*context, plan])
+    assert result.output == "by code"
+    seen = [
+        {"type": "text", "text": "Be brief."},
+        {"type": "state", "a": 1},
+        {"type": "input", "input": {"tone": "kind", "q": "why"}},
+    ]
+    assert got == [({"q": "why"}, seen)]
+
+
+@pytest.mark.rule("D13", "O5")
+async def test_an_activity_in_a_delegates_place_may_name_the_path_that_it_writes() -> None:
+    tools = Tools()
+    tools.activity("code", lambda: Output(7, "†state.b"))
+    asking = tool(ask={"_delegate": "one", "_activity": "code", "_outputPath": "†state.a <|> †state.b"})
+    result = await Agent(None, tools=tools, delegates={"one": idea()}).run(
+        [asking, {"type": "plan", "plan": [call("ask")], "output": "†state.b"}]
+    )
+    assert result.output == 7
+
+
+@pytest.mark.rule("D13", "D3")
+async def test_where_the_model_chooses_among_delegates_no_activity_takes_their_place() -> None:
+    tools = Tools()
+    tools.activity("ask", lambda: "by code")
+    asking = tool(ask={"properties": {"_delegate": {"enum": ["a", "b"]}}})
+    plan = {"type": "plan", "plan": [call("ask", _delegate="b")], "output": "†calls.0"}
+    of = Agent(None, tools=tools, delegates={"a": saying("a"), "b": saying("b")})
+    assert (await of.run([asking, plan])).output == "b"
+
+
+@pytest.mark.rule("D13", "D2")
+async def test_a_delegate_that_names_an_activity_hands_the_call_to_it_and_a_delegate_of_the_name_comes_first() -> None:
+    tools = Tools()
+
+    async def worker(call: Call, context: Context) -> Any:
+        return [call.parameters, list(context)]
+
+    async def unfit(other: str) -> str:
+        return other
+
+    tools.activity("worker", worker)
+    asking = tool(ask={"_module": "worker", "_scopes": ["text"], "properties": {"q": TEXT}})
+    context: list[Json] = [{"type": "text", "text": "crosses"}, {"type": "state", "a": 1}, asking]
+    plan: Json = {"type": "plan", "plan": [call("ask", q="x")], "output": "†calls.0"}
+    handed = await Agent(None, tools=tools).run([*context, plan])
+    assert handed.output == [{"q": "x"}, [{"type": "text", "text": "crosses"}]]
+    of = Agent(None, tools=tools, delegates={"worker": saying("the delegate")})
+    assert (await of.run([*context, plan])).output == "the delegate"
+    tools.activity("worker", unfit)
+    with pytest.raises(errors.SchemaError, match=r"tool 'ask': the Activity 'worker' takes 'other'"):
+        await Agent(None, tools=tools).run([*context, plan])
+
+
+@pytest.mark.rule("D14", "D9")
+async def test_an_anonymous_delegate_is_told_the_tools_name_and_what_is_said_of_it_and_its_parameters() -> None:
+    described = {
+        "_delegate": "anonymous",
+        "description": "Weighs a parcel.",
+        "properties": {"parcel": {**TEXT, "description": "Its number."}, "unit": TEXT, "_output": {"type": "number"}},
+    }
+    of = agent(answer(call("weigh", parcel="p1"), output="†calls.0"), answer(output=2.5))
+    assert (await of.run([tool(weigh=described)])).output == 2.5
+    shown = text_of(sent(of)[1].messages)
+    assert "Carry out one call of the tool 'weigh': Weighs a parcel.\n- parcel: Its number." in shown
+    assert "unit" not in shown
+
+
+def recorded(path: Path, *answers: Json) -> models.Recording:
+    return models.Recording(models.Scripted(list(answers)), path)
+
+
+async def team(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, config: Json) -> tuple[Any, list[models.ModelRequest]]:
+    """Ask a delegate whose config names the model that a file holds; its output, and what the caller's was sent."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "critic.json").write_text(json.dumps(idea({"type": "text", "text": "Judge."}, config=config)))
+    asking = tool(ask={"_delegate": "critic.json"})
+    own = Config(settings={"temperature": 0.5}, reasoning=True)
+    alone = Agent(recorded(tmp_path / "other.jsonl", answer(output="other")), tools=Tools(), roots=[tmp_path])
+    await alone.run([*Context([{"type": "text", "text": "Judge."}])], {})
+    of = agent(answer(call("ask"), output="†calls.0"), answer(output="mine"), config=own, roots=[tmp_path])
+    return (await of.run([asking])).output, sent(of)
+
+
+@pytest.mark.rule("D15")
+async def test_a_local_delegate_is_asked_of_the_model_that_its_config_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, asked = await team(tmp_path, monkeypatch, {"model": "replay:other.jsonl"})
+    assert (output, len(asked)) == ("other", 1)
+
+
+@pytest.mark.rule("D15")
+async def test_a_delegate_inherits_the_model_with_its_settings_and_nothing_else_of_how_its_caller_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, (outer, inner) = await team(tmp_path, monkeypatch, {})
+    assert output == "mine"
+    assert dict(inner.settings) == {"temperature": 0.5}
+    assert "_reasoningForCall" in json.dumps(outer.schema)
+    inner_tool = {**tool(look={"properties": {"_output": TEXT}})}
+    of = agent(
+        answer(call("ask"), output="†calls.0"),
+        answer(output="mine"),
+        config=Config(reasoning=True, settings={"a": 1}),
+        delegates={"one": idea(inner_tool, config={"settings": {"b": 2}})},
+    )
+    assert (await of.run([tool(ask={"_delegate": "one"})])).output == "mine"
+    assert dict(sent(of)[1].settings) == {"b": 2}
+    assert "_reasoningForCall" not in call_schemas(sent(of)[1].schema)["look"]["properties"]
+
+
+@pytest.mark.rule("D15", "L5", "L6")
+async def test_a_delegate_with_a_model_of_its_own_stays_within_its_callers_budget_and_approver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    inner = tool(pay={"_activity": "pay"})
+    recording = recorded(tmp_path / "other.jsonl", answer(call("pay")), answer(output="paid"))
+    paid: list[int] = []
+    tools = Tools()
+    tools.activity("pay", lambda: paid.append(1))
+
+    async def deny(call: Call, _tool: Tool, _context: Context) -> bool | str:
+        return "no" if call.tool == "pay" else True
+
+    asking = tool(ask={"_delegate": "one"})
+    config = {"model": "replay:other.jsonl", "limits": {"requests": 99}, "max_depth": 99}
+    delegates = {"one": idea(inner, config=config)}
+    # What the model is asked is recorded once, by the same delegate with the model of its caller.
+    plain = Agent(recording, tools=tools, approve=deny, delegates={"one": idea(inner)})
+    await plain.run([asking, *ASK])
+    of = Agent(None, tools=tools, approve=deny, delegates=delegates)
+    assert (await of.run([asking, *ASK])).output == "paid"
+    assert paid == []
+    bounded = Agent(None, tools=tools, approve=deny, delegates=delegates, limits=Limits(requests=0))
+    with pytest.raises(errors.LimitExceeded):
+        await bounded.run([asking, *ASK])
+
+
+@pytest.mark.rule("D15", "D11")
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"model": "nobody:x"}, "no provider is known for the model 'nobody:x'"),
+        ({"activities": ["missing.py"]}, "no such file"),
+        ({"retries": -1}, "at config.retries: retries is a whole number"),
+        ({"modle": "x"}, "at config.modle: 'config' has no 'modle'"),
+    ],
+)
+async def test_a_delegate_whose_config_can_not_be_used_is_named_with_its_tool_and_the_field(
+    config: Json, reason: str
+) -> None:
+    of = Agent(None, tools=Tools(), delegates={"one": {**saying("x"), "config": config}})
+    with pytest.raises(errors.DelegateError) as caught:
+        await of.run([tool(ask={"_delegate": "one"}), *ASK])
+    assert caught.value.message.startswith("tool 'ask': the delegate 'one' failed: it can't be used: ")
+    assert reason in caught.value.message
+    assert caught.value.chain == ("one",)
+
+
+@pytest.mark.rule("D11")
+@pytest.mark.parametrize(
+    ("delegate", "reason"),
+    [
+        ({"context": [{"type": "nonsense"}]}, "'nonsense'"),
+        ({"context": [tool(x={"_what": 1})]}, "'_what' is no meta-property"),
+        (idea(schema={"type": 5}), "5"),
+        ({"context": [], "config": []}, "'config' of a delegate is an object"),
+    ],
+)
+async def test_a_malformed_delegate_is_named_with_the_tool_that_led_to_it(delegate: Json, reason: str) -> None:
+    of = agent(answer(call("ask")), answer(output="sorry"), delegates={"one": delegate})
+    (error,) = (await of.run([tool(ask={"_delegate": "one"})])).errors
+    assert isinstance(error, errors.DelegateError)
+    assert error.tool == "ask"
+    assert "'one'" in error.message
+    assert reason in error.message
+
+
+@pytest.mark.rule("D15", "D2")
+async def test_a_tool_that_crosses_a_scope_starts_from_the_file_that_defined_it(tmp_path: Path) -> None:
+    helper = tool(help={"_delegate": "helper.json"})
+    calling = {"type": "plan", "plan": [call("help")], "output": "†calls.0"}
+    passing = {"type": "plan", "plan": [call("on")], "output": "†calls.0"}
+    files = {
+        "helper.json": saying("the caller's"),
+        "inner/helper.json": saying("another"),
+        "inner/deep/helper.json": saying("a third"),
+        "inner/deep/leaf.json": idea(calling),
+        "inner/middle.json": idea(tool(on={"_delegate": "deep/leaf.json", "_scopes": ["tool"]}), passing),
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    for leads_to in ("inner/deep/leaf.json", "inner/middle.json"):
+        ask = tool(ask={"_delegate": leads_to, "_scopes": ["tool"]})
+        context = Context([helper, ask, *ASK], origin=str(tmp_path / "outer.json"))
+        assert (await Agent(None, tools=Tools(), roots=[tmp_path]).run(context)).output == "the caller's"
+
+
+DELEGATED = {"_delegate": "one.json", "properties": {"_output": TEXT}}
+
+
+@pytest.mark.rule("D16")
+async def test_calls_outside_a_run_find_delegates_by_name_and_by_path(tmp_path: Path) -> None:
+    tools = Tools()
+    for name in ("one", "two"):
+        tools.register(name, {"_delegate": f"{name}.json", "properties": {"_output": TEXT}})
+        (tmp_path / f"{name}.json").write_text(json.dumps(saying(name)))
+    tools.register("named", {"_delegate": "by name", "properties": {"_output": TEXT}})
+    calls = [Call(_tool="one"), Call(_tool="two"), Call(_tool="named")]
+    named = {"by name": saying("named")}
+    assert await tools(calls[0], roots=[tmp_path]) == "one"
+    assert await tools.all(calls, roots=[tmp_path], delegates=named) == ["one", "two", "named"]
+    assert await tools.any(calls, delegates=named) == "named"
+    with pytest.raises(errors.DelegateNotFound):
+        await tools(calls[0])
+    with pytest.raises(TypeError, match="root"):
+        await tools(calls[0], root=[tmp_path])  # pyright: ignore[reportCallIssue] -- a slip that must not pass
+
+
+@pytest.mark.rule("D16", "C5")
+async def test_a_race_between_two_delegates_is_a_race() -> None:
+    tools = Tools()
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return "slow"
+
+    async def fast() -> str:
+        await started.wait()
+        return "fast"
+
+    tools.activity("slow", slow)
+    tools.activity("fast", fast)
+    delegates: dict[str, Json] = {}
+    for name in ("slow", "fast"):
+        own = tool(**{name: {"properties": {"_output": TEXT}}})
+        delegates[name] = idea(own, {"type": "plan", "plan": [call(name)], "output": "†calls.0"})
+        tools.register(f"ask {name}", {"_delegate": name, "properties": {"_output": TEXT}})
+    assert await tools.race([Call(_tool="ask slow"), Call(_tool="ask fast")], delegates=delegates) == "fast"
+    assert cancelled.is_set()
+
+
+@pytest.mark.rule("D16", "D8")
+async def test_a_config_counts_for_calls_outside_a_run() -> None:
+    tools = Tools()
+    tools.register("ask", {"_delegate": "one", "properties": {}})
+    takes = {"type": "object", "properties": {"q": TEXT}, "required": ["q"]}
+    delegates = {"one": idea({"type": "input", "schema": takes}, {"type": "plan", "plan": [], "output": "†input.q"})}
+    assert await tools(Call(_tool="ask", q="x"), delegates=delegates, config=Config(upfront=True)) == "x"
+    with pytest.raises(errors.InvalidParameters, match="required"):
+        await tools(Call(_tool="ask"), delegates=delegates, config=Config(upfront=True))
+    with pytest.raises(errors.UnknownTool):
+        await tools(Call(_tool="ask"), delegates=delegates, config=Config(tools=[]))
+
+
+@pytest.mark.rule("D16", "D1")
+async def test_the_catch_all_activity_can_be_replaced() -> None:
+    tools = Tools()
+    seen: list[tuple[Mapping[str, Any], str, list[Any]]] = []
+
+    async def elsewhere(call: Call, tool: Tool, context: Context) -> str:
+        seen.append((call.parameters, tool.name, list(context)))
+        return "done elsewhere"
+
+    tools.activity("_delegate", elsewhere)
+    asking = tool(ask={"_delegate": "nowhere.json", "_scopes": ["state"], "properties": {"q": TEXT}})
+    plan = {"type": "plan", "plan": [call("ask", q="x")], "output": "†calls.0"}
+    result = await Agent(None, tools=tools).run([{"type": "state", "a": 1}, asking, plan])
+    assert result.output == "done elsewhere"
+    assert seen == [({"q": "x"}, "ask", [{"type": "state", "a": 1}])]
+
+
+@pytest.mark.rule("D16", "I2")
+@pytest.mark.parametrize(
+    ("instance", "seen"), [("a", {"x": "of a", "y": "for all"}), (None, {"x": "shared", "y": "for all"})]
+)
+async def test_a_latent_call_outside_a_run_sees_its_own_instance_and_no_other(instance: str | None, seen: Json) -> None:
+    tools = Tools()
+    tools.register("judge", {"properties": {"_output": TEXT}})
+    model = models.Scripted([answer(output="fine")])
+    context = [
+        {"type": "state", "_instance": "a", "x": "of a"},
+        {"type": "state", "_instance": "b", "x": "of b"},
+        {"type": "state", "x": "shared", "y": "for all"},
+    ]
+    made = Call(_tool="judge") if instance is None else Call(_tool="judge", _instance=instance)
+    assert await tools(made, context=context, model=model) == "fine"
+    said = text_of(model.requests[0].messages)
+    assert json.dumps(seen, separators=(",", ":")) in said
+    assert "of b" not in said
+
+
+@pytest.mark.rule("C5")
+async def test_any_without_a_success_names_every_cause() -> None:
+    tools = Tools()
+
+    @tools.tool
+    async def fail(why: str) -> str:
+        """Fail."""
+        raise RuntimeError(why)
+
+    assert callable(fail)
+    with pytest.raises(errors.AllCallsFailed) as caught:
+        await tools.any([Call(_tool="fail", why="rain"), Call(_tool="fail", why="snow")])
+    assert [error.code for error in caught.value.errors] == ["activity", "activity"]
+    assert "RuntimeError: rain" in caught.value.message
+    assert "RuntimeError: snow" in caught.value.message
+
+
+@pytest.mark.rule("D15", "A1")
+async def test_a_delegates_modules_serve_it_in_an_agent_with_tools_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "team_acts.py").write_text(
+        "from actum import tools\n\n@tools.activity('teamWork')\nasync def work() -> str:\n    return 'worked'\n"
+    )
+    own = tool(work={"_activity": "teamWork", "properties": {"_output": TEXT}})
+    plan = {"type": "plan", "plan": [call("work")], "output": "†calls.0"}
+    (tmp_path / "one.json").write_text(json.dumps(idea(own, plan, config={"activities": "team_acts.py"})))
+    asking = tool(ask={"_delegate": "one.json"})
+    for tools in (Tools(), registered):
+        assert (await Agent(None, tools=tools, roots=[tmp_path]).run([asking, *ASK])).output == "worked"
+    alone = tool(work={"_activity": "teamWork"})
+    with pytest.raises(errors.SchemaError, match="no Activity 'teamWork' is registered"):
+        await Agent(None, tools=Tools()).run([alone, plan])
