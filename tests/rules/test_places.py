@@ -153,3 +153,80 @@ async def test_contexts_of_two_runs_whose_calls_are_open_are_not_taken_for_one()
     plan: Json = {"type": "plan", "plan": [call("sample")], "_of": "0"}
     with pytest.raises(errors.MessageError, match="different runs"):
         await Agent(None, tools=tools).run([plan, plan])
+
+
+def keyed(handed: list[tuple[str, str]]) -> Tools:
+    """A tool that notes the key of each of its calls."""
+    tools = Tools()
+
+    @tools.activity("pay")
+    async def pay(to: str, key: str, context: Any) -> str:
+        assert key == context.key
+        handed.append((to, key))
+        return to
+
+    assert pay.name == "pay"
+    tools.register("pay", {"properties": {"to": {"type": "string"}, "_output": {"type": "string"}}})
+    return tools
+
+
+@pytest.mark.rule("A7")
+async def test_every_call_has_a_key_of_its_own_in_every_run() -> None:
+    handed: list[tuple[str, str]] = []
+    plan = [call("pay", to="ana"), call("pay", to="ana"), call("pay", _each=["ana", "bo"], to="†each")]
+    inner: Json = {"context": [{"type": "plan", "plan": [call("pay", to="eve")], "output": "†calls.0"}], "schema": {}}
+    inner["config"] = {"tools": ["pay"]}
+    down: Json = {"type": "tool", "tool": {"down": {"_delegate": "inner"}}}
+    context = [down, {"type": "plan", "plan": [*plan, call("down"), call("down")], "output": "†calls.4"}]
+    for _ in range(2):
+        await Agent(None, tools=keyed(handed), delegates={"inner": inner}).run(context, None)
+    assert len(handed) == len({key for _, key in handed}) == 12
+
+
+@pytest.mark.rule("A7")
+@pytest.mark.parametrize("levels", [0, 1])
+async def test_a_call_that_was_cut_is_made_again_under_its_key(levels: int) -> None:
+    handed: list[tuple[str, str]] = []
+    tools, gone = Tools(), asyncio.Event()
+
+    @tools.activity("pay")
+    async def pay(to: str, key: str) -> str:
+        handed.append((to, key))
+        if len(handed) == 2:
+            gone.set()
+            await asyncio.Event().wait()
+        return to
+
+    assert pay.name == "pay"
+    tools.register("pay", {"properties": {"to": {"type": "string"}, "_output": {"type": "string"}}})
+    context: list[Json] = [
+        {"type": "plan", "plan": [call("pay", to="ana"), call("pay", to="†calls.0")], "output": "†calls.1"}
+    ]
+    inner: Json = {"context": context, "schema": {}, "config": {"tools": ["pay"]}}
+    if levels:
+        down: Json = {"type": "tool", "tool": {"down": {"_delegate": "inner"}}}
+        context = [down, {"type": "plan", "plan": [call("down")], "output": "†calls.0"}]
+    agent = Agent(None, tools=tools, delegates={"inner": inner})
+    async with agent.stream(context) as stream:
+        await gone.wait()
+    result = await agent.resume(stored(stream.context))
+    assert result.output == "ana"
+    assert [to for to, _ in handed] == ["ana", "ana", "ana"]
+    assert handed[1][1] == handed[2][1] != handed[0][1]
+
+
+async def test_another_run_of_a_kept_context_has_other_keys() -> None:
+    """What a fork or a delegate takes over is made by a run of its own."""
+    from actum.protocol.marks import without_run
+
+    handed: list[tuple[str, str]] = []
+    context: list[Json] = [{"type": "plan", "plan": [call("pay", to="ana")], "output": "†calls.0"}]
+    held = await Agent(None, tools=keyed(handed), approve=hold_all).run(context)
+    decided = approvals.decided(held.context, "0.0", "approve")
+    await Agent(None, tools=keyed(handed)).resume(decided)
+    await Agent(None, tools=keyed(handed)).resume(without_run(decided))
+    assert len({key for _, key in handed}) == 2
+
+
+async def hold_all(*_: object) -> Any:
+    return HOLD

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from secrets import token_hex
+from os import urandom
 from typing import Any, Literal, TypeAlias
 
 from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference
@@ -69,7 +69,7 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
 
 async def _run_group(calls: Sequence[Call], running: Calls, budget: Budget, group: _Group) -> None:
     try:
-        async with asyncio.timeout(budget.seconds_left), running.running() as tasks:
+        async with asyncio.timeout(budget.seconds_left), running as tasks:
             settling = tasks.create_task(_settle(calls, running, group))
             try:
                 await group.decided.wait()
@@ -83,7 +83,7 @@ async def _run_group(calls: Sequence[Call], running: Calls, budget: Budget, grou
 
 
 async def _settle(calls: Sequence[Call], running: Calls, group: _Group) -> None:
-    script = Script(run=token_hex(16))
+    script = Script(run=urandom(16).hex())
     try:
         for index, call in enumerate(calls):
             if not group.decided.is_set():

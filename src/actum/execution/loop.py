@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from secrets import token_hex
+from os import urandom
 from typing import Any
 
 from ..dataflow.expression import MISSING
@@ -37,7 +37,7 @@ class Loop:
     """One run. `result` is what it has reached, at any time; `run` goes on until there is an output."""
 
     def __init__(self, setup: Setup, budget: Budget, emit: Emitter) -> None:
-        self._run = setup.run or token_hex(16)
+        self._run = setup.run or urandom(16).hex()
         """The id of this run: the keys of the calls that its answers make are made from it (C9)."""
         self._setup = setup
         self._budget = budget
@@ -104,7 +104,7 @@ class Loop:
         """Run inside a task group that nothing outlives; what ended the run is returned, not wrapped in a group."""
         failure: BaseException | None = None
         try:
-            async with asyncio.timeout(self._budget.seconds_left), self._calls.running():
+            async with asyncio.timeout(self._budget.seconds_left), self._calls:
                 try:
                     await self._to_the_end()
                 except Exception as error:

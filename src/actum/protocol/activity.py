@@ -134,6 +134,11 @@ class Activity:
         return [(name, name.lstrip("_") if name.lstrip("_") in _GIVEN else None) for name in names]
 
     @cached_property
+    def sees_context(self) -> bool:
+        """Whether it is handed the scoped context, or the key that comes with it (A3, A7)."""
+        return any(reserved in {"context", _KEY} for _, reserved in self._named)
+
+    @cached_property
     def _takes_all(self) -> bool:
         kinds = [parameter.kind for parameter in self.signature.parameters.values()]
         return inspect.Parameter.VAR_KEYWORD in kinds

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, TypeAlias
 
 from ...dataflow.expression import MISSING
@@ -62,23 +62,26 @@ class Wanted:
 
 
 class Calls:
-    """The calls of one run; nothing of them outlives `running`."""
+    """The calls of one run; nothing of them outlives the block that it is entered for (L7)."""
 
     def __init__(self, scheduler: Scheduler, journal: Journal) -> None:
+        self._tasks = asyncio.TaskGroup()
         self._scheduler = scheduler
         self._register = scheduler.register
         self._graph = scheduler.register.graph
         self._journal = journal
 
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[asyncio.TaskGroup]:
-        """Own a task group for the calls; at the end of the block those that run are cancelled and awaited (L7)."""
-        async with asyncio.TaskGroup() as tasks:
-            self._scheduler.bind(tasks)
-            try:
-                yield tasks
-            finally:
-                self._scheduler.cancel()
+    async def __aenter__(self) -> asyncio.TaskGroup:
+        """The task group of the calls; at the end of the block those that run are cancelled and awaited."""
+        await self._tasks.__aenter__()
+        self._scheduler.bind(self._tasks)
+        return self._tasks
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._scheduler.cancel()
+        await self._tasks.__aexit__(kind, error, trace)
 
     # What goes in
 

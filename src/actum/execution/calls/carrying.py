@@ -103,7 +103,8 @@ class Carrier:
                 return Answered(call)
             if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
-            return await invoke(call, job.tool, context, activity)
+            keyed = context.keyed(job.key) if activity.sees_context else context
+            return await invoke(call, job.tool, keyed, activity)
         except ActumError as error:
             return error
         except asyncio.CancelledError:
@@ -128,7 +129,7 @@ class Carrier:
         before = self.journal.decisions.suspended(job.of, job.call)
         suspension = Suspension(place=job.place, call=job.call, context=before)
         try:
-            return judged(await self.delegate(call, job.tool, context, suspension), job.tool)
+            return judged(await self.delegate(call, job.tool, context.keyed(job.key), suspension), job.tool)
         except Suspended:
             return Held(tuple(_within(job.of, one) for one in suspension.waiting))
         finally:

@@ -71,7 +71,7 @@ class Delegation:
         if serving is None:
             return await self._run(name, call, tool, found, context, kept)
         own = Context.checked(self._messages(found, context, call), found.context.data_kinds, found.context.origin)
-        return _returned(await invoke(call, tool, own, serving.of(call)))
+        return _returned(await invoke(call, tool, own.keyed(context.key), serving.of(call)))
 
     async def contract(self, tool: Tool) -> Tool:
         """The tool as its delegate is, for one that is resolved beforehand (D8)."""
