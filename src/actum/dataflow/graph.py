@@ -60,11 +60,23 @@ class Node:
     expressions: Sequence[Expression] = ()
     writes: Sequence[Reference] = ()
     instance: str | None = None
+    scopes: Sequence[Reference] = ()
+    """What of the context it is handed: it waits for the writes there that are listed before it (S8)."""
     status: Status = Status.WAITING
     value: Any = MISSING
     written: Sequence[Reference] = ()
     unmet: set[int] = _NOTHING
+    """What it waits for: the expressions by their index, behind them the scopes."""
     partial: set[int] = _NOTHING
+
+    def read(self, place: int) -> Expression:
+        """What it waits for at this index."""
+        count = len(self.expressions)
+        return self.expressions[place] if place < count else self.scopes[place - count]
+
+    def is_scope(self, place: int) -> bool:
+        """Whether it waits for a scope at this index, whose value need not exist."""
+        return place >= len(self.expressions)
 
 
 _Waiter: TypeAlias = tuple[Node, int]
@@ -130,17 +142,18 @@ class Graph:
 
     def missing(self, node: Node) -> list[Reference]:
         """The references that a waiting call waits for."""
-        unmet = [reference for place in sorted(node.unmet) for reference in references(node.expressions[place])]
+        unmet = [reference for place in sorted(node.unmet) for reference in references(node.read(place))]
         absent = [reference for reference in unmet if self._value(reference, node.answer, node.instance) is MISSING]
         return absent or unmet
 
     def _assess(self, node: Node) -> None:
-        if not node.expressions:
+        count = len(node.expressions) + len(node.scopes)
+        if not count:
             self._make_ready(node)
             return
-        node.unmet, node.partial = set(range(len(node.expressions))), node.partial or set()
+        node.unmet, node.partial = set(range(count)), node.partial or set()
         node.status = Status.WAITING
-        for place in range(len(node.expressions)):
+        for place in range(count):
             self._check(node, place)
         if node.unmet:
             self.waiting[node.number] = node
@@ -162,7 +175,11 @@ class Graph:
 
     def _check(self, node: Node, place: int) -> None:
         waits: list[Callable[[_Waiter], None]] = []
-        if self._met(node.expressions[place], node, place, waits):
+        if (
+            self._met_by_writes(node, place, waits)
+            if node.is_scope(place)
+            else self._met(node.expressions[place], node, place, waits)
+        ):
             node.unmet.discard(place)
             return
         for wait in waits:
@@ -178,6 +195,14 @@ class Graph:
                 return self._met_by_call(expression, node, waits)
             case Reference():
                 return self._met_by_path(expression, node, place, waits)
+
+    def _met_by_writes(self, node: Node, place: int, waits: list[Callable[[_Waiter], None]]) -> bool:
+        """Whether no call listed before is still to write inside a scope."""
+        scope = node.scopes[place - len(node.expressions)]
+        region = self._coming.before(scope, node.instance, node.number)
+        if region is not None:
+            waits.append(_waiting_in(region, node.number))
+        return region is None
 
     def _met_by_call(self, reference: Reference, node: Node, waits: list[Callable[[_Waiter], None]]) -> bool:
         index = call_index(reference)

@@ -99,8 +99,10 @@ class _Judgement:
         return tuple(one for verdict in verdicts if verdict.fate is Fate.PROPOSAL for one in verdict.references)
 
     def _stands(self, node: Node) -> bool:
-        unmet = (node.expressions[place] for place in node.unmet)
-        return all(self._graph.evaluate(one, node.answer, node.instance) is not MISSING for one in unmet)
+        return all(
+            node.is_scope(place) or self._graph.evaluate(node.read(place), node.answer, node.instance) is not MISSING
+            for place in node.unmet
+        )
 
     def _spread(self, fates: dict[Node, Verdict]) -> None:
         """Decide these, and the same of all that wait for one of them."""
@@ -120,7 +122,7 @@ class _Judgement:
         while settled:
             node = settled.popleft()
             if node.number not in self._decided:
-                parts = [self._fate(node.expressions[place], node, place) or _HELD_UP for place in sorted(node.unmet)]
+                parts = [self._fate(node.read(place), node, place) or _HELD_UP for place in sorted(node.unmet)]
                 self._decided[node.number] = min(parts, key=lambda verdict: verdict.fate)
             for dependent in self._dependents.pop(node.number, ()):
                 if dependent.number in self._open:
@@ -169,18 +171,19 @@ class _Judgement:
 
     def _leaves(self, node: Node) -> Iterator[_Outlook]:
         for place in sorted(node.unmet):
-            for reference in references(node.expressions[place]):
+            for reference in references(node.read(place)):
                 outlook = self._outlook(reference, node, place)
                 if outlook is not None:
                     yield outlook
 
     def _outlook(self, reference: Reference, node: Node, place: int) -> _Outlook | None:
         """What a reference waits for; None where it has its value and no call listed before is to write it."""
-        if self._is_gate(reference):
+        is_scope = node.is_scope(place)
+        if self._is_gate(reference) and not is_scope:
             is_open = self._graph.evaluate(reference, node.answer, node.instance) is not MISSING
             return None if is_open else Verdict(Fate.PROPOSAL, (reference,))
         waiting, verdict = self._writing(reference, node)
-        if self._graph.evaluate(reference, node.answer, node.instance) is not MISSING:
+        if is_scope or self._graph.evaluate(reference, node.answer, node.instance) is not MISSING:
             last = inf if place in node.partial else node.number
             waiting = tuple(one for one in waiting if one.number < last and one is not node)
             # A value that a held call is to replace is not the one to read: its reader waits with it.

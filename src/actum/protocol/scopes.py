@@ -118,7 +118,7 @@ def scoped(
     found: list[tuple[float, JsonObject]] = []
     paths: defaultdict[str, list[Path]] = defaultdict(list)
     for scope in dict.fromkeys(scopes):
-        place = _place(scope)
+        place = scope_path(scope)
         paths[place.kind].append(place.path)
         for order, message in catalogue.of_type(scope, instance):
             found.append((order, {key: copy(value) for key, value in message.items() if _crosses(key)}))
@@ -134,7 +134,8 @@ def _crosses(key: str) -> bool:
     return not key.startswith("_") or key == ORIGIN
 
 
-def _place(scope: str) -> Reference:
+def scope_path(scope: str) -> Reference:
+    """The kind or type that a scope names, with the path within it (S1)."""
     try:
         reference, end = scan_reference(f"†{scope}", 0)
     except ReferenceSyntax:

@@ -13,7 +13,7 @@ from ...dataflow.template import Template, template
 from ...errors import InvalidParameters, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
 from ...protocol.call import EACH, META, WITH, Call
-from ...protocol.scopes import scopes_of
+from ...protocol.scopes import scope_path, scopes_of
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject, copy, is_object
 from .batch import batch, outside
@@ -47,6 +47,8 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node, sc
         script=script,
     )
     node.expressions, node.writes, node.instance = job.template.expressions, written_paths(path), _instance(call, tool)
+    if not job.is_latent:
+        node.scopes = tuple(map(scope_path, job.scopes))
     if EACH in call:
         job.batch = batch(call, job.template, is_latent=job.is_latent)
         node.expressions = outside(job.batch, job.template)

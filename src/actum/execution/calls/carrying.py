@@ -7,12 +7,14 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
+from ...dataflow.expression import references
 from ...errors import ActivityError, ActumError
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.place import Place
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
+from ..record.crossing import Reader
 from ..record.journal import Journal
 from .admission import resolved
 from .approval import Approvals, shown
@@ -91,7 +93,7 @@ class Carrier:
         """Carry out a call with its values."""
         job, call = work
         try:
-            context = self.journal.scoped(job.scopes, job.node.instance)
+            context = self._scoped(job) if job.scopes else self.journal.nothing
             if self.approvals.approve is not None or self.journal.decisions.by_place:
                 approved = await self.approvals.approved(job, call, context)
                 if approved is None:
@@ -122,7 +124,13 @@ class Carrier:
         call = resolved(job, self.approvals.replace(job, approved))
         if before == (job.scopes, job.node.instance):
             return call, context  # exactly what was approved crosses
-        return call, self.journal.scoped(job.scopes, job.node.instance)
+        return call, self._scoped(job) if job.scopes else self.journal.nothing
+
+    def _scoped(self, job: Job) -> Context:
+        """What of the context crosses to a call."""
+        authored = (job.parent or job).node.expressions
+        reader = Reader(place=job.place, references=[one for each in authored for one in references(each)])
+        return self.journal.scoped(job.scopes, job.node.instance, reader)
 
     async def _delegated(self, job: Job, call: Call, context: Context) -> Carried:
         """Let the delegate go on from where it was cut before; where it is cut again, keep what it has reached (L8)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -34,6 +34,23 @@ def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Jour
             reference = verdict.references[0]
             near = hint(reference, job.node.answer, job.node.instance, journal)
             return UnresolvedReference(f"nothing fills {reference}; {near}", tool=tool)
+
+
+def check_scopes(job: Job, failed: Sequence[Job]) -> None:
+    """Whether what a call is handed was to be written by calls listed before it that have failed (S8).
+
+    Raises:
+        UnresolvedReference: a scope names the path of such a call, or one inside it.
+    """
+    for writer in failed:
+        if writer.node.number > job.node.number or writer.node.instance not in (None, job.node.instance):
+            continue
+        for scope in job.node.scopes:
+            if any(written.covers(scope) for written in writer.node.writes):
+                cause = f"call {writer.node.index} ({writer.tool.name})"
+                raise UnresolvedReference(
+                    f"its scope {str(scope)[1:]!r} was to come from {cause}, which failed", tool=job.tool.name
+                )
 
 
 def _named(number: int, jobs: Mapping[int, Job]) -> str:

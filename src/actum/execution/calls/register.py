@@ -19,6 +19,8 @@ class Register:
         """Those that may still matter to a call that waits."""
         self.gates: dict[str, None] = {}
         """What the calls that are held wait for, in order (C7, L6)."""
+        self.failed: list[Job] = []
+        """The calls that were to write something and have failed, since the last tick (S8)."""
         self._numbers = 0
 
     def node(self, answer: Answer, index: int) -> Node:

@@ -24,6 +24,7 @@ from .approval import Approvals, Approve
 from .attempts import Attempts
 from .batch import gather, item_ended, items_of
 from .carrying import Answered, Carried, Carrier, Delegate, Held
+from .diagnosis import check_scopes
 from .job import Batch, Failure, Job, Yield
 from .latent import Latent
 from .register import Register
@@ -170,6 +171,8 @@ class Scheduler:
             if job.batch is not None:
                 self._make_items(job, job.batch, values)
                 return
+            if self.register.failed and job.node.scopes:
+                check_scopes(job, self.register.failed)
             call = resolved(job, values)
             self._budget.call()
         except LimitExceeded as error:
@@ -271,6 +274,8 @@ class Scheduler:
 
     def refuse(self, job: Job, error: ActumError) -> None:
         """Let a call fail, and those that wait for it find out."""
+        if job.node.writes:
+            self.register.failed.append(job)
         self._graph.settle(job.node, Status.FAILED)
         self.fail(Failure(error, job.of, job.call, job))
         if job.followers:

@@ -51,6 +51,7 @@ class Standstill:
 
     def forget(self) -> None:
         """Drop the nodes that matter to no call any more."""
+        self._register.failed.clear()
         self._register.nodes = [node for node in self._register.nodes if node.status in _STAYING]
 
     def _apply(self, found: Mapping[int, Verdict], fates: Collection[Fate], ends: Ends) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -17,8 +18,9 @@ from ...protocol.approvals import PRIVATE, Decisions
 from ...protocol.call import Call
 from ...protocol.context import Context, Memory, absorb
 from ...protocol.message import OF, RESULT, Write, check_message, record_message, write_of, written_message
-from ...protocol.scopes import Catalogue, scoped
+from ...protocol.scopes import Catalogue, scope_path, scoped
 from ...schema.json import Json, JsonObject
+from .crossing import Left, Reader
 from .entries import Appended, Began, Entry, Inserted
 from .recorder import Recorder
 
@@ -50,7 +52,8 @@ class Journal:
         for index, message in enumerate(self._messages):
             absorb(self.memory, message, index, self.data_kinds)
         self._catalogue: Catalogue | None = None
-        self._nothing = Context(data_kinds=self.data_kinds, origin=self._origin)
+        self._left = Left(self.data_kinds)
+        self.nothing = Context(data_kinds=self.data_kinds, origin=self._origin)
         """What crosses to a call without scopes (S3)."""
         self.decisions = Decisions(self._messages)
         """What was decided of calls, and what suspended delegates had reached."""
@@ -71,13 +74,27 @@ class Journal:
         """The messages so far; not to be changed."""
         return self._messages
 
-    def scoped(self, scopes: Sequence[str], instance: str | None) -> Context:
-        """What of the context crosses to a call (S1-S6)."""
-        if not scopes:
-            return self._nothing
+    def scoped(self, scopes: Sequence[str], instance: str | None, reader: Reader | None = None) -> Context:
+        """What of the context crosses to a call (S1-S6): nothing that calls listed after it have left (S8)."""
+        kinds = {scope_path(scope).kind for scope in scopes}
+        later = self._left.after(reader, kinds, self._messages) if reader is not None else set[int]()
+        if later:
+            return self._without(later, scopes, instance)
         if self._catalogue is None:
             self._catalogue = Catalogue(self._messages, self.data_kinds)
         return scoped(self._catalogue, self.memory, scopes, instance, self._origin)
+
+    def _without(self, left_out: set[int], scopes: Sequence[str], instance: str | None) -> Context:
+        """What crosses of the context without some messages, by their ids."""
+        catalogue, memory = Catalogue((), self.data_kinds), Memory()
+        for index, message in enumerate(self._messages):
+            if id(message) in left_out:
+                continue
+            catalogue.add(message)
+            # What was built on a write that is left out has nothing to stand on, and is left out with it.
+            with suppress(MessageError):
+                absorb(memory, message, index, self.data_kinds)
+        return scoped(catalogue, memory, scopes, instance, self._origin)
 
     def context(self) -> Context:
         """The context as it is now."""
@@ -152,6 +169,7 @@ class Journal:
         self._messages.insert(index, message)
         self._record(Inserted(index, message))
         self._catalogue = None
+        self._left.forget()
 
     def tell(self, entry: Entry) -> None:
         """Write down what is known of an answer."""

@@ -1,0 +1,189 @@
+"""S8: a scope is a read, so what crosses to a call depends on what is listed before it, and never on timing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actum import HOLD, Agent, Context, Tools, approvals, errors
+
+from .scripts import Json, call
+
+pytestmark = pytest.mark.rule("S8")
+
+OLD: Json = {"type": "state", "a": "OLD", "b": "old b"}
+WRITES: Json = {"properties": {"v": {}, "after": {}, "_output": {}, "_outputPath": {"type": "string"}}}
+
+
+class Desk:
+    """Calls that write when it is their turn, a delegate, and an Activity; all note what crossed to them."""
+
+    def __init__(self, turns: list[str] | None = None) -> None:
+        self.turns = turns or []
+        self.moved = asyncio.Event()
+        self.saw: dict[str, Any] = {}
+        self.tools = Tools()
+        self.tools.register("w", WRITES)
+        self.tools.activity("w", self.write)
+        self.tools.activity("look", self.look)
+
+    async def write(self, v: Any, after: Any = None) -> Any:
+        while str(v) in self.turns and self.turns[0] != str(v):
+            await self.moved.wait()
+        if v == "FAIL":
+            raise ValueError("it can't")
+        if str(v) in self.turns:
+            self.turns.pop(0)
+            self.moved.set()
+            self.moved = asyncio.Event()
+        return v
+
+    async def look(self, name: str, context: Context) -> str:
+        self.saw[name] = context.data.get("state")
+        return name
+
+    async def run(self, *plan: Json, scopes: list[str], delegated: bool = False, **more: Any) -> Any:
+        own = {"_scopes": {"const": scopes}, "name": {"type": "string"}, "after": {}, "_output": {"type": "string"}}
+        tool: Json = {"properties": own}
+        if delegated:
+            tool["_delegate"] = "anonymous"
+        context: list[Json] = [OLD, {"type": "tool", "tool": {"look": tool}}, {"type": "plan", "plan": [*plan]}]
+        return await Agent(None, tools=self.tools, **more).run(context)
+
+
+def w(path: str, v: Any, **more: Any) -> Json:
+    return call("w", v=v, _outputPath=path, **more)
+
+
+def look(name: str = "it", **more: Any) -> Json:
+    return call("look", name=name, **more)
+
+
+@pytest.mark.parametrize("delegated", [False, True])
+@pytest.mark.parametrize("scope", ["state", "state.a"])
+async def test_what_is_listed_before_crosses_however_long_it_takes(delegated: bool, scope: str) -> None:
+    desk = Desk()
+    await desk.run(
+        w("†state.a", "NEW", after="†calls.2"), look(), w("†state.x", 1), scopes=[scope], delegated=delegated
+    )
+    assert desk.saw["it"]["a"] == "NEW"
+
+
+@pytest.mark.parametrize("delegated", [False, True])
+async def test_what_is_listed_after_does_not_cross_however_soon_it_is_there(delegated: bool) -> None:
+    desk = Desk()
+    result = await desk.run(
+        w("†state.c", 1, after="†calls.3"),
+        look(),
+        w("†state.a", "NEW"),
+        w("†state.x", 2, after="†calls.2"),
+        scopes=["state"],
+        delegated=delegated,
+    )
+    assert desk.saw["it"] == {"a": "OLD", "b": "old b", "c": 1}
+    assert result.context.state["a"] == "NEW"
+
+
+async def test_what_it_refers_to_crosses_wherever_that_is_listed() -> None:
+    desk = Desk()
+    await desk.run(
+        look("by call", after="†calls.2"), look("by path", after="†state.n"), w("†state.n", 1), scopes=["state"]
+    )
+    assert {name: saw["n"] for name, saw in desk.saw.items()} == {"by call": 1, "by path": 1}
+
+
+async def test_a_scope_by_path_keeps_calls_parallel() -> None:
+    """It waits for no writer beside its path, not even for one that waits for it."""
+    desk = Desk()
+    result = await desk.run(w("†state.b", "†calls.1"), look(), scopes=["state.a"])
+    assert (desk.saw["it"], result.context.state["b"]) == ({"a": "OLD"}, "it")
+
+
+async def test_calls_that_wait_for_each_other_by_a_scope_are_a_cycle() -> None:
+    desk = Desk()
+    result = await desk.run(w("†state.a", "†calls.1"), look(), scopes=["state"])
+    said = "tool 'w': these calls wait for each other: call 0 (w) → call 1 (look) → call 0 (w)"
+    assert ([error.message for error in result.errors], desk.saw["it"]["a"]) == ([said], "OLD")
+
+
+@pytest.mark.parametrize(
+    ("scope", "fails"), [("state.a", True), ("state.a.x", True), ("state", False), ("state.b", False)]
+)
+async def test_a_writer_that_fails_fails_only_who_names_its_path(scope: str, fails: bool) -> None:
+    desk = Desk()
+    result = await desk.run(w("†state.a", "FAIL"), look(), scopes=[scope])
+    assert ("it" in desk.saw) is not fails
+    said = [error.message for error in result.errors if isinstance(error, errors.UnresolvedReference)]
+    assert said == ([f"tool 'look': its scope {scope!r} was to come from call 0 (w), which failed"] if fails else [])
+
+
+async def test_a_writer_that_is_skipped_leaves_the_older_value() -> None:
+    desk = Desk()
+    plan = [w("†state.p <|> †state.q", 1), w("†state.a", "†state.q"), look()]
+    await desk.run(*plan, scopes=["state.a"])
+    assert desk.saw["it"] == {"a": "OLD"}
+
+
+async def test_who_reads_what_is_held_waits_with_it() -> None:
+    async def approve(one: Any, *_: object) -> Any:
+        return HOLD if one.tool == "w" else True
+
+    desk = Desk()
+    held = await desk.run(w("†state.a", "NEW"), look(), scopes=["state.a"], approve=approve)
+    assert (held.waiting, desk.saw) == (["approval 0.0"], {})
+    decided = approvals.decided(held.context, "0.0", "approve")
+    await Agent(None, tools=desk.tools, approve=approve).resume(json.loads(json.dumps(list(decided))))
+    assert desk.saw["it"] == {"a": "NEW"}
+
+
+async def test_after_a_crash_no_later_write_crosses_either() -> None:
+    """The later call was done before the crash; the earlier one is made when the run is resumed."""
+    desk = Desk()
+
+    async def approve(one: Any, *_: object) -> Any:
+        return HOLD if one.tool == "look" else True
+
+    held = await desk.run(look(), w("†state.a", "NEW"), scopes=["state"], approve=approve)
+    (one,) = approvals.pending(held.context)
+    assert one.crossing[0]["a"] == "OLD"
+    decided = approvals.decided(held.context, one.of, "approve")
+    await Agent(None, tools=desk.tools, approve=approve).resume(json.loads(json.dumps(list(decided))))
+    assert desk.saw["it"] == {"a": "OLD", "b": "old b"}
+
+
+@given(order=st.permutations(range(4)), readers=st.lists(st.sampled_from(["state", "state.a", "state.c"]), max_size=4))
+@settings(max_examples=60)
+def test_timing_has_no_say(order: list[int], readers: list[str]) -> None:
+    """Writers finish in any order; each reader sees the writes listed before it, and no others.
+
+    Of two writers of one path the last to finish wins (O8), so here each has a path of its own.
+    """
+    paths = ["a", "c", "d", "e"]
+    plan: list[Json] = []
+    expected: dict[str, Json] = {}
+    state: Json = {"a": "OLD", "b": "old b"}
+    for number, path in enumerate(paths):
+        plan.append(w(f"†state.{path}", number))
+        state = state | {path: number}
+        for scope in readers[number : number + 1]:
+            name = f"{number}"
+            plan.append(look(name))
+            _, _, part = scope.partition(".")
+            expected[name] = dict(state) if not part else {part: state[part]} if part in state else {}
+
+    async def runs() -> Desk:
+        desk = Desk([str(number) for number in order])
+        own = {"name": {"type": "string"}, "after": {}, "_output": {"type": "string"}}
+        chosen = {"type": "array", "items": {"enum": ["state", "state.a", "state.c"]}}
+        tool: Json = {"properties": {**own, "_scopes": chosen}}
+        scoped = [one | ({"_scopes": [readers[int(one["name"])]]} if one["_tool"] == "look" else {}) for one in plan]
+        context: list[Json] = [OLD, {"type": "tool", "tool": {"look": tool}}, {"type": "plan", "plan": scoped}]
+        await Agent(None, tools=desk.tools).run(context)
+        return desk
+
+    assert {name: saw or {} for name, saw in asyncio.run(runs()).saw.items()} == expected
