@@ -560,3 +560,52 @@ async def test_a_result_without_a_path_is_a_message_of_kind_result_with_its_call
     result = await run(answer(call("double", n=2), output=1), tools=toolbox())
     [message] = [message for message in result.context if message.get("kind") == "result"]
     assert (message["data"], message["_call"]) == (4, call("double", n=2))
+
+
+@pytest.mark.rule("C8")
+@pytest.mark.parametrize("reader", ["output", "call"])
+async def test_what_refers_to_a_fire_and_forget_call_waits_for_it_and_gets_its_value(reader: str) -> None:
+    """Also after a crash: what it returned is in the record."""
+    tools, begun, may_end = Tools(), asyncio.Event(), asyncio.Event()
+
+    @tools.activity("note")
+    async def note() -> dict[str, int]:
+        begun.set()
+        await may_end.wait()
+        return {"n": 7}
+
+    @tools.tool
+    async def double(n: int) -> int:
+        return 2 * n
+
+    assert (note.name, double.name) == ("note", "double")
+    tools.register("note", {"type": "object"})
+    calls = [call("note"), *([call("double", n="†calls.0.n")] if reader == "call" else [])]
+    wanted = {"seven": "†calls.0.n"} if reader == "output" else {"seven": "†calls.1"}
+    one = agent(answer(*calls, output=wanted), tools=tools)
+    running = asyncio.create_task(one.run("go"))
+    await begun.wait()
+    may_end.set()
+    result = await running
+    assert result.output == {"seven": 7 if reader == "output" else 14}
+    assert len(sent(one)) == 1
+    cut = [message for message in result.context if message["type"] != "output"][:2]
+    plan: dict[str, Any] = {"type": "plan", "plan": calls, "output": wanted, "_of": "0"}
+    again = await Agent(None, tools=tools).resume([cut[0], plan, cut[1]])
+    assert again.output == result.output
+
+
+@pytest.mark.rule("C8")
+async def test_a_fire_and_forget_call_that_failed_is_named_to_who_refers_to_it() -> None:
+    tools = Tools()
+
+    @tools.activity("note")
+    async def note() -> None:
+        raise ValueError("no paper")
+
+    assert note.name == "note"
+    tools.register("note", {"type": "object"})
+    result = await run(answer(call("note"), output={"x": "†calls.0.n"}), answer(output="done"), tools=tools)
+    assert result.output == "done"
+    assert [error.message for error in result.errors] == ["tool 'note': ValueError: no paper"]
+    assert "no paper" in result.context.messages[-2]["error"]

@@ -213,7 +213,7 @@ async def test_a_delegate_whose_config_can_not_be_used_is_named_with_its_tool_an
     ("delegate", "reason"),
     [
         ({"context": [{"type": "nonsense"}]}, "'nonsense'"),
-        ({"context": [tool(x={"_what": 1})]}, "'_what' is no meta-property"),
+        ({"context": [tool(x={"_what": 1})]}, "'_what' is not a meta-property"),
         (idea(schema={"type": 5}), "5"),
         ({"context": [], "config": []}, "'config' of a delegate is an object"),
     ],

@@ -7,7 +7,7 @@ from collections.abc import Collection, Coroutine, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar, overload
 
 from ..generation.model import Model
-from ..messages import MessageObject
+from ..messages import MessageObject, is_message
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS
 
@@ -32,8 +32,9 @@ def context_of(given: Given, kinds: Collection[str] = (), data_kinds: Collection
     return Context(plain, kinds=kinds, data_kinds=data_kinds)
 
 
-def _plain(message: Mapping[str, Any] | MessageObject) -> Mapping[str, Any]:
-    return message if isinstance(message, Mapping) else message.to_dict()
+def _plain(message: Any) -> Any:
+    """A message as a dict; what is neither is judged with the others, by its index."""
+    return message.to_dict() if is_message(message) else message
 
 
 @overload

@@ -83,7 +83,7 @@ async def _run_group(calls: Sequence[Call], running: Calls, budget: Budget, grou
 
 
 async def _settle(calls: Sequence[Call], running: Calls, group: _Group) -> None:
-    script = Script(run=urandom(16).hex())
+    script = Script(run=urandom(16).hex(), is_authored=True)
     try:
         for index, call in enumerate(calls):
             if not group.decided.is_set():

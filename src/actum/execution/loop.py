@@ -16,7 +16,7 @@ from ..generation.ask import Answered, ask
 from ..generation.model import Model
 from ..generation.offer import REVEALED
 from ..protocol.context import Context
-from ..protocol.marks import Marks, marked
+from ..protocol.marks import Marks
 from ..protocol.message import OF
 from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
@@ -42,7 +42,8 @@ class Loop:
         self._setup = setup
         self._budget = budget
         self._emit = emit
-        self._journal = Journal(_begun(setup.context, self._run), setup.runtime.handlers, setup.record, run=self._run)
+        own, self._marks = _begun(setup.context, self._run)
+        self._journal = Journal(own, setup.runtime.handlers, setup.record, run=self._run)
         self._frame = setup.frame(setup.context)
         self._judge = setup.judge()
         scheduler = Scheduler(
@@ -55,7 +56,6 @@ class Loop:
             parallel=setup.config.parallel,
         )
         self._calls = Calls(scheduler, self._journal)
-        self._marks = Marks.of(self._journal.messages)
         self._next_answer = self._marks.next_answer
         self._scripts: list[Script] = []
         self._turn: Turn | None = None
@@ -168,6 +168,8 @@ class Loop:
 
     async def _standing(self) -> Outcome:
         """Make the calls of the plans that stand in the context (P3)."""
+        if not self._marks.plans:
+            return GoOn()
         wanted: Wanted | None = None
         self._check_affordable()
         journal = self._journal
@@ -182,13 +184,12 @@ class Loop:
 
     def _check_affordable(self) -> None:
         """Don't even read a fresh plan of which no call could start: delegates that fan out hold many (L5)."""
-        messages = self._journal.messages
-        is_fresh = not any("_call" in message for message in messages)
-        if is_fresh and any(message.get("type") == "plan" and message["plan"] for message in messages):
+        is_fresh = not any("_call" in message for message in self._journal.messages)
+        if is_fresh and any(plan.calls for plan in self._marks.plans):
             self._budget.check_calls()
 
     def _check_without_model(self) -> None:
-        if not any(message.get("type") == "plan" for message in self._journal.messages):
+        if not self._marks.plans:
             raise ModelError(
                 "there is no model to ask and no plan to run: name a model, or give a plan or a saved solution",
                 code="model_missing",
@@ -298,11 +299,13 @@ class Loop:
         self._scripts = stay
 
 
-def _begun(context: Context, run: str) -> Context:
-    """The run's own copy of its context: each plan in it has its number (C9)."""
-    if not any(message.get("type") == "plan" for message in context):
-        return context
+def _begun(context: Context, run: str) -> tuple[Context, Marks]:
+    """The run's own copy of its context, in which each plan has its number, and what its marks say (C9)."""
     try:
-        return Context.checked(marked(context.messages, run), context.data_kinds, context.origin)
+        marks = Marks.of(context.messages)
     except ValueError as error:
         raise MessageError(f"the context can't be resumed: {error}") from None
+    if not marks.plans:
+        return context, marks
+    own = marks.marked(context.messages, run)
+    return Context.checked(own, context.data_kinds, context.origin), Marks.of(own)

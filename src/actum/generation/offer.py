@@ -15,7 +15,7 @@ from ..protocol.activity import Activity, Choice
 from ..protocol.call import Call
 from ..protocol.config import Config
 from ..protocol.context import Context
-from ..protocol.declaration import parse_tool, tools_of
+from ..protocol.declaration import parse_tool, tools_of, with_added
 from ..protocol.offer import Offer, call_schema
 from ..protocol.origin import origin_of
 from ..protocol.registry import Registry
@@ -40,6 +40,10 @@ class Toolset:
     hidden: Sequence[Tool] = ()
     """Those of which only the name is offered."""
     schemas: Sequence[JsonObject] = field(default_factory=list[JsonObject])
+    registry: Registry | None = None
+    """Where what a developer's call adds is looked up (S9)."""
+    origin: str | None = None
+    """The file or URL of the context, from which a delegate that such a call names is looked up."""
 
     def find(self, name: str) -> Tool:
         """The offered tool of this name.
@@ -56,12 +60,39 @@ class Toolset:
 
     def activity(self, tool: Tool, call: Call) -> Activity | None:
         """The Activity that carries out a call of this tool; None for the model itself, or a delegate."""
-        serving = self.activities.get(tool.name)
+        serving = self._serving(tool)
         return serving.of(call) if isinstance(serving, Choice) else serving
 
     def is_latent(self, tool: Tool) -> bool:
         """Whether the model itself carries out the tool's calls, inline (C1)."""
-        return self.activities.get(tool.name) is None and not tool.is_delegated
+        return not tool.is_delegated and self._serving(tool) is None
+
+    def added(self, tool: Tool, call: Call) -> Tool:
+        """The tool with what a developer's call adds to it (S9).
+
+        Raises:
+            SchemaError: the call adds what no tool can have, or an Activity that isn't registered.
+        """
+        extended = with_added(tool, call)
+        if extended is tool:
+            return tool
+        if "_delegate" not in tool.meta and "_delegate" in extended.meta:
+            extended = replace(extended, origin=self.origin)
+        if (serving := self._serving(extended)) is not None:
+            serving.check(extended)
+        return extended
+
+    def _serving(self, tool: Tool) -> Activity | Choice | None:
+        own = self.tools.get(tool.name)
+        if (
+            own is tool
+            or own is None
+            or self.registry is None
+            or "_activity" in own.meta
+            or "_activity" not in tool.meta
+        ):
+            return self.activities.get(tool.name)
+        return self.registry.serving(tool)  # a developer's call has added it
 
     def shown(self) -> list[Tool]:
         """The tools whose schemas are spelled out."""
@@ -94,7 +125,7 @@ def offered(
     for name, activity in activities.items():
         if activity is not None:
             activity.check(tools[name])
-    return Toolset(tools=tools, activities=activities)
+    return Toolset(tools=tools, activities=activities, registry=registry, origin=context.origin)
 
 
 def _registered(registry: Registry, names: Sequence[str]) -> Iterator[Tool]:
@@ -179,7 +210,8 @@ def _with_reveal(toolset: Toolset, context: Context) -> Toolset:
     def reveal_tools(names: list[str]) -> list[str]:
         return [toolset.find(name).name for name in names]
 
-    return Toolset(
+    return replace(
+        toolset,
         tools={**toolset.tools, REVEAL: reveal},
         activities={**toolset.activities, REVEAL: Activity(name=REVEAL, function=reveal_tools)},
         hidden=hidden,

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from ..errors import IdeaError, MessageError, SchemaError
 from ..protocol.context import Context
+from ..protocol.message import BY
 from ..schema.json import JsonObject, decode, is_list, is_object, plain
 from ..schema.links import opened
 from ..schema.validator import Validator
@@ -35,6 +36,8 @@ def plan_of(solution: JsonObject | None) -> list[JsonObject]:
     if solution is None:
         return []
     plan: JsonObject = {"type": "plan", "plan": solution.get("calls") or []}
+    if "number" in solution:  # a run has written down what its model answered (S9)
+        plan[BY] = "model"
     return [plan if solution.get("output") is None else {**plan, "output": solution["output"]}]
 
 

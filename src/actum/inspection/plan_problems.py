@@ -78,7 +78,7 @@ class _Plan:
     journal: Journal
     count: int
     jobs: dict[int, Job] = field(default_factory=dict[int, Job])
-    answer: Script = field(default_factory=Script)
+    answer: Script = field(default_factory=lambda: Script(is_authored=True))
     writers: Writers = field(default_factory=Writers)
 
     def add(self, index: int, element: Any) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from ..schema.json import JsonObject
 from .block import Block, Volatility
@@ -60,6 +60,6 @@ KINDS: dict[str, Kind] = {
 _OBJECTS = tuple(kind.value for kind in KINDS.values() if kind.value is not None)
 
 
-def is_message(value: object) -> bool:
+def is_message(value: object) -> TypeGuard[MessageObject]:
     """Whether a value is a message object, which an Activity may return to have it appended as it is (A4)."""
     return isinstance(value, _OBJECTS)

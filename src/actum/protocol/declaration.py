@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..dataflow.fold import METHODS
@@ -11,11 +12,14 @@ from ..dataflow.reference import ReferenceSyntax
 from ..errors import MessageError, SchemaError
 from ..schema.json import JsonObject, NotJson, is_list, is_object, plain
 from ..schema.validator import Validator, is_schema
+from ..schema.walk import properties_of
 from .call import META, SPELLINGS, two_spellings
 from .tool import Tool
 
 AUTHORS = ("_resolution", "_effects", "_timeout")
 """The meta-properties that only the tool's author states: a call has none of them."""
+ADDABLE = ("_scopes", "_delegate", "_activity")
+"""The meta-properties that a developer's call may have though its tool doesn't declare them (S9)."""
 DERIVED = "_derived"
 """On a parameter: whether it takes values derived from what calls have brought (T1)."""
 
@@ -150,6 +154,23 @@ _VALUES: dict[str, tuple[Callable[[object], bool], str]] = {
     "_timeout": (_is_duration, "a number of seconds greater than 0"),
 }
 """Which values a meta-property can have, and the same in words."""
+
+
+def with_added(tool: Tool, call: Mapping[str, Any]) -> Tool:
+    """The tool with the meta-properties that a call by a developer adds to those it declares (S9).
+
+    Raises:
+        SchemaError: a value that the meta-property can't have.
+    """
+    added = {key: {"const": call[key]} for key in ADDABLE if key in call and key not in tool.meta}
+    if not added:
+        return tool
+    for key, schema in added.items():
+        _check_values(key, schema, tool.name, key)
+    properties = {**properties_of(tool.schema), **added}
+    extended = replace(tool, schema={**tool.schema, "properties": properties}, meta={**tool.meta, **added})
+    _check(extended)
+    return extended
 
 
 def _check_values(key: str, schema: JsonObject, name: str | None, path: str) -> None:

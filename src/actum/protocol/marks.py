@@ -13,7 +13,7 @@ from typing import Any
 
 from ..schema.json import JsonObject, encode, is_object
 from .approvals import PRIVATE
-from .message import OF, PLACES, RUN, is_item, place_of
+from .message import BY, OF, PLACES, RUN, is_item, place_of
 from .place import Place
 
 
@@ -27,7 +27,7 @@ class Authored:
     calls: Sequence[Any]
     output: Any = None
     is_given: bool = False
-    """Whether it stood in the context as a plan."""
+    """Whether the author of the context wrote it as a plan; else a model did (S9)."""
     run: str = ""
     """The id of the run that began it, empty where no run has yet."""
     places: Mapping[int, Place] = field(default_factory=dict[int, Place])
@@ -80,6 +80,13 @@ class Marks:
                 left[place].append(index)
         return cls(plans, left, count)
 
+    def marked(self, messages: Sequence[JsonObject], run: str) -> list[JsonObject]:
+        """The messages with each plan marked by its number and, unless a run has begun it, by this run's id."""
+        own = list(messages)
+        for plan in self.plans:
+            own[plan.start] = {**own[plan.start], OF: str(plan.number), RUN: plan.run or run}
+        return own
+
 
 def _numbered(
     messages: Sequence[JsonObject],
@@ -97,24 +104,13 @@ def _numbered(
     count = max((number + 1 for number in (*taken, *(place.answer for place in decided))), default=0)
     plans: list[Authored] = []
     for index in plans_at:
-        plan = _plan(messages[index], index, index if is_old and index not in taken else count)
+        number = index if is_old and index not in taken else count
+        plan = _plan(messages[index], index, number, is_old=is_old)
         count = max(count, plan.number + 1)
         plans.append(plan)
     if len({plan.number for plan in plans}) < len(plans):
         raise ValueError("two of its plans are marked as one answer: they come from different runs")
     return plans, count
-
-
-def marked(messages: Sequence[JsonObject], run: str) -> list[JsonObject]:
-    """The messages with each plan marked by its number and, where no run has begun it, by this run's id (C9).
-
-    Raises:
-        ValueError: as `Marks.of`.
-    """
-    own = list(messages)
-    for plan in Marks.of(messages).plans:
-        own[plan.start] = {**own[plan.start], OF: str(plan.number), RUN: plan.run or run}
-    return own
 
 
 def plan_message(calls: Iterable[Mapping[str, Any]], output: Any) -> JsonObject:
@@ -124,8 +120,8 @@ def plan_message(calls: Iterable[Mapping[str, Any]], output: Any) -> JsonObject:
 
 
 def plan_marks(number: int, run: str, places: Mapping[int, Place]) -> JsonObject:
-    """The marks of a plan message (C9)."""
-    marks: JsonObject = {OF: str(number), RUN: run}
+    """The marks of a plan message that a run makes of a model's answer (C9, S9)."""
+    marks: JsonObject = {OF: str(number), RUN: run, BY: "model"}
     return marks | ({PLACES: {str(index): str(place) for index, place in places.items()}} if places else {})
 
 
@@ -137,14 +133,14 @@ def without_run(messages: Iterable[JsonObject]) -> list[JsonObject]:
     ]
 
 
-def _plan(message: JsonObject, index: int, number: int) -> Authored:
+def _plan(message: JsonObject, index: int, number: int, *, is_old: bool) -> Authored:
     place = place_of(message)
     return Authored(
         number=number if place is None else place.answer,
         start=index,
         calls=message["plan"],
         output=message.get("output"),
-        is_given=True,
+        is_given=not is_old and BY not in message and "_call" not in message,
         run=message.get(RUN, ""),
         places={int(key): Place.parse(text) for key, text in message.get(PLACES, {}).items()},
     )

@@ -29,6 +29,8 @@ OF = "_of"
 """The mark of what a call has left: its place; of a plan, an output and an error of the answer, that answer's (C9)."""
 RUN = "_run"
 """The mark of a plan: the id of the run that began it, from which the keys of its calls are made (C9)."""
+BY = "_by"
+"""The mark of a plan that a run has written down of a model's answer: `"model"`. One without it is an author's (S9)."""
 PLACES = "_places"
 """The mark of a plan with calls that an earlier attempt of the answer had started: their places by index (L3)."""
 

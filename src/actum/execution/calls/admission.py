@@ -10,7 +10,7 @@ from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod, exported
 from ...dataflow.graph import CALLS, Node, written_paths
 from ...dataflow.reference import Path, ReferenceSyntax, scan_reference
 from ...dataflow.template import Template, template
-from ...errors import InvalidParameters, ScopeDenied, UnknownTool, UnresolvedReference
+from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
 from ...protocol.call import EACH, META, WITH, Call
 from ...protocol.scopes import scope_path, scopes_of
@@ -32,6 +32,8 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node, sc
     tool = toolset.find(name)
     if tool.is_plain and len(parameters := call.parameters) == len(call) - 1:
         return _plain(call, tool, parameters, node, script, is_latent=toolset.is_latent(tool))
+    if script.is_authored:
+        tool = _added(tool, call, toolset)
     _check_meta(call, tool, instances)
     _check_choices(call, tool)
     path = _output_path(call, tool)
@@ -53,6 +55,13 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node, sc
         job.batch = batch(call, job.template, is_latent=job.is_latent)
         node.expressions = outside(job.batch, job.template)
     return job
+
+
+def _added(tool: Tool, call: Call, toolset: Toolset) -> Tool:
+    try:
+        return toolset.added(tool, call)
+    except SchemaError as error:
+        raise InvalidParameters(error.message, tool=tool.name, path=error.path) from None
 
 
 def _plain(call: Call, tool: Tool, parameters: JsonObject, node: Node, script: Script, *, is_latent: bool) -> Job:

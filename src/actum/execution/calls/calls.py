@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from ...dataflow.expression import MISSING
+from ...dataflow.expression import MISSING, references
 from ...dataflow.fold import exported
-from ...dataflow.graph import Graph, Node, Status
+from ...dataflow.graph import CALLS, Graph, Node, Status, call_index
 from ...dataflow.template import Template
 from ...errors import ActumError, SolutionError, UnresolvedReference
 from ...generation.offer import Toolset
 from ...protocol.call import Call
+from ...protocol.origin import is_url
 from ...protocol.place import Place
 from ...schema.json import Json
 from ..record.journal import Journal
@@ -112,6 +113,7 @@ class Calls:
     def resume(self, plan: Standing) -> Script:
         """Take in a plan that stands in the context: what is done or has failed for good is not made again (L8)."""
         script = Script.standing(plan.authored, plan.calls)
+        script.is_authored = plan.authored.is_given and not is_url(self._journal.origin)
         self._scheduler.items |= {plan.authored.place(index): items for index, items in plan.items.items()}
         for index, call in enumerate(plan.calls):
             if index in plan.done or index in plan.failed:
@@ -160,6 +162,8 @@ class Calls:
         Raises:
             LimitExceeded: the budget did not let a call start.
         """
+        if wanted is not None:
+            self._await(wanted)
         await self._scheduler.settle()
         if wanted is not None:
             try:
@@ -168,6 +172,15 @@ class Calls:
                 if not self._scheduler.failures and not self._is_waiting():
                     self._scheduler.failures.append(Failure(error, str(wanted.script.number)))
         return Waiting() if self._is_waiting() else GoOn()
+
+    def _await(self, wanted: Wanted) -> None:
+        """Wait for the calls that an output reads, also for those that are started and forgotten otherwise (C8)."""
+        read = (one for expression in wanted.output.expressions for one in references(expression))
+        for index in {call_index(one) for one in read if one.kind == CALLS}:
+            node = wanted.script.nodes.get(-1 if index is None else index)
+            job = self._register.jobs.get(node.number) if node is not None else None
+            if job is not None:
+                self._scheduler.await_call(job)
 
     def _is_waiting(self) -> bool:
         jobs = self._open()

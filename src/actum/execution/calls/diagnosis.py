@@ -36,6 +36,14 @@ def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Jour
             return UnresolvedReference(f"nothing fills {reference}; {near}", tool=tool)
 
 
+_WITHOUT_RESULT = {
+    Status.FAILED: "failed",
+    Status.SKIPPED: "was skipped",
+    Status.OWED: "is owed by the model",
+    Status.HELD: "waits for a decision",
+}
+
+
 def check_scopes(job: Job, failed: Sequence[Job]) -> None:
     """Whether what a call is handed was to be written by calls listed before it that have failed (S8).
 
@@ -84,7 +92,7 @@ def _hint_of_calls(reference: Reference, answer: Answer) -> str:
     index = call_index(reference)
     node = nodes.get(index) if index is not None else None
     if node is not None and node.status is not Status.DONE:
-        return f"call {index} came to no result"
+        return f"call {index} {_WITHOUT_RESULT.get(node.status, 'has no result yet')}"
     if node is None:
         return f"the answer has {len(nodes)} calls, from †calls.0" if nodes else "the answer has no calls"
     value, depth = node.value, 1

@@ -44,6 +44,8 @@ class Job:
     """Whether it is on its way, if only to an approver: a corrected answer doesn't start it again (L3)."""
     has_begun: bool = False
     """Whether it has really run, so that its failure is one of running."""
+    is_under_way: bool = False
+    """Whether a task carries it out, or will soon."""
     is_awaited: bool = False
     """Whether its tick waits for its end."""
     started: int = 0

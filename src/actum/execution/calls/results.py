@@ -72,7 +72,7 @@ class Results:
             if job.method == "erase":
                 self.erased.append(target)
         if not targets:
-            self._journal.record(job.call, job.of)
+            self._journal.record(job.call, job.of, result.value)
         return result.value, targets
 
     def tell(self, job: Job, value: Any) -> None:

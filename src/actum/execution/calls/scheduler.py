@@ -136,6 +136,13 @@ class Scheduler:
         if self._stop is not None:
             raise self._stop
 
+    def await_call(self, job: Job) -> None:
+        """Let the tick wait for a call that it would not wait for by itself."""
+        if job.is_under_way and not job.is_awaited:
+            job.is_awaited = True
+            self._running += 1
+            self._background -= 1
+
     async def drain(self, seconds: float) -> None:
         """Wait, bounded, for the calls that nothing waits for; cancel those that take longer (C8)."""
         with suppress(TimeoutError):
@@ -190,7 +197,7 @@ class Scheduler:
             self.results.begin(job, call)
             self._answer(job, call)
             return
-        job.is_started = True
+        job.is_started = job.is_under_way = True
         job.is_awaited = job.has_result or self._awaits_all
         if job.is_awaited:
             self._running += 1
@@ -224,6 +231,7 @@ class Scheduler:
     def _ended(self, work: _Work, carried: Carried) -> None:
         """Take what became of a call that was started."""
         job, _ = work
+        job.is_under_way = False
         if job.is_awaited:
             self._running -= 1
         else:
@@ -286,8 +294,8 @@ class Scheduler:
     def fail(self, failure: Failure) -> None:
         """Note a failure for the model, and emit it."""
         job = failure.job
-        # Nothing waits for a call without a result: once it runs, its failure is an event and no more (C8).
-        if job is None or (job.parent is None and (job.has_result or not job.has_begun)):
+        # Unless something waits for it, the failure of a call without a result is an event and no more (C8).
+        if job is None or (job.parent is None and (job.has_result or job.is_awaited or not job.has_begun)):
             self.failures.append(failure)
         if self._emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)

@@ -28,6 +28,8 @@ class Script(Answer):
     kept: dict[Place, Call] = field(default_factory=dict[Place, Call])
     """The calls that earlier attempts have started and this one has not named yet; they stay in its plan until then."""
     is_concluded: bool = False
+    is_authored: bool = False
+    """Whether a developer wrote its calls, who may add to what their tools declare (S9)."""
     stands: bool = False
     """Whether its plan message stands in the context."""
 

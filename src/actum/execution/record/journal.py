@@ -45,7 +45,7 @@ class Journal:
         """Whether anybody is told the entries; else there is no need to make one."""
         if self.is_recorded:
             self._record(Began(context=list(self._messages), run=run, call=self._record.call))
-        self._origin = context.origin
+        self.origin = context.origin
         self._kinds = kinds
         self.data_kinds = context.data_kinds
         self.memory = Memory()
@@ -53,7 +53,7 @@ class Journal:
             absorb(self.memory, message, index, self.data_kinds)
         self._catalogue: Catalogue | None = None
         self._left = Left(self.data_kinds)
-        self.nothing = Context(data_kinds=self.data_kinds, origin=self._origin)
+        self.nothing = Context(data_kinds=self.data_kinds, origin=self.origin)
         """What crosses to a call without scopes (S3)."""
         self.decisions = Decisions(self._messages)
         """What was decided of calls, and what suspended delegates had reached."""
@@ -82,7 +82,7 @@ class Journal:
             return self._without(later, scopes, instance)
         if self._catalogue is None:
             self._catalogue = Catalogue(self._messages, self.data_kinds)
-        return scoped(self._catalogue, self.memory, scopes, instance, self._origin)
+        return scoped(self._catalogue, self.memory, scopes, instance, self.origin)
 
     def _without(self, left_out: set[int], scopes: Sequence[str], instance: str | None) -> Context:
         """What crosses of the context without some messages, by their ids."""
@@ -94,11 +94,11 @@ class Journal:
             # What was built on a write that is left out has nothing to stand on, and is left out with it.
             with suppress(MessageError):
                 absorb(memory, message, index, self.data_kinds)
-        return scoped(catalogue, memory, scopes, instance, self._origin)
+        return scoped(catalogue, memory, scopes, instance, self.origin)
 
     def context(self) -> Context:
         """The context as it is now."""
-        return Context.checked(self._messages, self.data_kinds, self._origin)
+        return Context.checked(self._messages, self.data_kinds, self.origin)
 
     def read(self, reference: Reference, instance: str | None) -> Any:
         """What a reference names for a call of that instance; a gate as it stood when the run began (C7)."""
@@ -130,9 +130,9 @@ class Journal:
         self.add(written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds))
         self.writes += 1
 
-    def record(self, call: Call, of: str) -> None:
-        """Append that a call without a result was made (C4, C8)."""
-        self.add(record_message(dict(call), of, _now()))
+    def record(self, call: Call, of: str, value: Json) -> None:
+        """Append that a call was made whose value is nobody's but theirs who refer to the call (C4, C8)."""
+        self.add(record_message(dict(call), of, _now(), None if value is None else {"result": value}))
 
     def item(self, call: Call, of: str, value: Json) -> None:
         """Append the result of a call for one item of a list; it is a part of that of the call for all of them."""

@@ -141,7 +141,7 @@ class _Ending:
     def _outcome(self, at: int) -> _Outcome:
         message = self._messages[at]
         if is_record(message):
-            return _Outcome(None)
+            return _Outcome(message["data"]["result"] if is_object(message["data"]) else None)
         write = write_of(message, at, self._data_kinds)
         if write is None or "_outputMethod" not in message:  # what an Activity returned as a message is the result
             return _Outcome({key: value for key, value in message.items() if not key.startswith("_")})

@@ -1,0 +1,121 @@
+"""S9: a call that a developer has written may add scopes, a delegate or an Activity; one by a model may not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from actum import HOLD, Agent, Context, Idea, Tools, approvals, errors, models
+
+from .scripts import Json, answer, call
+
+pytestmark = pytest.mark.rule("S9")
+
+STATE: Json = {"type": "state", "secret": "s", "city": "Lisbon"}
+LOOK: Json = {"properties": {"name": {"type": "string"}, "_output": {}}}
+
+
+def looking() -> tuple[Tools, list[Any]]:
+    """A tool that declares no scopes; what its calls are handed is noted."""
+    tools, saw = Tools(), list[Any]()
+
+    @tools.activity("look")
+    async def look(context: Context) -> str:
+        saw.append(context.data)
+        return "looked"
+
+    @tools.activity("other")
+    async def other() -> str:
+        return "by another"
+
+    assert (look.name, other.name) == ("look", "other")
+    tools.register("look", LOOK)
+    return tools, saw
+
+
+async def test_a_call_outside_a_run_may_add_scopes() -> None:
+    tools, saw = looking()
+    await tools(call("look", name="a", _scopes=["state.city"]), context=[STATE])
+    await tools(call("look", name="a"), context=[STATE])
+    assert saw == [{"state": {"city": "Lisbon"}}, {}]
+
+
+async def test_a_plan_that_the_author_wrote_may_add_any_of_them() -> None:
+    tools, saw = looking()
+    calls = [
+        call("look", name="a", _scopes=["state.city"]),
+        call("look", name="b", _activity="other"),
+        call("look", name="c", _delegate="echo"),
+        call("look", name="d"),
+    ]
+    echo: Json = {"context": [{"type": "plan", "plan": [], "output": {"name": "†input.name"}}], "schema": {}}
+    plan: Json = {"type": "plan", "plan": calls, "output": ["†calls.0", "†calls.1", "†calls.2", "†calls.3"]}
+    tools.register("plain", LOOK)
+    context = [STATE, plan]
+    result = await Agent(None, tools=tools, delegates={"echo": echo}).run(context)
+    # The Activity of the tool's name runs in the delegate's place (D13), with the delegate's context.
+    assert result.output == ["looked", "by another", "looked", "looked"]
+    assert saw[0] == {"state": {"city": "Lisbon"}}
+    assert {"input": {"name": "c"}} in saw
+    assert saw[-1] == {} or {} in saw
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        ({"_activity": "nobody"}, "no Activity 'nobody' is registered"),
+        ({"_scopes": "state"}, "'_scopes'"),
+        ({"_delegate": 5}, "'_delegate'"),
+    ],
+    ids=str,
+)
+async def test_what_no_tool_can_have_is_refused(added: Json, said: str) -> None:
+    tools, saw = looking()
+    with pytest.raises(errors.InvalidParameters) as raised:
+        await tools(call("look", name="a", **added), context=[STATE])
+    assert said in raised.value.message
+    assert saw == []
+
+
+ADDED: list[Json] = [{"_scopes": ["state"]}, {"_activity": "other"}, {"_delegate": "anonymous"}]
+
+
+@pytest.mark.parametrize("added", ADDED, ids=str)
+async def test_a_models_call_may_add_none(added: Json) -> None:
+    tools, saw = looking()
+    model = models.Scripted([answer(call("look", name="a", **added)), answer(output="done")])
+    result = await Agent(model, tools=tools).run([STATE])
+    assert [type(error) for error in result.errors] == [errors.ScopeDenied]
+    assert saw == []
+
+
+@pytest.mark.parametrize("added", ADDED, ids=str)
+async def test_a_models_call_that_a_run_has_written_down_may_add_none_either(added: Json) -> None:
+    """Its answer stands in the context as a plan, and runs again from there: as a model's."""
+    tools, saw = looking()
+
+    async def hold(one: Any, *_: object) -> Any:
+        return HOLD if one["name"] == "held" else True
+
+    said = answer(call("look", name="held"), call("look", name="b", after="†calls.0", **added))
+    tools.register("look", {"properties": {**LOOK["properties"], "after": {}}})
+    held = await Agent(models.Scripted([said, answer(output=None)]), tools=tools, approve=hold).run([STATE])
+    assert held.waiting == ["approval 0.0"]
+    decided = approvals.decided(held.context, "0.0", "approve")
+    result = await Agent(None, tools=tools, approve=hold).resume(json.loads(json.dumps(list(decided))))
+    assert {type(error) for error in result.errors} <= {errors.ScopeDenied}
+    assert saw == [{}]
+
+
+async def test_a_solution_that_the_author_wrote_may_and_one_of_a_model_may_not() -> None:
+    tools, saw = looking()
+    calls = [call("look", name="a", _scopes=["state"])]
+    written: Json = {"calls": calls, "output": "†calls.0"}
+    own = Idea(context=Context([STATE]), solution=written)
+    assert (await own.run(Agent(None, tools=tools))).output == "looked"
+    kept = Idea(context=Context([STATE]), solution={**written, "number": 0})
+    with pytest.raises(errors.ScopeDenied):
+        await kept.run(Agent(None, tools=tools))
+    assert len(saw) == 1
