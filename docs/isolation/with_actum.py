@@ -10,7 +10,11 @@ from job import FIRST, SECOND, SUPPORT, TRANSLATOR, find_customer, issue_refund,
 from actum import Agent, Config, Tools
 
 MODEL = "openai:gpt-5.2"
-TRANSLATOR_AGENT = {"context": [{"type": "system", "message": TRANSLATOR}], "schema": {"type": "string"}}
+TRANSLATOR_AGENT = {
+    "config": {"meta": False},
+    "context": [{"type": "system", "message": TRANSLATOR}],
+    "schema": {"type": "string"},
+}
 
 
 def parameter() -> dict[str, Any]:
@@ -38,7 +42,7 @@ def everything() -> dict[str, Any]:
     return {
         "description": "Translate the courier's sentence into Portuguese.",
         "_delegate": "Translator",
-        "_scopes": ["system", "user", "assistant", "state"],
+        "_scopes": ["system", "user", "output", "state"],
         "additionalProperties": False,
     }
 
@@ -59,8 +63,7 @@ def main(setting: str) -> None:
     tools, context = registered(build()), [{"type": "system", "message": SUPPORT}]
     agent = Agent(MODEL, tools=tools, delegates={"Translator": TRANSLATOR_AGENT}, config=Config(meta=False))
     first = agent.run_sync([*context, {"type": "user", "message": FIRST}], str)
-    said = [{"type": "assistant", "message": first.output}, {"type": "user", "message": SECOND}]
-    second = agent.run_sync([*first.context, *said], str)
+    second = agent.run_sync([*first.context, {"type": "user", "message": SECOND}], str)
     print(second.output)
 
 

@@ -1,16 +1,23 @@
 """Measure the shape of packages and print it as a table in Markdown, one column a package.
 
-    python docs/shape [NAME=]PATH … [--run PACKAGE=FILE] [--list]
+    python docs/shape [NAME=]PATH[@COMMIT] … [--run PACKAGE=FILE] [--list]
+    python docs/shape --page FILE
 
-Only the source is read; with `--run`, a run of the package called PACKAGE is traced, too (see traced.py). `--list` also
-names what was counted.
+Only the source is read, with `@COMMIT` as it was then; with `--run`, a run of the package called PACKAGE is traced, too
+(see traced.py). `--list` also names what was counted. `--page` takes the words between `<!-- shape:` and `-->` of a
+page as arguments, and puts the table between that line and `<!-- /shape -->`.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
+import re
+import shlex
 import subprocess
 import sys
+import tarfile
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +28,7 @@ from walks import tables, walks
 
 HERE = Path(__file__).parent
 NONE = "–"
+REGION = re.compile(r"(<!-- shape: (.+) -->\n).*?(?=<!-- /shape -->)", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,21 +97,58 @@ def _entered(package: Package, run: Path) -> list[str]:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split("\n")[:-1]
 
 
-def main() -> None:
-    """Measure what the command line names."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="shape", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("packages", nargs="+", metavar="[NAME=]PATH", help="a folder that is a package")
+    parser.add_argument("packages", nargs="*", metavar="[NAME=]PATH[@COMMIT]", help="a folder that is a package")
     parser.add_argument("--run", action="append", default=[], metavar="PACKAGE=FILE", help="a run to trace")
     parser.add_argument("--list", action="store_true", help="name what was counted, too")
-    options = parser.parse_args()
+    parser.add_argument("--page", type=Path, metavar="FILE", help="the page whose table is measured again")
+    return parser
+
+
+def measured(parser: argparse.ArgumentParser, options: argparse.Namespace) -> dict[str, list[Row]]:
+    """The columns of the table: what is measured of each package."""
     runs = {name: Path(file) for name, _, file in (one.partition("=") for one in options.run)}
     columns: dict[str, list[Row]] = {}
-    for argument in options.packages:
-        name, _, path = argument.rpartition("=")
-        root = Path(path).resolve()
-        if not any(root.rglob("*.py")):
-            parser.error(f"{path}: no Python files there")
-        columns[name or root.name] = rows(Package.read(root), runs.get(root.name))
+    with tempfile.TemporaryDirectory() as folder:
+        for number, argument in enumerate(options.packages):
+            name, _, path = argument.rpartition("=")
+            path, _, commit = path.partition("@")
+            root = _checked_out(path, commit, Path(folder, str(number))) if commit else Path(path).resolve()
+            if not any(root.rglob("*.py")):
+                parser.error(f"{path}: no Python files there")
+            columns[name or root.name] = rows(Package.read(root), runs.get(root.name))
+    return columns
+
+
+def _checked_out(path: str, commit: str, folder: Path) -> Path:
+    """The package at a path below the current folder, as it was at a commit."""
+    archive = subprocess.run(["git", "archive", commit, path], check=True, stdout=subprocess.PIPE).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(folder, filter="data")
+    return (folder / path).resolve()
+
+
+def refresh(parser: argparse.ArgumentParser, page: Path) -> None:
+    """Measure what the table of a page says that it shows, and put the new numbers there."""
+    text = page.read_text(encoding="utf-8")
+    region = REGION.search(text)
+    if region is None:
+        parser.error(f"{page}: there is no table between '<!-- shape: ARGUMENTS -->' and '<!-- /shape -->'")
+    shown = table(measured(parser, parser.parse_args(shlex.split(region[2]))))
+    page.write_text(f"{text[: region.start()]}{region[1]}\n{shown}\n\n{text[region.end() :]}", encoding="utf-8")
+
+
+def main() -> None:
+    """Measure what the command line names."""
+    parser = _parser()
+    options = parser.parse_args()
+    if options.page is not None:
+        refresh(parser, options.page)
+        return
+    if not options.packages:
+        parser.error("name a package, or a page with --page")
+    columns = measured(parser, options)
     print(table(columns))
     for name, every in columns.items() if options.list else ():
         for row in every:

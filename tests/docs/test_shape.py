@@ -149,6 +149,39 @@ def test_a_folder_without_python_is_refused_in_a_sentence(tmp_path: Path) -> Non
     assert "no Python files" in done.stderr
 
 
+def test_a_page_names_what_its_table_shows_and_gets_the_new_numbers(tiny: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Shape\n\n<!-- shape: now={tiny} -->\nold\n<!-- /shape -->\n\nThe end.\n", encoding="utf-8")
+    assert shape("--page", page).returncode == 0
+    once = page.read_text(encoding="utf-8")
+    assert cells(once) == cells(shape(f"now={tiny}").stdout)
+    assert ("old" in once, once.startswith("# Shape\n"), once.endswith("\n\nThe end.\n")) == (False, True, True)
+    shape("--page", page)
+    assert page.read_text(encoding="utf-8") == once
+
+
+def test_a_page_without_a_table_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Shape\n", encoding="utf-8")
+    done = shape("--page", page)
+    assert (done.returncode, "Traceback" in done.stderr, "no table" in done.stderr) == (2, False, True)
+
+
+def test_a_package_is_measured_as_it_was_at_a_commit(tiny: Path, tmp_path: Path) -> None:
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for words in (["init", "--quiet"], ["add", "tiny"], ["commit", "--quiet", "-m", "Once"]):
+        subprocess.run([*git, *words], check=True, capture_output=True, timeout=60)
+    (tiny / "long.py").unlink()
+    words = [sys.executable, str(SHAPE), "before=tiny@HEAD", "after=tiny"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert cells(done.stdout)["files"] == ["8", "7"]
+
+
+def test_the_page_on_the_design_shows_what_is_measured(tiny: Path) -> None:
+    shown = cells((ROOT / "docs" / "design.md").read_text(encoding="utf-8").partition("<!-- shape: ")[2])
+    assert [*shown][1:] == [*cells(shape(tiny).stdout)][1:]
+
+
 def test_actum_is_measured_with_its_run() -> None:
     printed = cells(shape(ROOT / "src" / "actum", "--run", f"actum={SHAPE / 'one_answer.py'}").stdout)
     assert printed["bodies over 50 lines"] == ["0.0 %"]
