@@ -52,7 +52,7 @@ rules: $(READY)
 
 # Measures the source as docs/design.md shows it; it takes other packages too: docs/shape [NAME=]PATH …
 shape: $(READY)
-	@$(BIN)/python docs/shape src/actum --run actum=docs/shape/one_answer.py
+	@$(BIN)/python docs/shape --page docs/design.md
 
 # Captures anew what the sub-agents of four systems are sent, each in an environment of its own, into docs/isolation.md.
 isolation: $(READY)

@@ -34,6 +34,7 @@ def prepare(task: Task) -> Run:
         delegates["summariser"] = {
             "context": [{"type": "system", "message": helper.instructions}],
             "schema": {"type": "string"},
+            "config": {"meta": False},
         }
     agent = Agent(
         _model(task), tools=tools, config=Config(meta=False, each=scenario.short is not None), delegates=delegates

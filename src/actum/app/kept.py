@@ -18,6 +18,7 @@ from ..ideas.ticks import RUN, about_of, ticks_of
 from ..protocol import approvals
 from ..protocol.approvals import Pending
 from ..protocol.context import Context
+from ..protocol.marks import without_run
 from ..protocol.solution import Result
 from ..schema.json import Json, JsonObject, is_list
 from ..schema.lowering import DIALECTS
@@ -147,7 +148,7 @@ def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] 
         if not 1 <= at <= len(ticks):
             raise IdeaError(f"{run} made {len(ticks)} requests: there is no request {at} to fork before")
         messages = kept.idea.context.messages[: ticks[at - 1].at]
-        context = Context.checked(messages, kept.idea.context.data_kinds, kept.idea.context.origin)
+        context = Context.checked(without_run(messages), kept.idea.context.data_kinds, kept.idea.context.origin)
         changed = context.extended([{"type": "input", "input": dict(input)}]) if input else context
         before: JsonObject = {"ticks": [tick.to_dict() for tick in ticks[: at - 1]], "from": str(run), "at": at}
         idea = kept.idea

@@ -16,6 +16,8 @@ from ..ideas.address import Address
 from ..ideas.library import Library
 from ..ideas.ticks import RUN, Tick, about_of, request_digest, ticks_of, version_of
 from ..protocol.context import Context
+from ..protocol.marks import Marks
+from ..protocol.message import OF
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject
@@ -86,13 +88,21 @@ class KeptRun:
                 told = [entry for entry in entries if "tick" not in entry]
                 ticks = [entry["tick"] for entry in entries if "tick" in entry]
                 self.keep(Context(recovered(told), origin=self.idea.context.origin), self._told_about(ticks))
-        except (MessageError, KeyError, TypeError) as error:
+            self._conclude()
+        except (MessageError, KeyError, TypeError, ValueError) as error:
             self.log.__exit__(None, None, None)
             raise IdeaError(f"{self.log.path}: not the log of a run: {error}") from error
         except BaseException:
             self.log.__exit__(None, None, None)
             raise
         return self
+
+    def _conclude(self) -> None:
+        """Let the output of a run that ended before outputs were left in the context stand there, too (M4)."""
+        context, output = self.idea.context, self.idea.meta.get(RUN, {}).get("output")
+        if output is not None and not any(message.get("type") == "output" for message in context):
+            last: JsonObject = {"type": "output", "output": output, OF: str(max(0, Marks.of(context).next_answer - 1))}
+            self.idea = replace(self.idea, context=context.extended([last]))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -126,11 +126,14 @@ def plan_marks(number: int, run: str, places: Mapping[int, Place]) -> JsonObject
 
 
 def without_run(messages: Iterable[JsonObject]) -> list[JsonObject]:
-    """The messages as another run takes them over: its calls are new ones, and so are their keys (C9)."""
-    return [
-        {key: value for key, value in message.items() if key != RUN} if RUN in message else message
-        for message in messages
-    ]
+    """The messages as another run takes them over, those of its delegates too: its calls get keys of their own (C9)."""
+    own: list[JsonObject] = []
+    for message in messages:
+        if message.get("type") == "suspended":
+            own.append({**message, "context": without_run(message["context"])})
+        else:
+            own.append({key: value for key, value in message.items() if key != RUN} if RUN in message else message)
+    return own
 
 
 def _plan(message: JsonObject, index: int, number: int, *, is_old: bool) -> Authored:

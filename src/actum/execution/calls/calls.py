@@ -120,7 +120,7 @@ class Calls:
                 node = script.nodes[index] = self._register.node(script, index)
                 status = Status.DONE if index in plan.done else Status.FAILED
                 self._graph.settle(node, status, plan.done.get(index, MISSING))
-            elif not self._scheduler.is_spent:  # what can't start any more stays in the plan
+            elif self._scheduler.stop is None:  # what can't start any more stays in the plan
                 self.accept(script, index, call)
         self.close(script)
         return script

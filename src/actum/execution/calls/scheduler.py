@@ -36,9 +36,6 @@ _Work: TypeAlias = tuple[Job, Call]
 """A call, and with its values in place of references."""
 
 
-_NONE = Items()
-
-
 class Scheduler:
     """The calls of one run. Everything that it starts belongs to the task group that it is bound to.
 
@@ -81,30 +78,24 @@ class Scheduler:
         """The results of calls for single items from before this run, by the place of the call for all (L8)."""
         self.failures: list[Failure] = []
         """Those that the model has not been told of."""
-        self._running = 0
-        """How many calls run that are awaited."""
-        self._background = 0
-        """How many others."""
+        self._running = self._background = 0
+        """How many calls run that are awaited, and how many others."""
         self._idle = asyncio.Event()
-        self._stop: LimitExceeded | None = None
+        self.stop: LimitExceeded | None = None
+        """Why no call can start any more."""
         self._is_pumping = False
 
     def bind(self, tasks: asyncio.TaskGroup) -> None:
         """Let the tasks of the calls belong to this group."""
         self._workers.bind(tasks)
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether the budget lets no call start any more."""
-        return self._stop is not None
-
     def add(self, job: Job) -> None:
         """Take in a call that was judged: start it, or let it wait (C6)."""
         self.register.jobs[job.node.number] = job
         self._graph.add(job.node)
         if self._emit.sink and job.node.status is Status.WAITING:
-            on = tuple(dict.fromkeys(str(reference) for reference in self._graph.missing(job.node)))
-            self._emit(CallWaiting(call=job.call, place=job.place, on=on))
+            on = dict.fromkeys(map(str, self._graph.missing(job.node)))
+            self._emit(CallWaiting(call=job.call, place=job.place, on=tuple(on)))
         self.pump()
 
     async def settle(self) -> None:
@@ -129,12 +120,12 @@ class Scheduler:
         """Wait until nothing runs and nothing can start."""
         self.pump()
         while not self._carrier.is_stopped and (
-            self._running or (self._graph.waiting and self._background and not self._stop)
+            self._running or (self._graph.waiting and self._background and not self.stop)
         ):
             self._idle.clear()
             await self._idle.wait()
-        if self._stop is not None:
-            raise self._stop
+        if self.stop is not None:
+            raise self.stop
 
     def await_call(self, job: Job) -> None:
         """Let the tick wait for a call that it would not wait for by itself."""
@@ -165,7 +156,7 @@ class Scheduler:
             return  # what a start makes ready is started by the same loop, however long the chain
         self._is_pumping = True
         try:
-            while ready and self._running < self._parallel and not (self._carrier.is_stopped or self._stop):
+            while ready and self._running < self._parallel and not (self._carrier.is_stopped or self.stop):
                 self._start(self.register.jobs[ready.popleft().number])
         finally:
             self._is_pumping = False
@@ -183,7 +174,7 @@ class Scheduler:
             call = resolved(job, values)
             self._budget.call()
         except LimitExceeded as error:
-            self._stop = error  # what has started may end
+            self.stop = error  # what has started may end
             return
         except ActumError as error:
             self.refuse(job, error)
@@ -211,7 +202,7 @@ class Scheduler:
         if self._emit.sink:
             self._emit(CallReady(call=job.call, place=job.place))
         self.results.begin(job, job.call)
-        before = self.items.pop(job.place, _NONE) if self.items else _NONE
+        before = self.items.pop(job.place, None) or Items()
         own.jobs += map(self._approvals.as_decided, made) if self._journal.decisions.by_place else made
         own.open = len(own.jobs)
         for item in own.jobs:
@@ -225,8 +216,6 @@ class Scheduler:
         if not own.open:
             gather(job, own, self._journal, self)
         self.pump()
-
-    # How calls end
 
     def _ended(self, work: _Work, carried: Carried) -> None:
         """Take what became of a call that was started."""

@@ -1,0 +1,66 @@
+"""A kept run that has ended is resumed for nothing; a fork of one that waits makes its calls anew (C9, M4)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import HOLD, Agent, Context, Idea, Tools, kept, models
+from actum.app.kept_run import KeptRun, carry_on
+
+Json = dict[str, Any]
+
+
+def paying(handed: list[str]) -> Tools:
+    tools = Tools()
+
+    @tools.activity("pay")
+    async def pay(key: str) -> str:
+        handed.append(key)
+        return "paid"
+
+    assert pay.name == "pay"
+    tools.register("pay", {"properties": {"_output": {"type": "string"}}})
+    return tools
+
+
+async def hold(*_: object) -> Any:
+    return HOLD
+
+
+def answer(*calls: Json, output: Any = None) -> Json:
+    return {"calls": [*calls], "output": output, "meta": {}}
+
+
+@pytest.mark.rule("M4")
+async def test_a_kept_run_that_ended_asks_nobody_and_makes_nothing_when_it_is_resumed(tmp_path: Path) -> None:
+    path, handed = tmp_path / "run.json", list[str]()
+    model = models.Scripted([answer({"_tool": "pay"}, output="†calls.0")])
+    with KeptRun.begin(path, Idea(context=Context("go")), Context("go")) as run:
+        await carry_on(run, Agent(model, tools=paying(handed)), None, None)
+    for outputs in ([], ["output"]):  # also as it was saved before outputs were left in the context
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        saved["context"] = [one for one in saved["context"] if outputs or one["type"] != "output"]
+        path.write_text(json.dumps(saved), encoding="utf-8")
+        again = models.Scripted([])
+        with KeptRun.open(path) as run:
+            result = await carry_on(run, Agent(again, tools=paying(handed)), None, None)
+        assert (result.output, len(handed), again.requests) == ("paid", 1, [])
+
+
+@pytest.mark.rule("C9")
+async def test_a_fork_makes_the_calls_it_takes_over_under_keys_of_its_own(tmp_path: Path) -> None:
+    path, other, handed = tmp_path / "run.json", tmp_path / "fork.json", list[str]()
+    said = [answer({"_tool": "pay"}, {"_tool": "nope"}), answer(output=None), answer(output=None)]
+    with KeptRun.begin(path, Idea(context=Context("go")), Context("go")) as run:
+        await carry_on(run, Agent(models.Scripted(said), tools=paying(handed), approve=hold), None, None)
+    kept.fork(path, other, at=2)
+    for file in (path, other):
+        kept.approve(file)
+        with KeptRun.open(file) as run:
+            agent = Agent(models.Scripted([answer(output="done")] * 2), tools=paying(handed))
+            await carry_on(run, agent, None, None)
+    assert len(handed) == len(set(handed)) == 2
