@@ -8,10 +8,10 @@ MODEL ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test lint check fmt lock rules shape isolation approval bench clean
+.PHONY: help demo test chaos lint check fmt lock rules shape isolation approval bench clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make chaos   test with all cases, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -35,6 +35,10 @@ lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-cache
+
+# Everything that the tests can try: more kills and cases, an hour rather than minutes.
+chaos: $(READY)
+	ACTUM_EFFORT=all $(BIN)/python -m pytest -n 2 --timeout 1200 --durations 20
 
 check: lint test
 

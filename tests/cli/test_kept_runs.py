@@ -18,6 +18,7 @@ from actum import Idea, models
 from actum.cli.dispatch import run_command
 from actum.execution.record.recovery import recovered
 
+from ..effort import trials
 from .test_commands import actum
 
 pytestmark = pytest.mark.rule("L8")
@@ -122,8 +123,8 @@ def check_resumed(folder: Path, before: list[str], known: list[str]) -> None:
     assert sorted(outer) == sorted(["one", *(f"fan {n}" for n in range(4)), "last"])
 
 
-KILLS = 200
-AT_ONCE = 25
+KILLS = trials(200, least=10)
+AT_ONCE = 5
 
 
 @pytest.mark.parametrize("part", range(KILLS // AT_ONCE))

@@ -225,7 +225,7 @@ def test_why_a_value_is_what_it_is(tmp_path: Path, run: Runner) -> None:
         ("†input", "given"),
     ]
     nowhere = actum("why", "one.json", "†state.nowhere", cwd=tmp_path)
-    assert (nowhere.returncode, nowhere.stderr) == (2, "actum: error: nothing stands at †state.nowhere\n")
+    assert (nowhere.returncode, nowhere.stderr) == (2, "actum: error: the run holds nothing at †state.nowhere\n")
 
 
 @pytest.mark.parametrize("command", ["replay", "why", "resume"])

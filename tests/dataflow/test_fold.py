@@ -13,13 +13,14 @@ from actum.dataflow.expression import MISSING
 from actum.dataflow.fold import MOST_GAP, Fold, Misfit, OutputMethod, exported
 from actum.dataflow.reference import Path
 
+from ..effort import trials
 from .reference_model import METHOD, PATHS, VALUES, Refused, folded, is_list, is_object, read
 
 WRITES = st.lists(st.tuples(METHOD, PATHS, VALUES), max_size=8)
 
 
 @pytest.mark.rule("M6", "O4")
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=trials(400))
 @given(WRITES, st.lists(PATHS, max_size=4))
 def test_any_writes_fold_as_the_naive_model_folds_them(
     writes: list[tuple[OutputMethod, Path, Any]], paths: list[Path]
@@ -42,7 +43,7 @@ def test_any_writes_fold_as_the_naive_model_folds_them(
 
 
 @pytest.mark.rule("M6")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=trials(100))
 @given(METHOD, PATHS, VALUES)
 def test_a_fold_owns_its_values(method: OutputMethod, path: Path, value: Any) -> None:
     fold = Fold()

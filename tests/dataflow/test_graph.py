@@ -14,6 +14,8 @@ from actum.dataflow.graph import Answer, Graph, Node, Status
 from actum.dataflow.reference import Reference
 from actum.dataflow.verdict import Fate, verdicts
 
+from ..effort import trials
+
 PATHS = st.sampled_from([("a",), ("b",), ("c",), ("a", "x"), ("a", "y"), ("b", 0)])
 STATE = PATHS.map(lambda path: Reference("state", path))
 CALLS = st.integers(0, 5).map(lambda index: Reference("calls", (index,)))
@@ -82,7 +84,7 @@ def fits(memory: Fold, reference: Reference) -> bool:
 
 
 @pytest.mark.rule("C6", "P1")
-@settings(max_examples=300)
+@settings(max_examples=trials(300))
 @given(PLANS, st.lists(st.integers(0, 9), min_size=30, max_size=30))
 def test_nothing_runs_twice_too_early_or_never(plan: Plan, choices: list[int]) -> None:
     run = Run(plan)

@@ -13,6 +13,7 @@ from actum.dataflow.fold import Misfit, OutputMethod, exported
 from actum.dataflow.overlay import Overlay
 from actum.dataflow.reference import Path
 
+from ..effort import trials
 from .reference_model import KEYS, METHOD, PATHS, VALUES, Refused, folded, read
 
 INSTANCE = st.sampled_from([None, "①", "②"])
@@ -43,7 +44,7 @@ def fits(log: Log) -> bool:
 
 
 @pytest.mark.rule("I2", "O4")
-@settings(max_examples=20 * 400, deadline=None)
+@settings(max_examples=trials(8000))
 @given(st.lists(NAMED | MERGED, max_size=10), st.lists(PATHS, max_size=3))
 def test_any_interleaving_reads_as_the_shared_log_with_the_instances_own_on_top(log: Log, paths: list[Path]) -> None:
     layers = Overlay()
@@ -62,7 +63,7 @@ def test_any_interleaving_reads_as_the_shared_log_with_the_instances_own_on_top(
 
 
 @pytest.mark.rule("I2")
-@settings(max_examples=20 * 200, deadline=None)
+@settings(max_examples=trials(4000))
 @given(st.lists(st.tuples(METHOD, PATHS, VALUES, INSTANCE), max_size=8))
 def test_writes_at_the_root_interleave_as_well(log: Log) -> None:
     layers = Overlay()
@@ -79,7 +80,7 @@ def test_writes_at_the_root_interleave_as_well(log: Log) -> None:
 
 
 @pytest.mark.rule("I2")
-@settings(max_examples=20 * 200, deadline=None)
+@settings(max_examples=trials(4000))
 @given(st.lists(NAMED | MERGED, max_size=10))
 def test_any_writes_at_all_leave_every_layer_readable(log: Log) -> None:
     layers = Overlay()

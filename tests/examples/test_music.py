@@ -19,6 +19,8 @@ import pytest
 from actum import Agent, Idea, events
 from actum.sources.modules import load_activities
 
+from ..effort import thorough, trials
+
 MUSIC = Path(__file__).parents[2] / "examples" / "music"
 load_activities("activities.py", MUSIC)
 files, synthesis, tones, patches, space, shapes = (
@@ -120,6 +122,7 @@ def test_nobody_but_the_producer_sees_the_contract(made: tuple[Path, list[dict[s
     assert crossed["makeSound"] == []
 
 
+@thorough
 @pytest.mark.rule("S7")
 async def test_another_contract_is_the_same_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -222,7 +225,7 @@ def test_the_theory_holds(mood: str) -> None:
     assert set(parts.parts_of(song, chords, notes)) == {"piano", "pad", "bass", "brushes", "flute"}
 
 
-@pytest.mark.parametrize("folder", ["/etc", "../elsewhere", "out/../.."])
+@pytest.mark.parametrize("folder", ["/etc", "../elsewhere", "out/../.."][: trials(3, least=1)])
 def test_no_file_is_written_elsewhere(tmp_path: Path, folder: str) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()

@@ -14,6 +14,8 @@ from actum.schema.closing import closed
 from actum.schema.containment import admits
 from actum.schema.validator import Validator
 
+from ..effort import trials
+
 pytestmark = pytest.mark.rule("X3")
 Json = dict[str, Any]
 S: Json = {"type": "string"}
@@ -134,7 +136,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.parametrize(("name", "old", "new", "input_kind", "output_kind"), TABLE, ids=IDS)
-@settings(max_examples=150)
+@settings(max_examples=trials(150))
 @given(data=st.data())
 def test_no_value_says_otherwise(
     name: str, old: Json, new: Json, input_kind: str, output_kind: str, data: st.DataObject
@@ -177,7 +179,7 @@ def schemas(draw: st.DrawFn, depth: int = 2) -> Json:
             return {"type": "object", "properties": properties, "required": required}
 
 
-@settings(max_examples=600)
+@settings(max_examples=trials(600))
 @given(schemas(), schemas(), st.lists(VALUES, min_size=5, max_size=12))
 def test_whatever_is_proven_no_value_contradicts(wide: Json, narrow: Json, values: list[Any]) -> None:
     if admits(wide, narrow) is True:

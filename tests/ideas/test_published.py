@@ -19,6 +19,7 @@ from actum.messages.role import RAW
 from actum.schema.validator import Validator
 
 from ..cli.test_commands import actum
+from ..effort import trials
 
 pytestmark = pytest.mark.rule("X1")
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/*.json"))
@@ -90,7 +91,7 @@ PARTS: st.SearchStrategy[Json] = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=800)
+@settings(max_examples=trials(800))
 @given(PARTS)
 def test_it_takes_what_is_read_and_nothing_else(value: Json) -> None:
     is_read = True

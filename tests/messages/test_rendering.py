@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from actum import Agent, Context, Tools
 
+from ..effort import trials
+
 Json = dict[str, Any]
 
 KEYS = st.sampled_from(["a", "b", "c"])
@@ -47,7 +49,7 @@ def contents(context: list[Json]) -> list[str]:
 
 
 @pytest.mark.rule("M7")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @given(CONTEXTS)
 def test_each_kind_is_shown_once_and_the_same_way_each_time(context: list[Json]) -> None:
     shown = contents(context)
@@ -61,7 +63,7 @@ def test_each_kind_is_shown_once_and_the_same_way_each_time(context: list[Json])
 
 
 @pytest.mark.rule("M7")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @given(CONTEXTS, st.lists(WORDS.filter(lambda message: message["type"] == "error"), max_size=3))
 def test_what_is_appended_leaves_the_prefix_as_it_is(context: list[Json], more: list[Json]) -> None:
     before = contents(context)
@@ -71,7 +73,7 @@ def test_what_is_appended_leaves_the_prefix_as_it_is(context: list[Json], more: 
 
 
 @pytest.mark.rule("M7")
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=trials(100))
 @given(CONTEXTS)
 def test_frozen_goes_before_appended_and_appended_before_derived(context: list[Json]) -> None:
     def rank(text: str) -> int:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from actum import Agent, Limits, Result, Tools, errors, models
 from actum.protocol.provenance import Origin
 
+from ..effort import trials
+
 pytestmark = pytest.mark.rule("X0")
 Json = dict[str, Any]
 TEXT: Json = {"type": "string"}
@@ -139,7 +141,7 @@ def test_a_long_chain_and_a_ladder_of_shared_values_cost_what_they_are_long() ->
     assert len(list(ladder.provenance()[0].walk())) == 14
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=trials(60))
 @given(data=st.data(), count=st.integers(1, 8))
 def test_whatever_the_wiring_each_origin_is_made_of_exactly_what_its_call_refers_to(
     data: st.DataObject, count: int

@@ -16,6 +16,7 @@ from actum import Agent, Tools, events, models
 from actum.execution.record.journal import Journal
 from actum.protocol.context import Context
 
+from ..effort import trials
 from .scripts import Json, agent, answer, call, sent, text_of
 
 TEXT: Json = {"type": "string"}
@@ -183,7 +184,7 @@ async def delegate_requests(scopes: list[str], parent: list[Json], first: Json) 
 
 
 @pytest.mark.rule("S7", "S1", "S5", "S6", "D4")
-@settings(max_examples=800)
+@settings(max_examples=trials(800))
 @given(cases())
 def test_a_delegates_requests_are_the_same_bytes_whatever_stands_outside_its_scopes(case: Case) -> None:
     one, other = (
@@ -201,7 +202,7 @@ async def activity_contexts(scopes: list[str], parent: list[Json], first: Json) 
 
 
 @pytest.mark.rule("S7", "A3")
-@settings(max_examples=800)
+@settings(max_examples=trials(800))
 @given(cases())
 def test_an_activitys_context_is_the_same_bytes_whatever_stands_outside_its_scopes(case: Case) -> None:
     one, other = (
@@ -213,7 +214,7 @@ def test_an_activitys_context_is_the_same_bytes_whatever_stands_outside_its_scop
 
 
 @pytest.mark.rule("S7")
-@settings(max_examples=2000)
+@settings(max_examples=trials(2000))
 @given(cases())
 def test_the_scoped_context_is_a_function_of_what_is_scoped(case: Case) -> None:
     one, other = (

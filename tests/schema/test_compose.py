@@ -18,6 +18,8 @@ from actum.schema.json import copy, encode
 from actum.schema.ordering import in_order
 from actum.schema.validator import Validator
 
+from ..effort import trials
+
 Json = dict[str, Any]
 
 NAMES = st.sampled_from(["a", "b", "c", "type", "properties", "required", "$ref_", "items"])
@@ -96,7 +98,7 @@ def answered(calls: list[Json], output: Any = None) -> Json:
 
 
 @pytest.mark.rule("T5", "C3")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=trials(300))
 @given(st.lists(TOOLS, min_size=1, max_size=3), st.lists(OBJECTS, min_size=1, max_size=3))
 def test_the_composed_schema_takes_exactly_the_literal_calls_that_the_runtime_takes(
     schemas: list[Json], values: list[Json]
@@ -109,7 +111,7 @@ def test_the_composed_schema_takes_exactly_the_literal_calls_that_the_runtime_ta
 
 
 @pytest.mark.rule("T5", "T9")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=trials(200))
 @given(TOOLS, OBJECTS, st.data())
 def test_any_parameter_may_be_a_reference(schema: Json, value: Json, data: st.DataObject) -> None:
     tool = parse_tool(schema, "t0")
@@ -124,7 +126,7 @@ def test_any_parameter_may_be_a_reference(schema: Json, value: Json, data: st.Da
 
 
 @pytest.mark.rule("T5")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=trials(300))
 @given(SCHEMAS, DEFINITIONS, st.lists(VALUES, min_size=1, max_size=4))
 def test_the_composed_output_takes_exactly_what_the_runtime_takes_or_null(
     schema: Json, definitions: Json, values: list[Any]
@@ -140,7 +142,7 @@ def test_the_composed_output_takes_exactly_what_the_runtime_takes_or_null(
 
 
 @pytest.mark.rule("T5", "T10")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=trials(150))
 @given(st.lists(TOOLS, max_size=3), SCHEMAS, DEFINITIONS)
 def test_composing_is_deterministic_and_leaves_its_parts_as_they_were(
     schemas: list[Json], output: Json, definitions: Json
@@ -169,7 +171,7 @@ def schemas_in(value: Any, *, by_name: bool = False) -> list[Json]:
 
 
 @pytest.mark.rule("T5")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=trials(150))
 @given(st.lists(TOOLS, min_size=1, max_size=2), SCHEMAS, DEFINITIONS)
 def test_required_stands_in_the_order_of_properties_everywhere(
     schemas: list[Json], output: Json, definitions: Json

@@ -24,6 +24,7 @@ from actum.schema.lowering import (
     lower,
 )
 
+from ..effort import trials
 from .composing import accepts, closed, forms
 from .json_values import is_list, is_object
 from .provider_rules import violations
@@ -32,7 +33,7 @@ from .schemas import DEFINITIONS, Composed, Maker
 Json = Any
 
 DIALECTS = (OPENAI, ANTHROPIC, GOOGLE, GRAMMAR, COMPATIBLE)
-EVERY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+EVERY = settings(max_examples=trials(150), suppress_health_check=[HealthCheck.filter_too_much])
 seeds = st.integers(0, 2**32)
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.name)

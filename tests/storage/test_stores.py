@@ -26,6 +26,8 @@ from actum.storage.files import FolderStore
 from actum.storage.open import open_store
 from actum.storage.sqlite import SqliteStore
 
+from ..effort import trials
+
 pytestmark = pytest.mark.rule("X3", "X4")
 LINE = Line(domain="", path="a/b", branch="main")
 HERE = Address(path="a/b")
@@ -50,7 +52,7 @@ both = pytest.mark.parametrize("kind", ["sqlite", "folder"])
 
 
 @both
-@settings(max_examples=25)
+@settings(max_examples=trials(25))
 @given(data=st.data())
 def test_what_was_latest_then_is_what_is_seen_then_whatever_was_saved_later(kind: str, data: st.DataObject) -> None:
     asyncio.run(_travel(kind, data))

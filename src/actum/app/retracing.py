@@ -9,9 +9,10 @@ from typing import Any
 from ..errors import ActumError
 from ..generation.compile import Frame
 from ..generation.model import ModelRequest, Usage
-from ..ideas.ticks import Tick, request_digest, spans
+from ..ideas.ticks import Tick, answers_of, request_digest, spans
 from ..protocol.call import Call
 from ..protocol.context import Context
+from ..protocol.marks import plan_marks, plan_message
 from ..protocol.tool import Tool
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode
@@ -73,17 +74,22 @@ async def replayed_output(agent: Agent, context: Context, schema: Any, ticks: Se
     Raises:
         ActumError: where it can't be made any more.
     """
-    last = ticks[-1] if ticks else None
-    if last is not None and last.output is not None:
-        messages = context.messages
-        plan: JsonObject = {"type": "plan", "plan": last.calls, "output": last.output}
-        has_plan = len(messages) > last.at and messages[last.at].get("type") == "plan"
-        whole = [*messages[: last.at], plan, *messages[last.at + has_plan :]]
-        context = Context.checked(whole, context.data_kinds, context.origin)
-    elif last is not None:
+    whole = context.messages if not ticks else _last_turn(context.messages, ticks[-1])
+    if whole is None:
         return None
+    again = Context.checked(whole, context.data_kinds, context.origin)
     silent = Agent(None, tools=agent.tools, config=agent.config, approve=_refuse)
-    return jsonable((await silent.run(context, schema)).output)
+    return jsonable((await silent.run(again, schema)).output)
+
+
+def _last_turn(messages: Sequence[JsonObject], last: Tick) -> list[JsonObject] | None:
+    """A context with its last answer as a plan and without the output that came of it; None where it had no output."""
+    before, behind = messages[: last.at], [one for one in messages[last.at :] if one["type"] != "output"]
+    plan = behind.pop(0) if behind and behind[0]["type"] == "plan" else None
+    if last.answer is not None:  # else the run was cut before it was noted, and the plan is all that is known of it
+        (own,) = answers_of([last])
+        plan = plan_message(own.calls, own.output) | plan_marks(own.number, "", own.places)
+    return None if plan is None or plan.get("output") is None else [*before, plan, *behind]
 
 
 async def _refuse(_call: Call, _tool: Tool, _context: Context) -> str:

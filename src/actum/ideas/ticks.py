@@ -118,4 +118,5 @@ def answers_of(ticks: Sequence[Tick]) -> list[Authored]:
 def version_of(run: IdeaText, number: int, tick: Tick) -> IdeaText:
     """A tick as an Idea of its own: what its request was made of, with its answer as the solution."""
     about = {"tick": number, "request": tick.request}
-    return replace(run, meta={**run.meta, RUN: about}, context=run.context[: tick.at], solution=tick.answer)
+    answer = tick.answer and {key: value for key, value in tick.answer.items() if key not in {"number", "places"}}
+    return replace(run, meta={**run.meta, RUN: about}, context=run.context[: tick.at], solution=answer)

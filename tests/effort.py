@@ -1,0 +1,31 @@
+"""How much the tests try, decided in one place: little by default, more in CI, everything in `make chaos`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias, cast, get_args
+
+import pytest
+
+Effort: TypeAlias = Literal["little", "more", "all"]
+
+_OF: Final[Mapping[Effort, int]] = {"little": 20, "more": 5, "all": 1}
+"""Of how many trials one is made."""
+
+
+def _chosen() -> Effort:
+    named = os.environ.get("ACTUM_EFFORT") or ("more" if os.environ.get("CI") else "little")
+    if named not in get_args(Effort):
+        raise ValueError(f"ACTUM_EFFORT is one of {', '.join(get_args(Effort))}, not {named!r}")
+    return cast("Effort", named)
+
+
+EFFORT: Final = _chosen()
+thorough = pytest.mark.skipif(EFFORT == "little", reason="takes long: ACTUM_EFFORT=more, as in CI, runs it")
+"""Marks a test that takes long and repeats much of what others show."""
+
+
+def trials(most: int, *, least: int = 20) -> int:
+    """How many times a test tries what it draws: `most` where everything is tried, at least `least` anywhere."""
+    return max(min(most, least), most // _OF[EFFORT])
