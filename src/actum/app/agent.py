@@ -34,9 +34,9 @@ from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
 from ..storage.open import open_store
 from .coercion import Given, blocking, context_of, model_of
-from .idea import Idea
 from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver
+from .saved import SavedIdea
 from .stream import Stream
 from .tools import DEFAULT
 
@@ -153,15 +153,15 @@ class Agent:
         return await request_once(self._setup(own, schema, input, budget, Emitter()), budget, Emitter())
 
     async def resume(
-        self, context: Given | Idea, schema: Any = None, *, input: Mapping[str, Any] | None = None
+        self, context: Given | SavedIdea, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]:
         """Go on with a run that was cut, from its context alone: what has left its message is not run again (L8)."""
-        if isinstance(context, Idea):
+        if isinstance(context, SavedIdea):
             own = schema if schema is not None else context.schema
             return await self.fitted(context).run(context.context, own, input=input)
         return await self.run(context, schema, input=input)
 
-    def fitted(self, idea: Idea, *, is_own: bool = False) -> Agent:
+    def fitted(self, idea: SavedIdea, *, is_own: bool = False) -> Agent:
         """The agent as an Idea's `config` wants it. `is_own`: what bounds its runs is the Idea's to say, too (D15).
 
         Raises:

@@ -16,12 +16,13 @@ from ..ideas.address import Address
 from ..ideas.library import Library
 from ..ideas.ticks import RUN, Tick, about_of, request_digest, ticks_of, version_of
 from ..protocol.context import Context
+from ..protocol.origin import is_url
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject
 from ..sources.run_log import RunLog
 from .agent import Agent
-from .idea import Idea, is_url
+from .idea import Idea
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ from ..protocol.tool import Tool
 from ..schema.json import JsonObject, is_object
 from ..sources.fetch import Fetcher
 from ..sources.roots import locate, read_below
-from .idea import Idea
+from .saved import SavedIdea
 
-AnyDelegate: TypeAlias = "Idea | Mapping[str, Any] | str | Path"
+AnyDelegate: TypeAlias = "SavedIdea | Mapping[str, Any] | str | Path"
 _Place: TypeAlias = "tuple[str, str | None]"
 _IDEA = "idea:"
 _SUFFIXES = (".json", ".yaml", ".yml")
@@ -74,7 +74,7 @@ class DelegateResolver:
             return error
 
     async def _read(self, reference: str, tool: Tool) -> SavedRequest:
-        if isinstance(tool.bound, Idea):
+        if isinstance(tool.bound, SavedIdea):
             return await self._registered(reference, tool.bound)
         is_foreign = is_url(tool.origin)
         if reference in self.named and (not is_foreign or reference in self.config.grants):
@@ -132,8 +132,8 @@ class DelegateResolver:
             return await self._fetched(delegate)
         try:
             if isinstance(delegate, str | Path):
-                delegate = await asyncio.to_thread(Idea.load, delegate)
-            if isinstance(delegate, Idea):
+                delegate = await asyncio.to_thread(SavedIdea.load, delegate)
+            if isinstance(delegate, SavedIdea):
                 return _sound(_of_idea(delegate), reference)
         except IdeaError as error:
             raise DelegateNotFound(error.message) from error
@@ -176,7 +176,7 @@ class DelegateResolver:
         return _sound(_saved(text, str(path), is_foreign=False), reference)
 
 
-def _of_idea(idea: Idea) -> SavedRequest:
+def _of_idea(idea: SavedIdea) -> SavedRequest:
     return SavedRequest(
         context=idea.context,
         schema=idea.schema,
