@@ -87,15 +87,15 @@ def load(
     return ready(idea, path, model=model, activities=activities, record=record, roots=roots, loader=loader)
 
 
-def register_ideas(place: Path) -> None:
+def register_ideas(path: Path) -> None:
     """Register an Idea, or each of a folder, as a tool under its file's name (X2).
 
     Raises:
         IdeaError: there is none, one can't be read, or two have the same name.
     """
-    files = [place] if place.is_file() else sorted(one for one in place.glob("*") if one.suffix in IDEA_FILES)
+    files = [path] if path.is_file() else sorted(one for one in path.glob("*") if one.suffix in IDEA_FILES)
     if not files:
-        raise IdeaError(f"there is no Idea at {place}")
+        raise IdeaError(f"there is no Idea at {path}")
     for file in files:
         if file.stem in DEFAULT:
             raise IdeaError(f"{file}: a tool {file.stem!r} is registered already")

@@ -28,14 +28,14 @@ from ..sources.roots import locate, read_below
 from .saved import SavedIdea
 
 AnyDelegate: TypeAlias = "SavedIdea | Mapping[str, Any] | str | Path"
-_Place: TypeAlias = "tuple[str, str | None]"
+_Key: TypeAlias = "tuple[str, str | None]"
 _IDEA = "idea:"
 _SUFFIXES = (".json", ".yaml", ".yml")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DelegateResolver:
-    """The resolver of one run. Within it the same place is read once, so that it always means the same.
+    """The resolver of one run. Within it the same reference is read once, so that it always means the same.
 
     A delegate from a URL, and all that it names, is from outside: it reaches URLs, and names that were granted to it.
     """
@@ -47,8 +47,8 @@ class DelegateResolver:
     store: Store | None = None
     kinds: frozenset[str] = frozenset()
     data_kinds: frozenset[str] = DATA_KINDS
-    _found: dict[_Place, SavedRequest | DelegateError] = field(default_factory=dict["_Place", Any])
-    _locks: defaultdict[_Place, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    _found: dict[_Key, SavedRequest | DelegateError] = field(default_factory=dict["_Key", Any])
+    _locks: defaultdict[_Key, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     async def __call__(self, reference: str, tool: Tool) -> SavedRequest:
         """The saved request behind a `_delegate`.

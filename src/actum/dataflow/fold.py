@@ -62,7 +62,7 @@ class Fold:
             self._place(path, new)
 
     def graft(self, path: Path, value: Any) -> None:
-        """Put a copy of a folded value at a path, the empty places inside its lists as they are.
+        """Put a copy of a folded value at a path, the gaps in its lists as they are.
 
         Raises:
             Misfit: as `write`.
@@ -95,7 +95,7 @@ class Fold:
 
 
 def exported(value: Any) -> Any:
-    """A copy of a folded value as JSON: an empty place inside a list is null."""
+    """A copy of a folded value as JSON: a gap in a list is null."""
     if type(value) in SCALARS:
         return value
     if is_object(value):

@@ -15,9 +15,9 @@ from ..protocol.usage import Usage
 from ..schema.infer import Shape
 from ..schema.json import Json, NotJson, decode
 from ..schema.validator import Validator
+from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
 from .model import Model, ModelRequest
-from .stream import AnswerParser, AnswerSyntax, Element, Member
 
 
 class Receiver(Protocol):
@@ -64,7 +64,7 @@ class Judge:
         """An output without references as the caller's type.
 
         Raises:
-            SolutionError: naming the place that doesn't fit.
+            SolutionError: naming what doesn't fit.
         """
         if (problem := self.output.complaint(value)) is not None:
             raise SolutionError(f"'output' doesn't fit its schema: {problem}", path="output")
@@ -189,7 +189,7 @@ def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge
             answered.calls.append(call)
         else:
             answered.errors.append(call)
-        receiver.element(part.place, call)
+        receiver.element(part.at, call)
         return
     try:
         if part.refused is not None:
@@ -213,7 +213,7 @@ def _call(part: Element, frame: Frame) -> Call | CallError:
             raise NotJson(f"a call is a JSON object, not {type(value).__name__}")
         return Call.of(normalised(frame.lowered.restore_call(value)))
     except NotJson as error:
-        return InvalidParameters(str(error), path=f"calls[{part.place}]")
+        return InvalidParameters(str(error), path=f"calls[{part.at}]")
     except CallError as error:
         return error
 

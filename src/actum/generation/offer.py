@@ -13,10 +13,10 @@ from ..dataflow.reference import Reference
 from ..errors import SchemaError, UnknownTool
 from ..protocol.activity import Activity, Choice
 from ..protocol.call import Call
+from ..protocol.call_schema import Offer, call_schema
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool, tools_of
-from ..protocol.offer import Offer, call_schema
 from ..protocol.origin import origin_of
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool

@@ -22,7 +22,7 @@ PRIMER = (
     "`output` may refer to them too and ends the work; it is null while results must be seen first."
 )
 """What a model must know of the † language, in few tokens (T10)."""
-EACH = (
+EACH_PRIMER = (
     " A call with `_each`, a list or a reference to one, is made once for every item: there `†each` is the item, "
     "`†each.name` a part of it. Its result is the list of their results."
 )
@@ -54,7 +54,7 @@ def render(
 
 def _preamble(toolset: Toolset, prompted: str | None, each: bool) -> Iterable[Block]:
     if toolset.tools:
-        yield Block("system", PRIMER + EACH if each else PRIMER)
+        yield Block("system", PRIMER + EACH_PRIMER if each else PRIMER)
     if prompted is not None:
         yield Block("system", f"Answer with JSON of this schema and nothing else:\n{prompted}")
     shown = toolset.shown()

@@ -15,22 +15,22 @@ Standing: TypeAlias = Literal["own", "local", "foreign"]
 Weight: TypeAlias = Literal["counts", "by grant", "no"]
 
 
-class _Row(NamedTuple):
+class _Weights(NamedTuple):
     own: Weight
     local: Weight
     foreign: Weight
 
 
-_SHAPES = _Row("counts", "counts", "counts")
+_SHAPES = _Weights("counts", "counts", "counts")
 """How a request reads; it reaches nothing and bounds nothing."""
-_NAMES = _Row("counts", "counts", "by grant")
+_NAMES = _Weights("counts", "counts", "by grant")
 """What is looked up on this machine."""
-_ASKS = _Row("counts", "counts", "no")
+_ASKS = _Weights("counts", "counts", "no")
 """How the model is asked, and so what it costs."""
-_BOUNDS = _Row("counts", "no", "no")
+_BOUNDS = _Weights("counts", "no", "no")
 """What a run may reach and spend: a delegate's is its caller's."""
 
-WEIGHTS: Mapping[str, _Row] = {
+WEIGHTS: Mapping[str, _Weights] = {
     "meta": _SHAPES,
     "reasoning": _SHAPES,
     "each": _SHAPES,
@@ -130,16 +130,16 @@ class IdeaConfig:
 
 def _wrong(name: str, key: str, reason: str) -> IdeaError:
     error = IdeaError(f"{name}: at config.{key}: {reason}")
-    error.path = f"config.{key}"  # its message names the place already
+    error.path = f"config.{key}"  # its message says where already
     return error
 
 
-def _judged(name: str, place: str, make: Callable[[], object]) -> None:
+def _judged(name: str, path: str, make: Callable[[], object]) -> None:
     try:
         make()
     except SchemaError as error:
         found = IdeaError(f"{name}: {error.message}")
-        found.path = error.path or place  # as above
+        found.path = error.path or path  # as above
         raise found from None
 
 

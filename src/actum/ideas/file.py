@@ -60,7 +60,7 @@ def read_idea(text: str, name: str) -> IdeaText:
     """Read an Idea; `name` is what it is called in messages.
 
     Raises:
-        IdeaError: naming the place: line and column for what is no JSON, the key for what is no Idea.
+        IdeaError: saying where: line and column for what is no JSON, the key for what is no Idea.
     """
     parsed = parse_text(text, name)
     wrong = _Complaints(text, name)
@@ -82,8 +82,8 @@ def read_idea(text: str, name: str) -> IdeaText:
         Context(value["context"])
         Validator(opened(value.get("schema", True)))
     except MessageError as error:
-        place = ("context",) if error.index is None else ("context", error.index)
-        raise wrong(place, error.message, index=error.index) from error
+        path = ("context",) if error.index is None else ("context", error.index)
+        raise wrong(path, error.message, index=error.index) from error
     except SchemaError as error:
         raise wrong(("schema", *(error.path.split(".") if error.path else ())), error.message) from error
     try:
@@ -103,13 +103,13 @@ class _Complaints:
     text: str
     name: str
 
-    def __call__(self, place: Sequence[str | int], message: str, *, index: int | None = None) -> IdeaError:
+    def __call__(self, path: Sequence[str | int], message: str, *, index: int | None = None) -> IdeaError:
         where = self.name
         if not self.name.endswith((".yaml", ".yml")) and len(self.text) <= _LONGEST_SEARCHED:
-            line, column = Positions(self.text.removeprefix("\ufeff")).of(place)
+            line, column = Positions(self.text.removeprefix("\ufeff")).of(path)
             where = f"{self.name}:{line}:{column}"
         error = IdeaError(f"{where}: {message}")
-        error.path, error.index = ".".join(map(str, place)) or None, index  # its message names the place already
+        error.path, error.index = ".".join(map(str, path)) or None, index  # its message says where already
         return error
 
 
@@ -165,7 +165,7 @@ def _check_keys(node: Any, name: str) -> None:
     seen: set[str] = set()
     for key, member in node.value:
         if key.id == "scalar" and key.value in seen:
-            place = f"at line {key.start_mark.line + 1}, column {key.start_mark.column + 1}"
-            raise IdeaError(f"{name}: the key {key.value!r} occurs twice in one object {place}")
+            where = f"at line {key.start_mark.line + 1}, column {key.start_mark.column + 1}"
+            raise IdeaError(f"{name}: the key {key.value!r} occurs twice in one object {where}")
         seen.add(str(key.value))
         _check_keys(member, name)

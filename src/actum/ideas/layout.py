@@ -13,7 +13,7 @@ _PARTS = ("$schema", "meta", "config", "context", "schema", "solution")
 def laid_out(value: JsonObject) -> str:
     """An Idea as text: what fits on a line stands on one, the rest is broken, in the order that it has.
 
-    Only the parts of the Idea, and `type` and `_tool`, have a place of their own. Nothing is lost: a number is written
+    Only the parts of the Idea, and `type` and `_tool`, have a fixed position. Nothing is lost: a number is written
     as Python writes it, a text as it is.
     """
     known = {key: value[key] for key in _PARTS if key in value}

@@ -11,7 +11,7 @@ from ..errors import IdeaError
 from .address import MAIN, Address
 from .change import Change, change_between
 from .file import IdeaText, read_idea, write_idea
-from .store import Draft, Entry, Line, Store
+from .store import Draft, Line, Store, StoredVersion
 from .version import FIRST, Version
 
 _MOST_TRIES = 1_000
@@ -23,7 +23,7 @@ _CREATION = Change(kind="none", reasons=("it is new",))
 class Saved:
     """What saving came to; `change` is against the version before, and of kind none where nothing was to be saved."""
 
-    entry: Entry
+    entry: StoredVersion
     change: Change
     is_new: bool
 
@@ -40,7 +40,7 @@ class Library:
     branches: Sequence[str] = (MAIN,)
     at: int | None = None
 
-    async def find(self, address: Address) -> Entry:
+    async def find(self, address: Address) -> StoredVersion:
         """The version that an address means.
 
         Raises:
@@ -53,7 +53,7 @@ class Library:
                 return entry
         raise IdeaError(f"there is no {address} on {address.branch or ', '.join(self.branches)}")
 
-    async def load(self, address: Address) -> tuple[Entry, IdeaText]:
+    async def load(self, address: Address) -> tuple[StoredVersion, IdeaText]:
         """The version that an address means, and the Idea.
 
         Raises:
@@ -80,7 +80,7 @@ class Library:
                 return saved
         raise IdeaError(f"{address}: others save it all the time; it was tried {_MOST_TRIES} times")
 
-    async def branch(self, name: str, address: Address) -> Entry:
+    async def branch(self, name: str, address: Address) -> StoredVersion:
         """Begin a branch of an Idea at the version that an address means.
 
         Raises:
@@ -100,7 +100,7 @@ class Library:
         target = Address(domain=entry.line.domain, path=entry.line.path, branch=branch)
         return await self.save(idea, target, note=note or f"from {entry.address}")
 
-    async def _append(self, idea: IdeaText, line: Line, last: Entry | None, note: str) -> Saved | None:
+    async def _append(self, idea: IdeaText, line: Line, last: StoredVersion | None, note: str) -> Saved | None:
         if last is None:
             entry = await self.store.append(_draft(idea, line, FIRST, None, note), None)
             return None if entry is None else Saved(entry=entry, change=_CREATION, is_new=True)

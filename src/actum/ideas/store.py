@@ -25,7 +25,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class StoredVersion:
     """One version as it stands in a store, for ever.
 
     `sequence` counts all entries of the store. `created_at` is in microseconds since the epoch, later than that of any
@@ -66,7 +66,7 @@ class Draft:
 class Store(Protocol):
     """Keeps Ideas. All of it raises IdeaError where the store can't be read or written."""
 
-    async def append(self, draft: Draft, after: int | None) -> Entry | None:
+    async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
         """Append to a line whose last entry is `after` (its sequence, None for an empty line), whole or not at all.
 
         Returns:
@@ -74,11 +74,11 @@ class Store(Protocol):
         """
         ...
 
-    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> Entry | None:
+    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
         """The last entry of a line, of those whose version begins so, and of those created at that moment or before."""
         ...
 
-    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[Entry]:
+    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
         """The entries of a line from the last to the first, those before a sequence, a page of them."""
         ...
 

@@ -21,8 +21,7 @@ from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from .context import Context
 
-Verdict = Literal["held", "approve", "deny"]
-VERDICTS = ("held", "approve", "deny")
+Ruling = Literal["held", "approve", "deny"]
 PRIVATE = frozenset({"approval", "suspended"})
 """The types of these messages."""
 
@@ -32,7 +31,7 @@ class Decision:
     """What was said of one call; `replacement` is the call that runs in its place."""
 
     call: JsonObject
-    verdict: Verdict
+    ruling: Ruling
     reason: str = ""
     replacement: JsonObject | None = None
     shown: JsonObject | None = None
@@ -58,7 +57,7 @@ class Decisions:
         if message.get("type") == "approval":
             self.by_place[message["of"]] = Decision(
                 call=message["call"],
-                verdict=message["decision"],
+                ruling=message["decision"],
                 reason=message.get("reason", ""),
                 replacement=message.get("as"),
                 shown=message.get("shown"),
@@ -79,7 +78,7 @@ class Decisions:
 
     def held(self) -> Iterator[tuple[str, Decision]]:
         """The calls that wait for a decision, by place."""
-        return ((of, one) for of, one in self.by_place.items() if one.verdict == "held")
+        return ((of, one) for of, one in self.by_place.items() if one.ruling == "held")
 
     def delegates(self) -> Iterator[tuple[str, JsonObject]]:
         """The messages of suspended delegates, the last of each, by place."""
@@ -115,7 +114,7 @@ def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> 
 
 
 def decided(
-    context: Context, of: str, verdict: Verdict, *, reason: str = "", replacement: Mapping[str, Any] | None = None
+    context: Context, of: str, ruling: Ruling, *, reason: str = "", replacement: Mapping[str, Any] | None = None
 ) -> Context:
     """The context with a decision on one call of it; the run goes on by it when it is resumed.
 
@@ -130,7 +129,7 @@ def decided(
             raise IdeaError(f"no call waits for a decision at {of!r}; waiting are: {waiting}")
         if replacement is not None and (complaint := _complaint(held, replacement)) is not None:
             raise IdeaError(f"{of}: the tool doesn't take that: {complaint}")
-        return approval(place, held.call, verdict, reason=reason, replacement=replacement, shown=held.shown)
+        return approval(place, held.call, ruling, reason=reason, replacement=replacement, shown=held.shown)
 
     return _with(context, of, decide)
 
@@ -186,7 +185,7 @@ def _appended(
 def approval(
     of: str,
     call: Mapping[str, Any],
-    verdict: Verdict,
+    ruling: Ruling,
     *,
     reason: str = "",
     replacement: Mapping[str, Any] | None = None,
@@ -194,7 +193,7 @@ def approval(
     takes: JsonObject | None = None,
 ) -> JsonObject:
     """A decision as a message."""
-    message: JsonObject = {"type": "approval", "of": of, "call": dict(call), "decision": verdict}
+    message: JsonObject = {"type": "approval", "of": of, "call": dict(call), "decision": ruling}
     if reason:
         message["reason"] = reason
     if shown is not None:

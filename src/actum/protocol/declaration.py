@@ -1,4 +1,4 @@
-"""Reading a tool's schema: its meta-properties, in either place and any spelling, judged once (T1-T3)."""
+"""Reading a tool's schema: its meta-properties, in either position and any spelling, judged once (T1-T3)."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def _declared_name(schema: JsonObject) -> str | None:
 
 
 def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
-    """Gather the meta-properties of both places under the protocol's spellings; the schema keeps them normalised."""
+    """Gather the meta-properties of both positions under the protocol's spellings; the schema keeps them normalised."""
     properties: JsonObject = schema.setdefault("properties", {})
     meta: dict[str, JsonObject] = {}
-    for holder, place in ((schema, ""), (properties, "properties.")):
+    for holder, prefix in ((schema, ""), (properties, "properties.")):
         own: dict[str, str] = {}
         for key in [key for key in holder if key[:1] == "_"]:
-            path = place + key
+            path = prefix + key
             canonical = SPELLINGS.get(key, key)
             value = _as_schema(canonical, holder.pop(key), name, path)
             if canonical in own and meta[canonical] != value:

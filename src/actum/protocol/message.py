@@ -44,7 +44,7 @@ class Write(NamedTuple):
 
     @property
     def reference(self) -> Reference:
-        """The place it writes."""
+        """The path it writes."""
         return Reference(self.kind, self.path)
 
 

@@ -1,4 +1,4 @@
-"""The address of a call: which element of which answer it is, down to items and into delegates (C9)."""
+"""The place of a call: which element of which answer it is, down to items and into delegates (C9)."""
 
 from __future__ import annotations
 

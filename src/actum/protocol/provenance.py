@@ -33,7 +33,7 @@ class Origin:
 
     `by` is who made it: `given` (it stood in the context), `model`, `code`, `delegate NAME`, or `unknown` where the
     record doesn't say. `message` is its index in the run's context; `call` the call that wrote it, as it was authored,
-    `place` its address (C9), and `answer` the number of the answer that authored it, None for a plan that was given.
+    `place` is where it was made (C9), `answer` the number of the answer that authored it, None for a given plan.
     `of` are the origins of what the call refers to; what else is in the call, its author wrote. `scopes` is what of the
     context was handed to it besides.
     """

@@ -181,10 +181,10 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
 _VARIADIC = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
 
 
-def _schema(annotation: object, mode: str, tool: str, place: str) -> JsonObject:
+def _schema(annotation: object, mode: str, tool: str, path: str) -> JsonObject:
     if annotation is Any:
         return {}
     try:
         return schema_of(adapter_of(annotation), mode)
     except SchemaError as error:
-        raise SchemaError(error.message, tool=tool, path=place) from None
+        raise SchemaError(error.message, tool=tool, path=path) from None

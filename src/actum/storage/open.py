@@ -35,6 +35,6 @@ def open_store(url: str | Path) -> Store:
         raise IdeaError(
             f"{text.partition('://')[0]}:// names no store: there are postgresql://, sqlite:FILE and folders"
         )
-    from .files import FolderStore
+    from .folder import FolderStore
 
     return FolderStore(text)

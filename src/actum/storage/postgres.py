@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import IdeaError
-from ..ideas.store import Draft, Entry, Line
+from ..ideas.store import Draft, Line, StoredVersion
 from . import rows
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class PostgresStore:
         self._open: AsyncConnection[Any] | None = None
         self._one_at_a_time = asyncio.Lock()
 
-    async def append(self, draft: Draft, after: int | None) -> Entry | None:
+    async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
         """Append to a line whose end is `after`; None where it has another end."""
         async with self._connected() as database, database.transaction():
             await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
@@ -45,17 +45,17 @@ class PostgresStore:
             await database.execute(_sql(rows.ADD_ENTRY), rows.row_of(entry))
         return entry
 
-    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> Entry | None:
+    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
         """The last entry of a line."""
         async with self._connected() as database:
 
-            async def find(query: str, values: list[Any]) -> Entry | None:
+            async def find(query: str, values: list[Any]) -> StoredVersion | None:
                 found = await _one(database, query, values)
                 return None if found is None else rows.entry_of(found)
 
             return await rows.latest(find, line, version, at)
 
-    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[Entry]:
+    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
         """A page of a line's entries, the last first."""
         async with self._connected() as database:
             found = await _all(database, *rows.page_of(line, before, most))

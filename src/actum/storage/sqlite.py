@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import IdeaError
-from ..ideas.store import Draft, Entry, Line
+from ..ideas.store import Draft, Line, StoredVersion
 from . import rows
 
 T = TypeVar("T")
@@ -33,20 +33,20 @@ class SqliteStore:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-store")
         self._open: sqlite3.Connection | None = None
 
-    async def append(self, draft: Draft, after: int | None) -> Entry | None:
+    async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
         """Append to a line whose end is `after`; None where it has another end."""
         return await self._on_thread(lambda database: self._append(database, draft, after))
 
-    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> Entry | None:
+    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
         """The last entry of a line."""
 
-        async def find(query: str, values: list[Any]) -> Entry | None:
+        async def find(query: str, values: list[Any]) -> StoredVersion | None:
             found = await self._on_thread(lambda database: database.execute(query, values).fetchone())
             return None if found is None else rows.entry_of(found)
 
         return await rows.latest(find, line, version, at)
 
-    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[Entry]:
+    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
         """A page of a line's entries, the last first."""
         query, values = rows.page_of(line, before, most)
         found = await self._on_thread(lambda database: database.execute(query, values).fetchall())
@@ -118,7 +118,7 @@ class SqliteStore:
             database.execute(f"PRAGMA user_version = {rows.FORMAT}")
 
     @staticmethod
-    def _append(database: sqlite3.Connection, draft: Draft, after: int | None) -> Entry | None:
+    def _append(database: sqlite3.Connection, draft: Draft, after: int | None) -> StoredVersion | None:
         with _transaction(database):
             query, values = rows.last_of(draft.line)
             end = database.execute(query, values).fetchone()

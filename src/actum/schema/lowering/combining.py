@@ -15,7 +15,7 @@ from .definitions import Definitions
 from .merging import judges, merged, weight
 
 INLINED = 20_000
-"""How many values of definitions may be copied into the places that refer to them."""
+"""How many values of definitions may be copied to where they are referred to."""
 
 _DEEPEST = 32
 """How many steps from the root, and how many copies within copies, a definition may still be copied.

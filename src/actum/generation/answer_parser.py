@@ -31,9 +31,9 @@ class AnswerSyntax(ValueError):
 
 
 class Element(NamedTuple):
-    """The text of the N-th element of `calls`, or why it was not kept."""
+    """The text of the element of `calls` at an index, or why it was not kept."""
 
-    place: int
+    at: int
     text: str
     refused: str | None = None
 
