@@ -32,7 +32,7 @@ from typing import Any
 
 
 class ActumError(Exception):
-    """The root. `str()` is one line that says what was wrong and where; `result` what a run it ended had come to.
+    """The root. `str()` is one line that says what was wrong and where; `result` is what the run had produced.
 
     `tool` is a tool's name, `path` a JSON path inside what was judged, `index` a message's index in its context,
     `data` anything more, JSON only.
@@ -168,7 +168,7 @@ class DelegateError(ActumError):
 
 
 class DelegateNotFound(DelegateError):
-    """No delegate stands where the tool's `_delegate` points."""
+    """There is no delegate where the tool's `_delegate` points."""
 
     code = "delegate_not_found"
 
@@ -188,7 +188,7 @@ class DelegateDepthExceeded(DelegateError):
 class ModelError(ActumError):
     """The model or its provider failed.
 
-    `status` is the HTTP status where there was one, `retry_after` the seconds the provider asked to wait.
+    `status` is the HTTP status if there was one, `retry_after` the seconds the provider asked to wait.
     `retryable`: the same request may succeed later. `schema_refused`: the provider did not take the schema, a lower
     rung of the ladder may do. `code` tells the kinds apart: model_timeout, model_connection, model_rate_limit, …
     """

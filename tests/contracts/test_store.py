@@ -218,7 +218,7 @@ async def test_a_library_versions_branches_and_promotes(store: Store) -> None:
     assert broken.change.reasons == ('output.a: type was "string", is ["string","null"]: breaks readers',)
     begun = await library.branch("dev", parse_address(f"{address}?1.0"))
     assert (str(begun.version), begun.parent) == ("1.0.1", answered.entry.sequence)
-    with pytest.raises(errors.IdeaError, match="'dev' has"):
+    with pytest.raises(errors.IdeaError, match="'dev' already has"):
         await library.branch("dev", address)
     on_dev = await library.save(
         IdeaText(context=[{"type": "text", "text": "new"}], schema=schema), Address(path=address.path, branch="dev")
@@ -230,7 +230,7 @@ async def test_a_library_versions_branches_and_promotes(store: Store) -> None:
     promoted = await library.promote(on_dev.entry.address, "main")
     assert str(promoted.entry.version) == "2.1.0", "readers of 2.0.0 can read what is narrower"
     assert (await library.load(address))[1].context == [{"type": "text", "text": "new"}]
-    with pytest.raises(errors.IdeaError, match="a version is given by the store"):
+    with pytest.raises(errors.IdeaError, match="the store chooses the version"):
         await library.save(IdeaText(context=[]), parse_address(f"{address}?1.0"))
 
 

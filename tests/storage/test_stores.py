@@ -129,7 +129,7 @@ async def test_another_database_is_no_store(tmp_path: Path) -> None:
         database.execute("CREATE TABLE mine (x)")
     database.close()
     store = SqliteStore(tmp_path / "ideas.db")
-    with pytest.raises(errors.IdeaError, match="no store of Ideas"):
+    with pytest.raises(errors.IdeaError, match="not a store of Ideas"):
         await saved(store, 1)
     await store.aclose()
 
@@ -226,7 +226,7 @@ async def test_a_folder_that_can_not_be_written_is_one_line(kind: str, tmp_path:
 
 
 async def test_a_url_of_another_kind_is_refused() -> None:
-    with pytest.raises(errors.IdeaError, match="mysql:// names no store"):
+    with pytest.raises(errors.IdeaError, match="mysql:// is not a store"):
         open_store("mysql://x/y")
     unreachable = open_store("postgresql://me:hunter2@127.0.0.1:1/x?connect_timeout=2")
     with pytest.raises(errors.IdeaError) as caught:

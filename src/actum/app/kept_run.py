@@ -57,7 +57,7 @@ class KeptRun:
         """Write the file of a new run of an Idea, which begins with this context.
 
         Raises:
-            IdeaError: where the file exists already, or can't be written.
+            IdeaError: the file exists already, or can't be written.
         """
         if path.exists():
             raise IdeaError(f"{path} already exists: use `actum resume` to continue it, or choose another file name")
@@ -75,7 +75,7 @@ class KeptRun:
         """A run that was kept before.
 
         Raises:
-            IdeaError: where there is none; on entering it, where another process has it open, or its log is damaged.
+            IdeaError: there is none; on entering it, another process has it open, or its log is damaged.
         """
         return cls(path, Idea.load(path), RunLog(path))
 
@@ -105,7 +105,7 @@ class KeptRun:
         """What is known of the run beside its context: `ticks`, `makers`, `output`, `waiting`.
 
         Raises:
-            IdeaError: where the file is an Idea but not a run.
+            IdeaError: the file is an Idea but not a run.
         """
         return about_of(self.idea.meta, str(self.path))
 
@@ -114,7 +114,7 @@ class KeptRun:
         """The requests that it has made.
 
         Raises:
-            IdeaError: where its file doesn't note them as a run does.
+            IdeaError: its file doesn't note them as a run does.
         """
         return ticks_of(self.about, str(self.path))
 

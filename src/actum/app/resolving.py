@@ -110,7 +110,7 @@ class DelegateResolver:
             found = await self._fetched(address.url)
         if not address.admits(found.version):
             there = found.version or "one without a number"
-            raise DelegateNotFound(f"{reference!r}: that version isn't there, but {there}")
+            raise DelegateNotFound(f"{reference!r}: that version isn't available; found {there}")
         return found
 
     async def _stored(self, address: Address) -> SavedRequest | None:
@@ -159,7 +159,7 @@ class DelegateResolver:
             text = read_idea(fetched.content.decode("utf-8"), url)
         except (IdeaError, UnicodeDecodeError) as error:
             # What is wrong with it is said in its own words: they are from outside, and would be shown to a model.
-            raise DelegateError(f"what was fetched from {url!r} is no Idea") from error
+            raise DelegateError(f"what was fetched from {url!r} is not an Idea") from error
         return _saved(text, fetched.url, is_foreign=True)
 
     def _local(self, reference: str, bases: Sequence[Path], suffixes: Sequence[str]) -> SavedRequest:
@@ -167,7 +167,7 @@ class DelegateResolver:
             path = locate(reference, bases, self.roots, suffixes)
         except DelegateNotFound as error:
             known = ", ".join(sorted(self.named)) or "none"
-            raise DelegateNotFound(f"{error.reason}; registered by name are: {known}") from None
+            raise DelegateNotFound(f"{error.reason}; registered by name: {known}") from None
         content = read_below(path, self.roots, self.config.max_delegate_bytes)
         try:
             text = read_idea(content.decode("utf-8"), reference if path.suffix == ".json" else path.name)
@@ -188,7 +188,7 @@ def _of_idea(idea: SavedIdea) -> SavedRequest:
 
 
 def _sound(delegate: SavedRequest, reference: str) -> SavedRequest:
-    """A delegate whose tools are well-formed: here it is known by name, in its own run no more (T3).
+    """A delegate whose tools are well-formed: its name is known here, but not in its own run (T3).
 
     What is wrong with one from outside is not for its caller's model to read.
     """
@@ -204,7 +204,7 @@ def _sound(delegate: SavedRequest, reference: str) -> SavedRequest:
 def _object(delegate: Mapping[str, Any], key: str) -> JsonObject:
     value = delegate.get(key, {})
     if not is_object(value):
-        raise SchemaError(f"{key!r} of a delegate is an object, not {value!r}", path=key)
+        raise SchemaError(f"{key!r} of a delegate must be an object, not {value!r}", path=key)
     return {**value}
 
 

@@ -45,7 +45,7 @@ class SavedIdea:
     def load(cls, path: str | Path) -> Self:
         """Read an Idea from a JSON file or a YAML one, an http(s) URL, or an `idea:` address.
 
-        The host that is named may be private, since who calls this names it; where it redirects to may not.
+        The host that is named may be private, since the caller names it; a host that it redirects to may not.
 
         Raises:
             IdeaError: it can't be read or is not an Idea; the message names file, line and column.
@@ -79,7 +79,7 @@ class SavedIdea:
             await store.aclose()
         idea = await cls._fetched(address.url)
         if not address.admits(version := str(idea.meta.get("version", ""))):
-            raise IdeaError(f"{address}: that version isn't there, but {version or 'one without a number'}")
+            raise IdeaError(f"{address}: that version isn't available; found {version or 'one without a number'}")
         return idea
 
     @classmethod
@@ -105,7 +105,7 @@ class SavedIdea:
         """Write the Idea as JSON; an existing file is replaced whole or not at all.
 
         Raises:
-            IdeaError: where it can't be written.
+            IdeaError: it can't be written.
         """
         write_text(Path(path), write_idea(self.text))
 
@@ -154,14 +154,14 @@ class SavedIdea:
         return replace(self, context=Context.checked(identified(own, self.meta), own.data_kinds, own.origin))
 
     def without_model(self) -> Context:
-        """Its context with its saved solution as the plan: what runs where there is no model to ask (P3)."""
+        """Its context with its saved solution as the plan: what runs if there is no model to ask (P3)."""
         return self.context.extended(plan_of(self.solution))
 
     def as_tool(self, name: str) -> Tool:
         """The Idea as a tool: parameters from its input, `_output` from its schema, `_delegate` its file (X2).
 
         Raises:
-            SchemaError: where the input's schema makes no tool.
+            SchemaError: the input's schema makes no tool.
         """
         parts: dict[str, JsonObject] = {"input": _parameters(self.context)}
         if self.schema is not None:

@@ -30,7 +30,7 @@ class Region(Generic[T]):
         heappush(self._numbers, number)
 
     def settle(self, number: int) -> Iterator[T]:
-        """The writer is done, or never will be: yield those that waited for no more than it."""
+        """The writer is done, or never will be: yield those that waited only for it."""
         if self._numbers and self._numbers[0] == number:
             heappop(self._numbers)
         else:
@@ -42,7 +42,7 @@ class Region(Generic[T]):
                 yield heappop(self._waiters)[2]
 
     def lowest(self) -> float:
-        """The lowest number still to come; infinity where there is none."""
+        """The lowest number still to come; infinity if there is none."""
         while self._gone and self._numbers and self._numbers[0] in self._gone:
             self._gone.discard(heappop(self._numbers))
         return self._numbers[0] if self._numbers else inf

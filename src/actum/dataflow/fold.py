@@ -45,7 +45,7 @@ class Fold:
         return value
 
     def write(self, method: OutputMethod, path: Path, value: Any) -> None:
-        """Apply one write; nothing changes where it is refused.
+        """Apply one write; nothing changes if it is refused.
 
         Raises:
             Misfit: the path leads through a list by name or through an object by index, or the method can't be applied
@@ -111,7 +111,7 @@ def nested(path: Path, value: Any) -> Any:
 
 
 def unnested(path: Path, value: Any) -> Any:
-    """The inverse of `nested`, MISSING where the value isn't nested so."""
+    """The inverse of `nested`, MISSING if the value isn't nested so."""
     for segment in path:
         value = _member(value, 0 if isinstance(segment, int) else segment)
         if value is MISSING:

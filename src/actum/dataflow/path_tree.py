@@ -28,7 +28,7 @@ class PathTree(Generic[T]):
         self._kinds: dict[str, _Node[T]] = {}
 
     def way(self, reference: Reference) -> list[T]:
-        """The notes from the reference's kind down to its path, made where there are none."""
+        """The notes from the reference's kind down to its path, made where missing."""
         node = self._kinds.get(reference.kind)
         if node is None:
             node = self._kinds[reference.kind] = _Node(self._make())

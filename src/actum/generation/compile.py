@@ -48,7 +48,7 @@ class Frame:
         """The request of one tick.
 
         Raises:
-            MessageError: where the handler of a user's message type fails, naming the message.
+            MessageError: the handler of a user's message type fails, naming the message.
         """
         mode = self.lowered.rung.mode if self.lowered.rung else "strict"
         is_told = mode == "prompted" or (self.dialect is not None and not self.dialect.shows_schema)

@@ -78,11 +78,11 @@ def offered(
     """Gather the tools of a context: the registry's, then those of its messages; the last of a name wins (T4).
 
     `names` are those of the registered tools that are offered, None for all. `contracts` are tools whose delegates were
-    resolved beforehand; each takes the place of the one of its name (D8).
+    resolved beforehand; each replaces the one of its name (D8).
 
     Raises:
         MessageError: for a malformed tool in a message.
-        SchemaError: where a tool names an unknown Activity, or its Activity takes what no call gives (A1); where one of
+        SchemaError: a tool names an unknown Activity, or its Activity takes what no call gives (A1); where one of
             `names` isn't registered.
     """
     tools = {tool.name: tool for tool in (registry if names is None else _registered(registry, names))}

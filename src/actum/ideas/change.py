@@ -15,7 +15,7 @@ from .version import ChangeKind
 
 _ORDER: tuple[ChangeKind, ...] = ("none", "solution", "compatible", "breaking")
 _SAME: ChangeKind = "solution"
-"""The kind where both schemas are the same and something else isn't."""
+"""The kind if both schemas are the same and something else isn't."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ def change_between(old: IdeaText, new: IdeaText) -> Change:
 
 
 def input_schema(idea: IdeaText) -> Any:
-    """What an Idea takes: the schema of its last input message that has one; None where none has."""
+    """What an Idea takes: the schema of its last input message that has one; None if none has."""
     schemas = [message["schema"] for message in idea.context if kind_of(message) == "input" and "schema" in message]
     return schemas[-1] if schemas else None
 

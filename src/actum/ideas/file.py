@@ -18,20 +18,20 @@ _KEYS = ("meta", "config", "context", "schema", "solution")
 
 
 def answer_of(solution: Any) -> JsonObject | None:
-    """A saved solution as an answer; where it is only the list of its calls, as the documents have it, with no output.
+    """A saved solution as an answer; a bare list of calls, as the documents have it, is an answer without an output.
 
     Raises:
-        TypeError: where it is neither.
+        TypeError: it is neither.
     """
     if is_list(solution):
         return {"calls": solution}
     if not (solution is None or is_object(solution)):
-        raise TypeError("'solution' is an answer, or the list of its calls")
+        raise TypeError("'solution' must be an answer, or the list of its calls")
     return solution
 
 
 def plan_of(solution: JsonObject | None) -> list[JsonObject]:
-    """A saved answer as a plan, which runs where there is no model to ask (P3)."""
+    """A saved answer as a plan, which runs if there is no model to ask (P3)."""
     if solution is None:
         return []
     plan: JsonObject = {"type": "plan", "plan": solution.get("calls") or []}
@@ -60,20 +60,20 @@ def read_idea(text: str, name: str) -> IdeaText:
     """Read an Idea; `name` is what it is called in messages.
 
     Raises:
-        IdeaError: saying where: line and column for what is no JSON, the key for what is no Idea.
+        IdeaError: saying where: line and column for what is not JSON, the key for what is not an Idea.
     """
     parsed = parse_text(text, name)
     wrong = _Complaints(text, name)
     if not is_object(parsed):
-        raise wrong((), "an Idea is a JSON object")
+        raise wrong((), "an Idea must be a JSON object")
     value = parsed
     if unknown := [key for key in value if key not in _KEYS and not key.startswith("$")]:
         raise wrong((unknown[0],), f"an Idea has no {unknown[0]!r}; it has {', '.join(_KEYS)}")
     if not isinstance(value.get("context"), list):
-        raise wrong(("context",), "'context' is a list of messages")
+        raise wrong(("context",), "'context' must be a list of messages")
     for key in ("meta", "config"):
         if not isinstance(value.get(key, {}), dict):
-            raise wrong((key,), f"{key!r} is an object")
+            raise wrong((key,), f"{key!r} must be an object")
     try:
         solution = answer_of(value.get("solution"))
     except TypeError as error:
@@ -122,7 +122,7 @@ def parse_text(text: str, name: str) -> Any:
     """The value of a text in the format that its name says, JSON or YAML, not judged as an Idea.
 
     Raises:
-        IdeaError: for what is neither, naming line and column where they are known.
+        IdeaError: for what is neither, naming line and column if they are known.
     """
     try:
         if name.endswith((".yaml", ".yml")):

@@ -1,4 +1,4 @@
-"""Where each value of a JSON text stands: from a path into the value to line and column, in one pass."""
+"""Where each value of a JSON text is: from a path into the value to line and column, in one pass."""
 
 from __future__ import annotations
 

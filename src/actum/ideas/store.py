@@ -26,7 +26,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredVersion:
-    """One version as it stands in a store, for ever.
+    """One version in a store, which never changes.
 
     `sequence` counts all entries of the store. `created_at` is in microseconds since the epoch, later than that of any
     entry before it, so that a moment divides what was there from what came. `parent` is the sequence of the version
@@ -70,7 +70,7 @@ class Store(Protocol):
         """Append to a line whose last entry is `after` (its sequence, None for an empty line), whole or not at all.
 
         Returns:
-            The entry, or None where the line has another end by now: look again.
+            The entry, or None if the line has another end by now: look again.
         """
         ...
 

@@ -48,7 +48,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What was found: the problems by file and line; where there are none, the form that each provider would get."""
+    """What was found: the problems by file and line; if there are none, the form that each provider would get."""
 
     idea: str
     problems: tuple[Problem, ...]
@@ -65,7 +65,7 @@ def check(
     not looked at.
 
     Raises:
-        IdeaError: where the file can't be read, or is not JSON.
+        IdeaError: the file can't be read, or is not JSON.
     """
     path = Path(idea)
     text = read_text(path)
@@ -90,7 +90,7 @@ def check(
 
 
 def _config_of(value: JsonObject) -> Config:
-    """The Idea's config; the ordinary one where it is wrong, which is told elsewhere."""
+    """The Idea's config; the default if it is wrong, which is reported elsewhere."""
     config: Any = value.get("config", {})
     try:
         return config_of(config, "the Idea")[0] if is_object(config) else Config()
@@ -140,7 +140,7 @@ class _Checker:
     def _delegate(
         self, reference: str, tool: Tool, at: JsonPath, found: Findings, chain: tuple[_File, ...]
     ) -> _File | None:
-        """The file of a delegate that is yet to be looked at; what is wrong with the reference is taken down."""
+        """The file of a delegate that is still to be looked at; what is wrong with the reference is noted."""
         if is_url(reference) or self.agent.tools.find_activity(reference) is not None:
             return None
         if "://" in reference or reference.startswith("idea:"):
@@ -163,7 +163,7 @@ class _Checker:
         return found.attempt(lambda: self._read(path, reference, tool), *at)
 
     async def _look_up(self, reference: str, tool: Tool) -> None:
-        """Find what is no path, unless its domain's own server may have to be asked."""
+        """Find what is not a path, unless its domain's own server would have to be asked."""
         if not reference.startswith("idea:") or parse_address(reference).url is None:
             await self.agent.resolver()(reference, tool)
 

@@ -1,4 +1,4 @@
-"""What is wrong with the calls of a plan, as far as it can be known before they run (C2, C3, C7, O7, P1)."""
+"""What can be known to be wrong with the calls of a plan before they run (C2, C3, C7, O7, P1)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The calls of one answer, as far as they are sound by themselves."""
+    """The calls of one answer that are sound by themselves."""
 
     around: Premises
     journal: Journal
@@ -89,7 +89,7 @@ class _Plan:
         """
         node = self.answer.nodes[index] = Node(index, self.answer, index)
         if not is_object(element):
-            raise InvalidParameters("a call is a JSON object")
+            raise InvalidParameters("a call must be a JSON object")
         self.jobs[index] = judge(Call(element), self.around.toolset, self.around.context.instances, node, self.answer)
         self.writers.add(index, node.writes)
 
@@ -119,7 +119,7 @@ class _Plan:
     def waits_for(self, job: Job) -> Iterator[int]:
         """The calls that a call is sure to wait for.
 
-        Those listed before it that write what it reads; where nothing else fills that, the only one that does.
+        Those listed before it that write what it reads; if nothing else fills that, the only one that does.
         """
         for reference in (one for expression in job.node.expressions for one in _needed(expression)):
             if reference.kind == CALLS:
@@ -151,7 +151,7 @@ class _Plan:
 
 
 def _unmet(expression: Expression, may_resolve: Callable[[Reference], bool]) -> Reference | None:
-    """The first reference for want of which an expression can't resolve, None where it may (O5)."""
+    """The first reference for want of which an expression can't resolve, None if it may (O5)."""
     match expression:
         case First(options=options):
             lacking = [_unmet(option, may_resolve) for option in options]

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong with one Idea; `context`, `schema` and `toolset` are there as far as it is sound."""
+    """What is wrong with one Idea; `context`, `schema` and `toolset` are set where they are sound."""
 
     linking: Linking
     file: Path
@@ -45,7 +45,7 @@ class Findings:
         self.problems.append((InvalidParameters(message), path))
 
     def attempt(self, act: Callable[[], T], *path: str | int) -> T | None:
-        """Do something and take its error down; None where it failed."""
+        """Do something and note its error; None if it failed."""
         try:
             return act()
         except ActumError as error:
@@ -69,12 +69,12 @@ def inspect(value: JsonObject, found: Findings) -> None:
     if is_object(config):
         _inspect_config(config, found)
     else:
-        found.add("'config' is an object", "config")
+        found.add("'config' must be an object", "config")
     if "schema" in value:
         found.schema = found.attempt(lambda: found.closed(value["schema"]), "schema")
     messages: Any = value.get("context")
     if not is_list(messages):
-        found.add("'context' is a list of messages", "context")
+        found.add("'context' must be a list of messages", "context")
         return
     _inspect_context(messages, config.get("tools") if is_object(config) else None, found)
     _inspect_plans(value.get("solution"), found)
@@ -118,13 +118,13 @@ def _inspect_message(message: Any, index: int, found: Findings) -> JsonObject | 
 def _inspect_plans(solution: Any, found: Findings) -> None:
     """Look at the calls of the plans in the context, and of a saved solution."""
     if not (solution is None or is_object(solution) or is_list(solution)):
-        found.add("'solution' is an answer, or the list of its calls", "solution")
+        found.add("'solution' must be an answer, or the list of its calls", "solution")
     if found.context is None or found.toolset is None:
         return
     around = Premises(context=found.context, toolset=found.toolset, incoming=found.incoming)
     for calls, output, path, last in _plans(found.context, solution):
         if not is_list(calls):
-            found.add("'calls' is a list of calls", *path)
+            found.add("'calls' must be a list of calls", *path)
             continue
         for error, index in plan_problems(calls, output, around):
             found.problems.append((error, (*path, index) if index is not None else last))
@@ -143,7 +143,7 @@ def _plans(context: Context, solution: Any) -> Iterator[tuple[Any, Any, JsonPath
 
 
 def _inner(error: ActumError) -> JsonPath:
-    """The path that an error names inside what was judged, as far as it is a path."""
+    """The path that an error names inside what was judged; empty if it names none."""
     if not error.path or isinstance(error, MessageError):
         return ()
     return tuple(part for part in error.path.replace("[", ".").replace("]", "").split(".") if part)
@@ -153,7 +153,7 @@ def parsed(text: str, name: str) -> JsonObject:
     """The JSON of an Idea file.
 
     Raises:
-        IdeaError: where it is not a JSON object; the message names line and column.
+        IdeaError: it is not a JSON object; the message names line and column.
     """
     if name.endswith((".yaml", ".yml")):
         return read_idea(text, name).to_dict()

@@ -18,7 +18,7 @@ from .retrying import Retrying
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """One way to reach models. `url` is its default host, None where its SDK knows it."""
+    """One way to reach models. `url` is its default host, None if its SDK knows it."""
 
     kind: Kind
     extra: str

@@ -30,7 +30,7 @@ _ERROR_FIELDS = ("code", "status", "retry_after", "retryable", "schema_refused")
 class Recording:
     """Asks another model and appends each request with its answer to a file, when the answer has ended.
 
-    An answer that failed, or that nobody read to its end, is written as far as it came.
+    An answer that failed, or that nobody read to its end, is written up to where it ended.
     """
 
     def __init__(self, model: Model, path: str | os.PathLike[str]) -> None:
@@ -148,7 +148,7 @@ class _Entries:
         self._by_key: dict[str, list[_Entry]] = {}
         self._given: dict[str, int] = {}
         try:
-            # Only the line feed ends a line: others may stand in a string, and are data there.
+            # Only the line feed ends a line: others may occur in a string, and are data there.
             lines = path.read_bytes().decode(errors="surrogatepass").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(f"the recording {path} can't be read: {error}", code="model_recording") from error

@@ -42,7 +42,7 @@ class Scripted:
         dialect: Any = None,
     ) -> None:
         if chunk is not None and chunk < 1:
-            raise ValueError(f"chunk is {chunk}: a delta has at least one character")
+            raise ValueError(f"chunk must be at least 1, not {chunk}")
         self.requests: list[ModelRequest] = []
         self.dialect = dialect
         self._answers = [_checked(answer, index) for index, answer in enumerate(answers, 1)]
@@ -86,7 +86,7 @@ class Scripted:
         if self._repeat_last and self._answers:
             return self._answers[-1]
         raise ModelError(
-            f"{self._name}: request number {number} had no answer left, the script has {len(self._answers)}",
+            f"{self._name}: request number {number} has no answer: the script has only {len(self._answers)}",
             code="model_script_exhausted",
         )
 

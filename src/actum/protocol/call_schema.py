@@ -19,7 +19,7 @@ class Offer:
     """What of the request decides how a tool is offered."""
 
     references: References | None = None
-    """The form of references, None where the model's provider decides."""
+    """The form of references, None if the model's provider decides."""
     reasoning: bool = False
     instances: tuple[str, ...] = ()
     each: bool = False

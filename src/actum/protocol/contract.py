@@ -23,7 +23,7 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
     `defaults` are the parameters that the delegate has its own values for: they need not be given.
 
     Raises:
-        SchemaError: where no value could satisfy both, naming the path.
+        SchemaError: no value could satisfy both, naming the path.
     """
     parts: dict[str, JsonObject] = {"own": tool.parameters, "takes": takes or {"type": "object"}}
     if tool.output is not None:

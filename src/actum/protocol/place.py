@@ -29,7 +29,7 @@ class Place:
         """Read a place.
 
         Raises:
-            ValueError: the text is no place.
+            ValueError: the text is not a place.
         """
         place: Place | None = None
         for step in reversed(text.split("/", MOST_STEPS)):

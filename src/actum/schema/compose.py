@@ -31,7 +31,7 @@ def compose(output: JsonObject, calls: Sequence[JsonObject], *, meta: bool = Tru
     """Compose an output schema and the schemas of the offered calls into the schema of an answer (T5).
 
     Definitions of all parts move to one `$defs`, under other names where two differ, and object schemas that occur
-    in it more than once are stated once where that is shorter (T10).
+    in it more than once are stated once if that is shorter (T10).
     """
     shared = Gathering()
     items = [shared.adopt(call) for call in calls]
@@ -96,7 +96,7 @@ _SMALLEST_SHARED = 80
 
 
 def _state_once(composed: JsonObject, definitions: JsonObject) -> None:
-    """Move parameters' schemas that occur more than once to `$defs` where that saves text (T10)."""
+    """Move parameters' schemas that occur more than once to `$defs` if that saves text (T10)."""
     known = {encode(definition): name for name, definition in definitions.items()}
     for holder, key in _sharable(composed):
         holder[key] = _by_name(holder[key], known)

@@ -1,4 +1,4 @@
-"""The definitions of several schemas under one roof (T5), with every reference led to where its definition went."""
+"""The definitions of several schemas under one roof (T5), with every reference following its definition."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rooted(schema: JsonObject, name: str) -> JsonObject:
 
 
 class Gathering:
-    """The `$defs` of all parts; two are one where they and all that they refer to are the same."""
+    """The `$defs` of all parts; two become one if they, and all that they refer to, are the same."""
 
     def __init__(self) -> None:
         self.found: JsonObject = {}

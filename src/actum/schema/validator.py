@@ -39,7 +39,7 @@ class Validator:
             return False
 
     def complaint(self, value: Json) -> str | None:
-        """What is wrong with a value and where, in one line; None where it is valid."""
+        """What is wrong with a value and where, in one line; None if it is valid."""
         try:
             if self._compiled.is_valid(value):
                 return None

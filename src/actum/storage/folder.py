@@ -30,14 +30,14 @@ class FolderStore:
     """Makes the folder when it is first written to.
 
     Raises:
-        IdeaError: it is no store, of a later version than this one knows, or can't be read or written.
+        IdeaError: it is not a store, is of a later version than this one knows, or can't be read or written.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)
 
     async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
-        """Append to a line whose end is `after`; None where it has another end."""
+        """Append to a line whose end is `after`; None if it has another end."""
         return await self._off_loop(lambda: self._append(draft, after))
 
     async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
@@ -107,7 +107,7 @@ class FolderStore:
             os.fsync(log.fileno())
 
     def _last(self, line: Line, is_before: Callable[[StoredVersion], bool]) -> StoredVersion | None:
-        """The last entry that is still before what is asked for; all that are stand first in the log."""
+        """The last entry before what is asked for; all of those come first in the log."""
         self._check_format()
         path = self._log(line)
         if not path.exists():
@@ -176,7 +176,7 @@ class FolderStore:
             path = self._folder / "format.json"
             if not path.exists():
                 if set(os.listdir(self._folder)) - {"lock"}:
-                    raise IdeaError(f"{self._folder}: it is a folder with something in it, but no store of Ideas")
+                    raise IdeaError(f"{self._folder}: the folder is not empty, and not a store of Ideas")
                 write_bytes(path, encode({"store": rows.FORMAT}).encode())
             self._check_format()
             yield
@@ -190,7 +190,7 @@ class FolderStore:
             raise IdeaError(f"{self._folder}: its format.json is damaged") from None
         if not isinstance(known, int) or known > rows.FORMAT:
             raise IdeaError(
-                f"{self._folder}: it was made by a newer Actum (format {known}, understood is {rows.FORMAT})"
+                f"{self._folder}: made by a newer Actum (format {known}; this one reads up to {rows.FORMAT})"
             )
 
 

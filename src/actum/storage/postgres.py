@@ -21,7 +21,7 @@ _LOCK = 0x41637475
 
 
 class PostgresStore:
-    """Connects when it is first used, and makes its tables where there are none.
+    """Connects when it is first used, and makes its tables where they are missing.
 
     Raises:
         IdeaError: the database can't be reached, or the store is of a later version than this one knows.
@@ -33,7 +33,7 @@ class PostgresStore:
         self._one_at_a_time = asyncio.Lock()
 
     async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
-        """Append to a line whose end is `after`; None where it has another end."""
+        """Append to a line whose end is `after`; None if it has another end."""
         async with self._connected() as database, database.transaction():
             await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
             end = await _one(database, *rows.last_of(draft.line))
@@ -110,7 +110,7 @@ class PostgresStore:
                 known = int(found[0]) if found is not None and found[0] is not None else 0
                 if known > rows.FORMAT:
                     raise IdeaError(
-                        f"the store was made by a newer Actum (format {known}, understood is {rows.FORMAT})"
+                        f"the store was made by a newer Actum (format {known}; this one reads up to {rows.FORMAT})"
                     )
                 if known == 0:
                     for statement in filter(str.strip, rows.SCHEMA.format(blob="BYTEA").split(";")):

@@ -9,7 +9,7 @@ from ..ideas.store import Draft, Line, StoredVersion
 from ..ideas.version import Version
 
 Find: TypeAlias = Callable[[str, list[Any]], Awaitable[StoredVersion | None]]
-"""Runs a query and returns the entry in its one row, None where it has none."""
+"""Runs a query and returns the entry in its one row, None if it has none."""
 FORMAT = 1
 """The version of the schema below; a store of a later one is left alone."""
 

@@ -22,10 +22,10 @@ _PATIENCE = 60.0
 
 
 class SqliteStore:
-    """Opens, and where it is missing makes, the file when it is first used.
+    """Opens the file when it is first used, and makes it if it is missing.
 
     Raises:
-        IdeaError: it is no store, of a later version than this one knows, or can't be read or written.
+        IdeaError: it is not a store, is of a later version than this one knows, or can't be read or written.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -34,7 +34,7 @@ class SqliteStore:
         self._open: sqlite3.Connection | None = None
 
     async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
-        """Append to a line whose end is `after`; None where it has another end."""
+        """Append to a line whose end is `after`; None if it has another end."""
         return await self._on_thread(lambda database: self._append(database, draft, after))
 
     async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
@@ -95,7 +95,7 @@ class SqliteStore:
             known = int(database.execute("PRAGMA user_version").fetchone()[0])
             if known > rows.FORMAT:
                 raise IdeaError(
-                    f"{self._path}: it was made by a newer Actum (format {known}, understood is {rows.FORMAT})"
+                    f"{self._path}: made by a newer Actum (format {known}; this one reads up to {rows.FORMAT})"
                 )
             if known == 0:
                 self._make(database)
@@ -112,7 +112,7 @@ class SqliteStore:
             if database.execute("PRAGMA user_version").fetchone()[0]:
                 return  # another process was first
             if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise IdeaError(f"{self._path}: it is a database, but no store of Ideas")
+                raise IdeaError(f"{self._path}: a database, but not a store of Ideas")
             for statement in rows.SCHEMA.format(blob="BLOB").split(";"):
                 database.execute(statement)
             database.execute(f"PRAGMA user_version = {rows.FORMAT}")

@@ -70,7 +70,7 @@ def _layout(graph: PlanGraph) -> _Layout:
     for edge in graph.edges:
         way = [edge.source]
         for row in range(level[edge.source] + 1, level[edge.target]):
-            # Lines from one vertex run together as far as they go the same way.
+            # Lines from one vertex run together while they go the same way.
             if (edge.source, row) not in bends:
                 bends[edge.source, row] = len(widths)
                 rows[row].append(len(widths))
@@ -81,7 +81,7 @@ def _layout(graph: PlanGraph) -> _Layout:
 
 
 def _ordered(layout: _Layout) -> _Layout:
-    """Each row sorted by where its neighbours stand, downwards and upwards in turn, so that fewer lines cross."""
+    """Each row sorted by where its neighbours are, downwards and upwards in turn, so that fewer lines cross."""
     above: defaultdict[int, list[int]] = defaultdict(list)
     below: defaultdict[int, list[int]] = defaultdict(list)
     for way in layout.ways:

@@ -24,7 +24,7 @@ class Lowered:
     """A schema for the wire, what was changed on the way, and how an answer's parts are read back.
 
     `problems` say why the rung can't be used, a line each with path, number and limit; none: it can. `notes` say
-    what was changed and what is therefore judged here only. `rung` is None where no dialect asked for anything.
+    what was changed and what is therefore judged here only. `rung` is None if no dialect asked for anything.
     """
 
     schema: JsonObject

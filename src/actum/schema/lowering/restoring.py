@@ -76,7 +76,7 @@ STORED_AT = "_outputPath"
 """The members of a call that is told apart from where its result is stored."""
 
 Shape: TypeAlias = "Members | Items | Entries | AnyOf | Named | None"
-"""How values of a schema are restored; None where the wire holds them as they are."""
+"""How values of a schema are restored; None if the wire holds them as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

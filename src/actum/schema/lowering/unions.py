@@ -19,7 +19,7 @@ def null() -> Node:
 
 
 def any_of(nodes: Iterable[Node], description: str | None = None) -> Node:
-    """The union of what was lowered; one schema, where it is no union at all."""
+    """The union of what was lowered; a single schema where only one is left."""
     options: dict[str, Node] = {}
     for wire, shape in nodes:
         if "anyOf" in wire:
