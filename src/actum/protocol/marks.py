@@ -27,7 +27,7 @@ class Authored:
     calls: Sequence[Any]
     output: Any = None
     is_given: bool = False
-    """Whether it was in the context as a plan."""
+    """Whether it stood in the context as a plan."""
     run: str = ""
     """The id of the run that began it, empty if no run has yet."""
     places: Mapping[int, Place] = field(default_factory=dict[int, Place])
@@ -106,7 +106,7 @@ def _numbered(
 
 
 def marked(messages: Sequence[JsonObject], run: str) -> list[JsonObject]:
-    """The messages with each plan marked by its number and, if no run has begun it, by this run's id (C9).
+    """The messages with each plan marked by its number and, where no run has begun it, by this run's id (C9).
 
     Raises:
         ValueError: as `Marks.of`.

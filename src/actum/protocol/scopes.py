@@ -118,8 +118,8 @@ def scoped(
     found: list[tuple[float, JsonObject]] = []
     paths: defaultdict[str, list[Path]] = defaultdict(list)
     for scope in dict.fromkeys(scopes):
-        reference = _reference(scope)
-        paths[reference.kind].append(reference.path)
+        place = _place(scope)
+        paths[place.kind].append(place.path)
         for order, message in catalogue.of_type(scope, instance):
             found.append((order, {key: copy(value) for key, value in message.items() if _crosses(key)}))
     for kind, own in paths.items():
@@ -134,7 +134,7 @@ def _crosses(key: str) -> bool:
     return not key.startswith("_") or key == ORIGIN
 
 
-def _reference(scope: str) -> Reference:
+def _place(scope: str) -> Reference:
     try:
         reference, end = scan_reference(f"†{scope}", 0)
     except ReferenceSyntax:
