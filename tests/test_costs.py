@@ -21,7 +21,7 @@ import pytest
 from pydantic import BaseModel
 
 from actum import Agent, Config, Tools, models
-from actum.generation.stream import AnswerParser
+from actum.generation.answer_parser import AnswerParser
 from actum.messages import KINDS
 from actum.schema import validator
 from actum.schema.lowering import OPENAI, lowered

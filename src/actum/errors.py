@@ -32,9 +32,9 @@ from typing import Any
 
 
 class ActumError(Exception):
-    """The root. `str()` is one line that says what was wrong and where; `result` what a run it ended had come to.
+    """The root. `str()` is one line that says what was wrong and where; `result` is what the run had produced.
 
-    `tool` is a tool's name, `path` a JSON path inside what was judged, `index` a message's place in its context,
+    `tool` is a tool's name, `path` a JSON path inside what was judged, `index` a message's index in its context,
     `data` anything more, JSON only.
     """
 
@@ -61,20 +61,20 @@ class ActumError(Exception):
         return self.message
 
     def to_dict(self) -> dict[str, Any]:
-        """The error as JSON: its code, its message and the places it names."""
-        places = {"tool": self.tool, "path": self.path, "index": self.index, "data": self.data or None}
-        return {"code": self.code, "message": self.message} | {k: v for k, v in places.items() if v is not None}
+        """The error as JSON: its code, its message and where it was."""
+        details = {"tool": self.tool, "path": self.path, "index": self.index, "data": self.data or None}
+        return {"code": self.code, "message": self.message} | {k: v for k, v in details.items() if v is not None}
 
 
 def _placed(message: str, tool: str | None, path: str | None, index: int | None) -> str:
-    places = [
+    details = [
         f"message {index}" if index is not None else "",
         f"tool {tool!r}" if tool is not None else "",
         f"at {path}" if path else "",
     ]
-    place = ", ".join(part for part in places if part)
+    where = ", ".join(part for part in details if part)
     text = " ".join(message.split("\n"))
-    return f"{place}: {text}" if place else text
+    return f"{where}: {text}" if where else text
 
 
 class SchemaError(ActumError):
@@ -168,7 +168,7 @@ class DelegateError(ActumError):
 
 
 class DelegateNotFound(DelegateError):
-    """No delegate stands where the tool's `_delegate` points."""
+    """There is no delegate where the tool's `_delegate` points."""
 
     code = "delegate_not_found"
 
@@ -188,7 +188,7 @@ class DelegateDepthExceeded(DelegateError):
 class ModelError(ActumError):
     """The model or its provider failed.
 
-    `status` is the HTTP status where there was one, `retry_after` the seconds the provider asked to wait.
+    `status` is the HTTP status if there was one, `retry_after` the seconds the provider asked to wait.
     `retryable`: the same request may succeed later. `schema_refused`: the provider did not take the schema, a lower
     rung of the ladder may do. `code` tells the kinds apart: model_timeout, model_connection, model_rate_limit, …
     """

@@ -61,7 +61,7 @@ class CallReady(CallEvent):
 class CallStarted(CallEvent):
     """The call is being carried out.
 
-    `made` is the call with its values in place of references. `delegate` is what carries it out in isolation, None
+    `made` is the call with values for its references. `delegate` is what carries it out in isolation, None
     inline; `crossed` all of the context that it is given (S4). `key` is its idempotency key (C9).
     """
 
@@ -96,14 +96,14 @@ class CallWaiting(CallEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSkipped(CallEvent):
-    """The call will not run, and that is no error (C7)."""
+    """The call will not run, which is not an error (C7)."""
 
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputDelta(Event):
-    """The output as far as it has arrived."""
+    """What has arrived of the output."""
 
     value: Any = None
 

@@ -58,5 +58,5 @@ async def test_a_solution_may_be_the_list_of_its_calls(tmp_path: Path) -> None:
     await idea.run(Agent(None, tools=tools))
     assert sorted(made) == [1, 2]
     path.write_text(json.dumps({"context": [], "solution": 5}), encoding="utf-8")
-    with pytest.raises(errors.IdeaError, match="'solution' is an answer, or the list of its calls"):
+    with pytest.raises(errors.IdeaError, match="'solution' must be an answer, or the list of its calls"):
         Idea.load(path)

@@ -104,7 +104,7 @@ INPUT = {
         (["-i", "n=five"], "", 2, "input doesn't fit its schema: n:"),
         (["-i", "n=5", "-i", "s=5"], "", 0, "10"),
         (["-i", "n"], "", 2, "-i takes key=value"),
-        (["--input", "-"], "[1]", 2, "the input is a JSON object"),
+        (["--input", "-"], "[1]", 2, "the input must be a JSON object"),
         (["--input", "-"], "{", 2, "--input -:"),
         (["--input", "absent.json"], "", 2, "absent.json: No such file"),
     ],

@@ -61,8 +61,8 @@ def test_the_life_of_an_idea(tmp_path: Path, store: str) -> None:
     write(tmp_path / "more", "cy.json", meta={})
     assert say("import", "more").splitlines()[::2] == ["idea:~main/bo?1.0.0", "idea:~main/cy?1.0.0"]
     assert "there is no idea:nobody" in say("resolve", "idea:nobody", code=2)
-    assert "is no moment" in say("resolve", "idea:people/ana", "--at", "yesterday", code=2)
-    assert "'..' is no name" in say("save", first, "idea:../x", code=2)
+    assert "is not a point in time" in say("resolve", "idea:people/ana", "--at", "yesterday", code=2)
+    assert "'..' is not a name" in say("save", first, "idea:../x", code=2)
 
 
 def test_a_folder_with_one_bad_idea_saves_none(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_bad_file_is_one_line_and_the_store_stays_as_it_was(tmp_path: Path, st
     for command in (["save", name, *([] if is_path else ["idea:good"])], ["import", name]):
         refused = actum(*command, "--store", store, cwd=tmp_path)
         assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1), refused
-        assert name in refused.stderr or "is no name" in refused.stderr
+        assert name in refused.stderr or "is not a name" in refused.stderr
     assert actum("log", "idea:good", "--store", store, cwd=tmp_path).stdout == before
     assert not (tmp_path.parent / "x").exists()
 
@@ -225,4 +225,4 @@ def test_no_address_leads_out(tmp_path: Path, address: str, command: str) -> Non
     more = {"export": [address, "out.json"], "save": ["a.json", address], "branch": ["b", address]}
     refused = actum(command, *more.get(command, [address]), "--store", "folder", cwd=tmp_path)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-    assert "is no name" in refused.stderr or "is no domain" in refused.stderr
+    assert "is not a name" in refused.stderr or "is not a domain" in refused.stderr

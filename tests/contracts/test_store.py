@@ -18,7 +18,7 @@ from actum import errors
 from actum.ideas.address import Address, parse_address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library, moment
-from actum.ideas.store import Draft, Entry, Line, Store
+from actum.ideas.store import Draft, Line, Store, StoredVersion
 from actum.ideas.version import Version
 from actum.storage.open import open_store
 
@@ -62,8 +62,8 @@ def draft(line: Line, version: str, content: str = "{}", **more: Any) -> Draft:
     return Draft(line=line, version=Version(*map(int, version.split("."))), content=content.encode(), **more)
 
 
-async def filled(store: Store, line: Line, *versions: str) -> list[Entry]:
-    entries: list[Entry] = []
+async def filled(store: Store, line: Line, *versions: str) -> list[StoredVersion]:
+    entries: list[StoredVersion] = []
     for version in versions:
         after = entries[-1].sequence if entries else None
         entry = await store.append(draft(line, version, f'{{"v":"{version}"}}'), after)
@@ -125,7 +125,7 @@ async def test_moments_and_sequences_rise_strictly(store: Store) -> None:
 async def test_entries_come_in_pages_from_the_last(store: Store) -> None:
     line = fresh()
     entries = await filled(store, line, *(f"1.0.{n}" for n in range(25)))
-    pages: list[Entry] = []
+    pages: list[StoredVersion] = []
     before = None
     while page := await store.entries(line, before, 7):
         pages += page
@@ -218,7 +218,7 @@ async def test_a_library_versions_branches_and_promotes(store: Store) -> None:
     assert broken.change.reasons == ('output.a: type was "string", is ["string","null"]: breaks readers',)
     begun = await library.branch("dev", parse_address(f"{address}?1.0"))
     assert (str(begun.version), begun.parent) == ("1.0.1", answered.entry.sequence)
-    with pytest.raises(errors.IdeaError, match="'dev' has"):
+    with pytest.raises(errors.IdeaError, match="'dev' already has"):
         await library.branch("dev", address)
     on_dev = await library.save(
         IdeaText(context=[{"type": "text", "text": "new"}], schema=schema), Address(path=address.path, branch="dev")
@@ -230,7 +230,7 @@ async def test_a_library_versions_branches_and_promotes(store: Store) -> None:
     promoted = await library.promote(on_dev.entry.address, "main")
     assert str(promoted.entry.version) == "2.1.0", "readers of 2.0.0 can read what is narrower"
     assert (await library.load(address))[1].context == [{"type": "text", "text": "new"}]
-    with pytest.raises(errors.IdeaError, match="a version is given by the store"):
+    with pytest.raises(errors.IdeaError, match="the store chooses the version"):
         await library.save(IdeaText(context=[]), parse_address(f"{address}?1.0"))
 
 

@@ -90,7 +90,7 @@ def test_a_huge_string_costs_its_size() -> None:
 
 
 def test_memory_is_that_of_the_largest_call_not_of_the_answer() -> None:
-    from actum.generation.stream import AnswerParser
+    from actum.generation.answer_parser import AnswerParser
 
     one = '{"_tool":"size","text":"' + "x" * 10_000 + '"},'
     parser = AnswerParser()

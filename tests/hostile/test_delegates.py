@@ -347,7 +347,7 @@ async def test_what_is_wrong_with_a_fetched_page_is_not_told_in_its_words() -> N
         with pytest.raises(errors.DelegateError) as caught:
             await Agent(None, tools=Tools(), fetcher=Web(page=content)).run(asking(URL))
         assert "IGNORE" not in caught.value.message
-        assert "is no Idea" in caught.value.message
+        assert "is not an Idea" in caught.value.message
 
 
 @pytest.mark.rule("D12")

@@ -137,7 +137,7 @@ async def test_a_config_that_can_not_be_used_is_named_by_file_and_field(tmp_path
     path = saved(tmp_path, {**BASE, "retries": "often"})
     with pytest.raises(errors.ActumError) as caught:
         await _run(way, path, None) if way != "actum run" else _run_command(path, None, tmp_path)
-    assert "own.json: at config.retries: retries is a whole number, not 'often'" in caught.value.message
+    assert "own.json: at config.retries: retries must be a whole number, not 'often'" in caught.value.message
 
 
 @pytest.mark.rule("X1")
@@ -145,18 +145,18 @@ async def test_a_config_that_can_not_be_used_is_named_by_file_and_field(tmp_path
     ("config", "path", "reason"),
     [
         ({"modle": "x"}, "config.modle", "'config' has no 'modle'; it has activities,"),
-        ({"retries": -1}, "config.retries", "retries is a whole number, not -1"),
-        ({"mode": "slow"}, "config.mode", "mode is eager or lazy, not 'slow'"),
-        ({"settings": []}, "config.settings", "settings are an object, not []"),
-        ({"model": 5}, "config.model", "'model' is a name such as openai:gpt-5.2, not 5"),
+        ({"retries": -1}, "config.retries", "retries must be a whole number, not -1"),
+        ({"mode": "slow"}, "config.mode", "mode must be eager or lazy, not 'slow'"),
+        ({"settings": []}, "config.settings", "settings must be an object, not []"),
+        ({"model": 5}, "config.model", "'model' must be a name such as openai:gpt-5.2, not 5"),
         ({"model": ""}, "config.model", "not ''"),
-        ({"activities": {}}, "config.activities", "'activities' are names of modules or files, not {}"),
-        ({"activities": ["a", 5]}, "config.activities.1", "'activities' is a list of names, and 5 is none"),
-        ({"tools": ["a", None]}, "config.tools.1", "'tools' is a list of names, and None is none"),
-        ({"limits": 5}, "config.limits", "'limits' is an object with requests,"),
+        ({"activities": {}}, "config.activities", "'activities' must be names of modules or files, not {}"),
+        ({"activities": ["a", 5]}, "config.activities.1", "'activities' must be a list of names: 5 is not one"),
+        ({"tools": ["a", None]}, "config.tools.1", "'tools' must be a list of names: None is not one"),
+        ({"limits": 5}, "config.limits", "'limits' must be an object with requests,"),
         ({"limits": {"request": 5}}, "config.limits.request", "'limits' has no 'request'; it has requests,"),
-        ({"limits": {"usd": -1}}, "limits.usd", "usd is a number that is not negative"),
-        ({"origin": 1}, "config.origin", "'origin' is the path of a file"),
+        ({"limits": {"usd": -1}}, "limits.usd", "usd must be a number that is not negative"),
+        ({"origin": 1}, "config.origin", "'origin' must be the path of a file"),
     ],
     ids=str,
 )
@@ -170,7 +170,7 @@ def test_every_error_names_the_file_and_the_field(config: Json, path: str, reaso
 
 
 def test_what_is_no_object_is_no_config() -> None:
-    with pytest.raises(errors.IdeaError, match=r"own\.json: 'config' is an object"):
+    with pytest.raises(errors.IdeaError, match=r"own\.json: 'config' must be an object"):
         IdeaConfig.parse([], "own.json")
 
 

@@ -126,7 +126,7 @@ def test_a_chain_without_an_end_is_cut() -> None:
         ("idea:nobody", "nobody"),
         ("idea:person?2", "nobody|no such|that version|there"),
         ("idea:none", "has no schema to refer to"),
-        ("idea:../x", "is no name"),
+        ("idea:../x", "is not a name"),
     ],
 )
 def test_what_can_not_be_had_is_named(tmp_path: Path, address: str, said: str) -> None:

@@ -41,7 +41,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def found(path: Path) -> list[tuple[str, tuple[str | int, ...], str]]:
     problems = inspection.check(path).problems
-    return [(problem.file.rpartition("/")[2], problem.place, problem.error.code) for problem in problems]
+    return [(problem.file.rpartition("/")[2], problem.path, problem.error.code) for problem in problems]
 
 
 CALLS: dict[str, tuple[list[Any], Any, list[tuple[tuple[Any, ...], str]]]] = {
@@ -156,7 +156,7 @@ def test_the_faults_of_a_delegate_are_told_with_its_own_file_and_line(here: Path
     write(here, "team/helper.json", context=[plan({"_tool": "nobody"})], tools=delegating("deeper.json"))
     write(here, "team/deeper.json", context=[{"type": "no such type"}])
     checked = inspection.check(write(here, tools=delegating("team/helper.json")))
-    told = [(one.file, one.place, one.error.code) for one in checked.problems]
+    told = [(one.file, one.path, one.error.code) for one in checked.problems]
     assert told == [
         ("team/helper.json", ("context", 1, "plan", 0), "unknown_tool"),
         ("team/deeper.json", ("context", 1), "message"),
@@ -168,7 +168,7 @@ def test_the_faults_of_a_delegate_are_told_with_its_own_file_and_line(here: Path
 
 def test_an_idea_that_delegates_to_itself_is_told_with_the_circle(here: Path) -> None:
     (problem,) = inspection.check(write(here, tools=delegating("idea.json"))).problems
-    assert (problem.place, problem.error.code) == (ASK, "delegate_depth_exceeded")
+    assert (problem.path, problem.error.code) == (ASK, "delegate_depth_exceeded")
     write(here, "other.json", tools=delegating("idea.json"))
     (problem,) = inspection.check(write(here, tools=delegating("other.json"))).problems
     assert problem.file == "other.json"

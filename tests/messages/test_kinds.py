@@ -101,8 +101,8 @@ def test_a_new_kind_is_a_new_file_and_edits_none(tmp_path: Path) -> None:
     found: Json = json.loads(ran.stdout)
     assert found["refused"] == [
         "message 0: a note message needs 'note'",
-        "message 0: 'note' of a note message is a string, not 5",
-        "message 0: 'colour' of a note message is red or blue, not 'green'",
+        "message 0: 'note' of a note message must be a string, not 5",
+        "message 0: 'colour' of a note message must be red or blue, not 'green'",
     ]
     assert "note" in found["known"]
     assert found["published"] == {
@@ -153,7 +153,7 @@ def test_an_error_about_a_long_value_is_short() -> None:
 @pytest.mark.parametrize("kind", ["state", "input", "profile"])
 def test_the_schema_of_data_is_a_schema_in_the_short_form_too(kind: str, schema: Any) -> None:
     one = Agent(None, tools=Tools(), message_types={"profile": dict})
-    with pytest.raises(errors.MessageError, match=f"'schema' of a {kind} message is an object or a boolean"):
+    with pytest.raises(errors.MessageError, match=f"'schema' of a {kind} message must be an object or a boolean"):
         one.render([{"type": kind, "x": 1, "schema": schema}])
 
 

@@ -109,7 +109,7 @@ async def test_an_iterator_may_give_its_own_usage() -> None:
 async def test_the_end_of_the_script_is_an_error_that_counts() -> None:
     model = Scripted(["{}"], name="judge")
     await ask(model)
-    with pytest.raises(ModelError, match="judge: request number 2 had no answer left") as caught:
+    with pytest.raises(ModelError, match="judge: request number 2 has no answer") as caught:
         await ask(model)
     assert caught.value.code == "model_script_exhausted"
     assert len(model.requests) == 2

@@ -211,7 +211,7 @@ async def test_12_approved_twice_is_refused_the_second_time_and_runs_once() -> N
     desk = Desk()
     held = await desk.agent(approve=desk.hold_sending).run(plan(SEND, output="†calls.0"))
     once = approvals.decided(held.context, "0.0", "approve")
-    with pytest.raises(errors.IdeaError, match=r"no call waits for a decision at '0\.0'; waiting are: none"):
+    with pytest.raises(errors.IdeaError, match=r"no call waits for a decision at '0\.0'; waiting: none"):
         approvals.decided(once, "0.0", "approve")
     await desk.agent().resume(once)
     assert desk.ran == sending("ana")
@@ -466,7 +466,7 @@ async def test_a_gate_inside_a_delegate_is_opened_there() -> None:
     assert held.waiting == ["0.0/†state.approvals.who"]
     done = await desk.agent().resume(approvals.opened(stored(held.context), held.waiting[0], "ana"))
     assert (done.output, desk.ran) == ("sent ana", sending("ana"))
-    with pytest.raises(errors.IdeaError, match="is no gate"):
+    with pytest.raises(errors.IdeaError, match="is not a gate"):
         approvals.opened(held.context, "†state.balance", 5)
     with pytest.raises(errors.IdeaError, match=r"no delegate waits at '9\.9'"):
         approvals.opened(held.context, "9.9/†state.approvals.who", 5)

@@ -100,7 +100,7 @@ async def test_an_idea_reference_is_a_file_below_the_roots(tmp_path: Path, refer
 async def test_another_version_than_the_one_that_was_asked_for_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "ana.json").write_text(json.dumps(echo("ana") | {"meta": {"version": "1.20"}}))
     context = [tool_message(go={"_delegate": "idea:ana?1.2"}), planned(call("go"), output="†calls.0")]
-    with pytest.raises(errors.DelegateNotFound, match=r"'idea:ana\?1\.2': that version isn't there, but 1\.20"):
+    with pytest.raises(errors.DelegateNotFound, match=r"'idea:ana\?1\.2': that version isn't available; found 1\.20"):
         await Agent(None, tools=Tools(), roots=[tmp_path]).run(context)
 
 
@@ -153,7 +153,7 @@ async def test_the_resolver_can_be_replaced() -> None:
 @pytest.mark.rule("D3")
 @pytest.mark.parametrize("schema", [{"type": "string"}, {"type": "string", "pattern": "^a"}, {}])
 def test_an_open_delegate_is_refused_at_registration(schema: Json) -> None:
-    with pytest.raises(errors.SchemaError, match=r"tool 'it', at _delegate: '_delegate' is fixed, or an enum"):
+    with pytest.raises(errors.SchemaError, match=r"tool 'it', at _delegate: '_delegate' must be fixed, or an enum"):
         Tools().register("it", {"properties": {"_delegate": schema}})
 
 
@@ -584,7 +584,7 @@ async def test_siblings_of_a_failed_delegate_go_on() -> None:
     assert result.output == "fine"
     assert isinstance(result.errors[0], errors.DelegateNotFound)
     assert "there is no delegate 'missing'" in result.errors[0].message
-    assert "registered by name are: d" in result.errors[0].message
+    assert "registered by name: d" in result.errors[0].message
 
 
 @pytest.mark.rule("D7", "D9")

@@ -193,7 +193,7 @@ async def test_a_delegate_with_a_model_of_its_own_stays_within_its_callers_budge
     [
         ({"model": "nobody:x"}, "no provider is known for the model 'nobody:x'"),
         ({"activities": ["missing.py"]}, "no such file"),
-        ({"retries": -1}, "at config.retries: retries is a whole number"),
+        ({"retries": -1}, "at config.retries: retries must be a whole number"),
         ({"modle": "x"}, "at config.modle: 'config' has no 'modle'"),
     ],
 )
@@ -215,7 +215,7 @@ async def test_a_delegate_whose_config_can_not_be_used_is_named_with_its_tool_an
         ({"context": [{"type": "nonsense"}]}, "'nonsense'"),
         ({"context": [tool(x={"_what": 1})]}, "'_what' is not a meta-property"),
         (idea(schema={"type": 5}), "5"),
-        ({"context": [], "config": []}, "'config' of a delegate is an object"),
+        ({"context": [], "config": []}, "'config' of a delegate must be an object"),
     ],
 )
 async def test_a_malformed_delegate_is_named_with_the_tool_that_led_to_it(delegate: Json, reason: str) -> None:

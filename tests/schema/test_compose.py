@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from actum.protocol.call_schema import Offer, call_schema
 from actum.protocol.declaration import parse_tool
-from actum.protocol.offer import Offer, call_schema
 from actum.schema.closing import closed
 from actum.schema.compose import compose, or_reference, takes_references
 from actum.schema.json import copy, encode

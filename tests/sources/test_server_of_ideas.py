@@ -101,9 +101,9 @@ def test_a_delegate_is_had_from_a_server_of_ideas(domain: str, certificate: Path
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("text/sum?1.3", "that version isn't there, but 1.2.0"),
+        ("text/sum?1.3", "that version isn't available; found 1.2.0"),
         ("text/none", "404"),
-        ("text/sum?1.2.0.0", "is no version"),
+        ("text/sum?1.2.0.0", "is not a version"),
     ],
 )
 def test_what_the_server_has_not_is_said(domain: str, certificate: Path, path: str, reason: str) -> None:
@@ -141,7 +141,7 @@ def test_an_idea_is_loaded_from_its_address(
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     assert Idea.load(f"idea://{domain}/text/sum?1").schema == TEXT
     assert Idea.load(f"idea://{domain}/~next/text/sum").meta["version"] == "2.0.0"
-    with pytest.raises(errors.IdeaError, match=r"that version isn't there, but 1\.2\.0"):
+    with pytest.raises(errors.IdeaError, match=r"that version isn't available; found 1\.2\.0"):
         Idea.load(f"idea://{domain}/text/sum?2")
     with pytest.raises(errors.IdeaError, match="there is no idea:text/sum"):
         Idea.load("idea:text/sum")

@@ -19,10 +19,10 @@ from actum import errors
 from actum.ideas.address import Address, parse_address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
-from actum.ideas.store import Draft, Entry, Line, Store
+from actum.ideas.store import Draft, Line, Store, StoredVersion
 from actum.ideas.version import Version
 from actum.storage import rows
-from actum.storage.files import FolderStore
+from actum.storage.folder import FolderStore
 from actum.storage.open import open_store
 from actum.storage.sqlite import SqliteStore
 
@@ -41,7 +41,7 @@ def idea(number: int) -> IdeaText:
     return IdeaText(context=[], solution={"output": number})
 
 
-async def saved(store: Store, count: int) -> list[Entry]:
+async def saved(store: Store, count: int) -> list[StoredVersion]:
     return [(await Library(store=store).save(idea(number), HERE)).entry for number in range(count)]
 
 
@@ -64,8 +64,8 @@ async def _travel(kind: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(url_of(kind, Path(folder)))
         schemas: list[Any] = [{"type": "string"}, {"type": "integer"}, {"type": ["string", "null"]}]
-        known: list[tuple[int, dict[str, Entry]]] = []
-        now: dict[str, Entry] = {}
+        known: list[tuple[int, dict[str, StoredVersion]]] = []
+        now: dict[str, StoredVersion] = {}
         for number in range(data.draw(st.integers(1, 8))):
             branch = data.draw(st.sampled_from(["main", "dev"]))
             text = IdeaText(context=[], schema=data.draw(st.sampled_from(schemas)), solution={"output": number})
@@ -131,7 +131,7 @@ async def test_another_database_is_no_store(tmp_path: Path) -> None:
         database.execute("CREATE TABLE mine (x)")
     database.close()
     store = SqliteStore(tmp_path / "ideas.db")
-    with pytest.raises(errors.IdeaError, match="no store of Ideas"):
+    with pytest.raises(errors.IdeaError, match="not a store of Ideas"):
         await saved(store, 1)
     await store.aclose()
 
@@ -228,7 +228,7 @@ async def test_a_folder_that_can_not_be_written_is_one_line(kind: str, tmp_path:
 
 
 async def test_a_url_of_another_kind_is_refused() -> None:
-    with pytest.raises(errors.IdeaError, match="mysql:// names no store"):
+    with pytest.raises(errors.IdeaError, match="mysql:// is not a store"):
         open_store("mysql://x/y")
     unreachable = open_store("postgresql://me:hunter2@127.0.0.1:1/x?connect_timeout=2")
     with pytest.raises(errors.IdeaError) as caught:
@@ -277,7 +277,7 @@ def many(path: Path, count: int) -> None:
             version = Version(1, number // 100, number % 100)
             made.append(
                 rows.row_of(
-                    Entry(sequence=number + 1, line=line, version=version, digest=digest, created_at=number + 1)
+                    StoredVersion(sequence=number + 1, line=line, version=version, digest=digest, created_at=number + 1)
                 )
             )
         database.executemany(rows.ADD_ENTRY, made)
@@ -299,7 +299,7 @@ async def test_saving_and_finding_cost_as_much_with_a_hundred_thousand_versions_
         last = await store.latest(LINE)
         assert last is not None
 
-        async def append(store: SqliteStore = store, last: Entry = last) -> None:
+        async def append(store: SqliteStore = store, last: StoredVersion = last) -> None:
             assert await store.append(Draft(line=LINE, version=Version(2, 0, 0), content=b"[]"), last.sequence)
 
         work: list[Any] = [
@@ -320,9 +320,9 @@ async def test_a_folder_looks_at_as_many_places_as_halving_takes(tmp_path: Path)
     looked: list[int] = []
 
     class Counting(FolderStore):
-        def _entry_at(self, log: Any, place: int) -> tuple[Entry, int]:
-            looked.append(place)
-            return super()._entry_at(log, place)
+        def _entry_at(self, log: Any, offset: int) -> tuple[StoredVersion, int]:
+            looked.append(offset)
+            return super()._entry_at(log, offset)
 
     store = Counting(tmp_path / "ideas")
     await saved(store, 1)

@@ -34,9 +34,9 @@ from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
 from ..storage.open import open_store
 from .coercion import Given, blocking, context_of, model_of
-from .idea import Idea
 from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver
+from .saved import SavedIdea
 from .stream import Stream
 from .tools import DEFAULT
 
@@ -53,12 +53,12 @@ class Agent:
 
     Args:
         model: a name such as "openai:gpt-5.2", any `Model`, or None for plans of explicit calls.
-        tools: the registry; the process-wide `actum.tools` where none is given.
+        tools: the registry; the process-wide `actum.tools` if none is given.
         config: how requests are made; limits: what a run may spend.
         approve: is asked before every call (L6).
         delegates: what the names in `_delegate` mean: an Idea, a dict or a path.
         roots: the folders that delegates' paths may lead into.
-        resolver: finds delegates in a way of its own, in place of `delegates`, `roots` and `fetcher` (D2).
+        resolver: finds delegates its own way, instead of `delegates`, `roots` and `fetcher` (D2).
         fetcher: fetches delegates from URLs; bounds and cache are its own (D12).
         store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one (X4).
         message_types: further message types: a handler, or `dict` for a data kind with the short form (M2, M3).
@@ -153,16 +153,16 @@ class Agent:
         return await request_once(self._setup(own, schema, input, budget, Emitter()), budget, Emitter())
 
     async def resume(
-        self, context: Given | Idea, schema: Any = None, *, input: Mapping[str, Any] | None = None
+        self, context: Given | SavedIdea, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]:
-        """Go on with a run that was cut, from its context alone: what has left its message is not run again (L8)."""
-        if isinstance(context, Idea):
+        """Continue a run that was cut, from its context alone; calls that have left messages aren't made again (L8)."""
+        if isinstance(context, SavedIdea):
             own = schema if schema is not None else context.schema
             return await self.fitted(context).run(context.context, own, input=input)
         return await self.run(context, schema, input=input)
 
-    def fitted(self, idea: Idea, *, is_own: bool = False) -> Agent:
-        """The agent as an Idea's `config` wants it. `is_own`: what bounds its runs is the Idea's to say, too (D15).
+    def fitted(self, idea: SavedIdea, *, is_own: bool = False) -> Agent:
+        """The agent as an Idea's `config` wants it. `is_own`: the Idea sets what bounds its runs, too (D15).
 
         Raises:
             IdeaError: the config can't be used, or a module that it names can't be loaded.
@@ -186,7 +186,7 @@ class Agent:
         """The exact JSON Schema that the model would be given (T5).
 
         Raises:
-            DelegateError: where a delegate that is resolved beforehand is not available (D8). Otherwise as `run`.
+            DelegateError: a delegate that is resolved beforehand is not available (D8). Otherwise as `run`.
         """
         return self._first_request(context, schema).schema
 
@@ -197,7 +197,7 @@ class Agent:
 
     @property
     def dialect(self) -> Dialect | None:
-        """What its model takes of JSON Schema; None where that isn't known."""
+        """What its model takes of JSON Schema; None if that isn't known."""
         return getattr(self.model, "dialect", None)
 
     async def frame(self, context: Given, schema: Any = None) -> Frame:
@@ -316,6 +316,6 @@ def _check_input(context: Context) -> None:
 def _split(types: Mapping[str, MessageType]) -> tuple[dict[str, Handler], frozenset[str]]:
     for name in types:
         if name in KINDS:
-            raise MessageError(f"the message type {name!r} is the protocol's own")
+            raise MessageError(f"the message type {name!r} is reserved by the protocol")
     handlers = {name: handler for name, handler in types.items() if handler is not dict}
     return handlers, frozenset(types) - handlers.keys()  # pyright: ignore[reportReturnType]

@@ -55,7 +55,7 @@ RunState = Literal["cut", "waiting", "unfinished", "finished"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """One run of a folder: `output` where it is finished, `calls` and `gates` where it waits."""
+    """One run of a folder: `output` if it is finished, `calls` and `gates` if it waits."""
 
     path: Path
     state: RunState
@@ -93,7 +93,7 @@ async def start(
     Without a model, the Idea's saved solution is the plan.
 
     Raises:
-        IdeaError: where the file exists already, or can't be written.
+        IdeaError: the file exists already, or can't be written.
         ActumError: what ended the run; the file holds what had been done.
     """
     runner = _agent_for(agent, idea, str(run))
@@ -115,7 +115,7 @@ async def resume(
     Calls whose results are recorded are not made again; calls that still wait for a decision keep waiting.
 
     Raises:
-        IdeaError: where no run is kept there, or another process has it open.
+        IdeaError: no run is kept there, or another process has it open.
         ActumError: what ended the run; the file holds what had been done.
     """
     with KeptRun.open(Path(run)) as kept:
@@ -126,7 +126,7 @@ def listed(folder: str | Path = "runs") -> list[Summary]:
     """The runs that are kept in a folder, by file name.
 
     Raises:
-        IdeaError: where there are no files, or one can't be read.
+        IdeaError: there are no files, or one can't be read.
     """
     files = sorted(Path(folder).glob("*.json"))
     if not files:
@@ -141,7 +141,7 @@ def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] 
     `resume` continues it from there.
 
     Raises:
-        IdeaError: where the run made no such request, or the new file exists already.
+        IdeaError: the run made no such request, or the new file exists already.
     """
     with KeptRun.open(Path(run)) as kept:
         ticks = kept.ticks
@@ -160,7 +160,7 @@ def waiting(run: str | Path) -> list[Pending]:
     """The calls of a run that wait for a decision, including those of its delegates (L6).
 
     Raises:
-        IdeaError: where no run is kept there, or another process has it open.
+        IdeaError: no run is kept there, or another process has it open.
     """
     with KeptRun.open(Path(run)) as kept:
         return approvals.pending(kept.idea.context)
@@ -173,7 +173,7 @@ def approve(run: str | Path, of: str | None = None, *, parameters: Mapping[str, 
         The calls that were approved.
 
     Raises:
-        IdeaError: where no such call waits, or its tool doesn't take the parameters.
+        IdeaError: no such call waits, or its tool doesn't take the parameters.
     """
     with KeptRun.open(Path(run)) as kept:
         context = kept.idea.context
@@ -192,7 +192,7 @@ def deny(run: str | Path, of: str | None = None, *, reason: str = "denied") -> l
         The calls that were denied.
 
     Raises:
-        IdeaError: where no such call waits.
+        IdeaError: no such call waits.
     """
     with KeptRun.open(Path(run)) as kept:
         context = kept.idea.context
@@ -207,7 +207,7 @@ def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
     """Put a value at a gate, such as `†state.approvals.budget`: calls that wait for it run on `resume` (C7).
 
     Raises:
-        IdeaError: where `gate` names no gate, or no delegate waits there.
+        IdeaError: `gate` names no gate, or no delegate waits there.
     """
     with KeptRun.open(Path(run)) as kept:
         kept.keep(approvals.opened(kept.idea.context, gate, value))
@@ -220,8 +220,8 @@ async def replay(run: str | Path, *, activities: Sequence[str] = ()) -> Replay:
     beside those that the Idea names. `run` may be the address that a run was saved at.
 
     Raises:
-        IdeaError: where no run is kept there.
-        ActumError: where the Idea has changed so much that a request can't be made at all.
+        IdeaError: no run is kept there.
+        ActumError: the Idea has changed so much that a request can't be made at all.
     """
     idea = Idea.load(run)
     known = about_of(idea.meta, str(run))

@@ -18,12 +18,13 @@ from ..ideas.ticks import RUN, Tick, about_of, request_digest, ticks_of, version
 from ..protocol.context import Context
 from ..protocol.marks import Marks
 from ..protocol.message import OF
+from ..protocol.origin import is_url
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject
 from ..sources.run_log import RunLog
 from .agent import Agent
-from .idea import Idea, is_url
+from .idea import Idea
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class KeptRun:
         """Write the file of a new run of an Idea, which begins with this context.
 
         Raises:
-            IdeaError: where the file exists already, or can't be written.
+            IdeaError: the file exists already, or can't be written.
         """
         if path.exists():
             raise IdeaError(f"{path} already exists: use `actum resume` to continue it, or choose another file name")
@@ -76,7 +77,7 @@ class KeptRun:
         """A run that was kept before.
 
         Raises:
-            IdeaError: where there is none; on entering it, where another process has it open, or its log is damaged.
+            IdeaError: there is none; on entering it, another process has it open, or its log is damaged.
         """
         return cls(path, Idea.load(path), RunLog(path))
 
@@ -114,7 +115,7 @@ class KeptRun:
         """What is known of the run beside its context: `ticks`, `makers`, `output`, `waiting`.
 
         Raises:
-            IdeaError: where the file is an Idea but not a run.
+            IdeaError: the file is an Idea but not a run.
         """
         return about_of(self.idea.meta, str(self.path))
 
@@ -123,7 +124,7 @@ class KeptRun:
         """The requests that it has made.
 
         Raises:
-            IdeaError: where its file doesn't note them as a run does.
+            IdeaError: its file doesn't note them as a run does.
         """
         return ticks_of(self.about, str(self.path))
 

@@ -32,7 +32,7 @@ def look_at(name: str, folder: Path) -> None:
     """Make a module's Activities known to what only looks: the one place where looking at an Idea imports code.
 
     Raises:
-        IdeaError: where there is no such module, or it fails.
+        IdeaError: there is no such module, or it fails.
     """
     load_activities(name, folder)
 
@@ -59,7 +59,7 @@ class Loaded:
 
 
 def agent_at(roots: Sequence[Path], **more: Any) -> Agent:
-    """An agent that finds Ideas below these folders, and in the default store where there is one."""
+    """An agent that finds Ideas below these folders, and in the default store if there is one."""
     store = default_store()
     has_store = "://" in store or Path(store.removeprefix("sqlite:")).exists()
     return Agent(more.pop("model", None), tools=DEFAULT, roots=roots, store=store if has_store else None, **more)
@@ -87,18 +87,18 @@ def load(
     return ready(idea, path, model=model, activities=activities, record=record, roots=roots, loader=loader)
 
 
-def register_ideas(place: Path) -> None:
+def register_ideas(path: Path) -> None:
     """Register an Idea, or each of a folder, as a tool under its file's name (X2).
 
     Raises:
         IdeaError: there is none, one can't be read, or two have the same name.
     """
-    files = [place] if place.is_file() else sorted(one for one in place.glob("*") if one.suffix in IDEA_FILES)
+    files = [path] if path.is_file() else sorted(one for one in path.glob("*") if one.suffix in IDEA_FILES)
     if not files:
-        raise IdeaError(f"there is no Idea at {place}")
+        raise IdeaError(f"there is no Idea at {path}")
     for file in files:
         if file.stem in DEFAULT:
-            raise IdeaError(f"{file}: a tool {file.stem!r} is registered already")
+            raise IdeaError(f"{file}: a tool named {file.stem!r} is already registered")
         DEFAULT.register(Idea.load(file).as_tool(file.stem))
 
 
@@ -114,7 +114,7 @@ def ready(
 ) -> Loaded:
     """Load everything that an Idea names; raises as `load`. One from a URL may name nothing (D12).
 
-    `roots` are the folders that its paths may lead into; `default_roots` where none is named.
+    `roots` are the folders that its paths may lead into; `default_roots` if none are named.
     """
     asked = idea.settings(name=name, has_model=bool(model or os.environ.get("ACTUM_MODEL")))
     config = asked.over(Config())

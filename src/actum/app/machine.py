@@ -24,7 +24,7 @@ class LocalMachine:
         """The model of this name, the same for the same name.
 
         Raises:
-            ModelError: where it isn't available; the message says what is missing.
+            ModelError: it isn't available; the message says what is missing.
         """
         if name not in self._models:
             self._models[name] = model_of(name)
@@ -34,7 +34,7 @@ class LocalMachine:
         """The registry with the Activities of these modules; files among them start from `origin`.
 
         Raises:
-            IdeaError: where there is no such module, or it fails.
+            IdeaError: there is no such module, or it fails.
         """
         folder = Path(origin).parent if origin is not None else Path()
         modules = [load_activities(name, folder) for name in activities]

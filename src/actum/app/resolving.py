@@ -25,17 +25,17 @@ from ..protocol.tool import Tool
 from ..schema.json import JsonObject, is_object
 from ..sources.fetch import Fetcher
 from ..sources.roots import locate, read_below
-from .idea import Idea
+from .saved import SavedIdea
 
-AnyDelegate: TypeAlias = "Idea | Mapping[str, Any] | str | Path"
-_Place: TypeAlias = "tuple[str, str | None]"
+AnyDelegate: TypeAlias = "SavedIdea | Mapping[str, Any] | str | Path"
+_Key: TypeAlias = "tuple[str, str | None]"
 _IDEA = "idea:"
 _SUFFIXES = (".json", ".yaml", ".yml")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DelegateResolver:
-    """The resolver of one run. Within it the same place is read once, so that it always means the same.
+    """The resolver of one run. Within it the same reference is read once, so that it always means the same.
 
     A delegate from a URL, and all that it names, is from outside: it reaches URLs, and names that were granted to it.
     """
@@ -47,8 +47,8 @@ class DelegateResolver:
     store: Store | None = None
     kinds: frozenset[str] = frozenset()
     data_kinds: frozenset[str] = DATA_KINDS
-    _found: dict[_Place, SavedRequest | DelegateError] = field(default_factory=dict["_Place", Any])
-    _locks: defaultdict[_Place, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    _found: dict[_Key, SavedRequest | DelegateError] = field(default_factory=dict["_Key", Any])
+    _locks: defaultdict[_Key, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
 
     async def __call__(self, reference: str, tool: Tool) -> SavedRequest:
         """The saved request behind a `_delegate`.
@@ -74,7 +74,7 @@ class DelegateResolver:
             return error
 
     async def _read(self, reference: str, tool: Tool) -> SavedRequest:
-        if isinstance(tool.bound, Idea):
+        if isinstance(tool.bound, SavedIdea):
             return await self._registered(reference, tool.bound)
         is_foreign = is_url(tool.origin)
         if reference in self.named and (not is_foreign or reference in self.config.grants):
@@ -110,7 +110,7 @@ class DelegateResolver:
             found = await self._fetched(address.url)
         if not address.admits(found.version):
             there = found.version or "one without a number"
-            raise DelegateNotFound(f"{reference!r}: that version isn't there, but {there}")
+            raise DelegateNotFound(f"{reference!r}: that version isn't available; found {there}")
         return found
 
     async def _stored(self, address: Address) -> SavedRequest | None:
@@ -132,8 +132,8 @@ class DelegateResolver:
             return await self._fetched(delegate)
         try:
             if isinstance(delegate, str | Path):
-                delegate = await asyncio.to_thread(Idea.load, delegate)
-            if isinstance(delegate, Idea):
+                delegate = await asyncio.to_thread(SavedIdea.load, delegate)
+            if isinstance(delegate, SavedIdea):
                 return _sound(_of_idea(delegate), reference)
         except IdeaError as error:
             raise DelegateNotFound(error.message) from error
@@ -159,7 +159,7 @@ class DelegateResolver:
             text = read_idea(fetched.content.decode("utf-8"), url)
         except (IdeaError, UnicodeDecodeError) as error:
             # What is wrong with it is said in its own words: they are from outside, and would be shown to a model.
-            raise DelegateError(f"what was fetched from {url!r} is no Idea") from error
+            raise DelegateError(f"what was fetched from {url!r} is not an Idea") from error
         return _saved(text, fetched.url, is_foreign=True)
 
     def _local(self, reference: str, bases: Sequence[Path], suffixes: Sequence[str]) -> SavedRequest:
@@ -167,7 +167,7 @@ class DelegateResolver:
             path = locate(reference, bases, self.roots, suffixes)
         except DelegateNotFound as error:
             known = ", ".join(sorted(self.named)) or "none"
-            raise DelegateNotFound(f"{error.reason}; registered by name are: {known}") from None
+            raise DelegateNotFound(f"{error.reason}; registered by name: {known}") from None
         content = read_below(path, self.roots, self.config.max_delegate_bytes)
         try:
             text = read_idea(content.decode("utf-8"), reference if path.suffix == ".json" else path.name)
@@ -176,7 +176,7 @@ class DelegateResolver:
         return _sound(_saved(text, str(path), is_foreign=False), reference)
 
 
-def _of_idea(idea: Idea) -> SavedRequest:
+def _of_idea(idea: SavedIdea) -> SavedRequest:
     return SavedRequest(
         context=idea.context,
         schema=idea.schema,
@@ -188,7 +188,7 @@ def _of_idea(idea: Idea) -> SavedRequest:
 
 
 def _sound(delegate: SavedRequest, reference: str) -> SavedRequest:
-    """A delegate whose tools are well-formed: here it is known by name, in its own run no more (T3).
+    """A delegate whose tools are well-formed: its name is known here, but not in its own run (T3).
 
     What is wrong with one from outside is not for its caller's model to read.
     """
@@ -204,7 +204,7 @@ def _sound(delegate: SavedRequest, reference: str) -> SavedRequest:
 def _object(delegate: Mapping[str, Any], key: str) -> JsonObject:
     value = delegate.get(key, {})
     if not is_object(value):
-        raise SchemaError(f"{key!r} of a delegate is an object, not {value!r}", path=key)
+        raise SchemaError(f"{key!r} of a delegate must be an object, not {value!r}", path=key)
     return {**value}
 
 

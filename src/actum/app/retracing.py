@@ -31,7 +31,7 @@ class Replayed:
 
 
 class Unasked:
-    """In the place of the model that a run was made with: requests are made for it, and sent to nobody."""
+    """Takes the place of the model that a run was made with: requests are made for it, and sent to nobody."""
 
     name = "unasked"
 
@@ -47,7 +47,7 @@ async def replayed(agent: Agent, context: Context, schema: Any, ticks: Sequence[
     """Make each request of a run again, from its context as it was then.
 
     Raises:
-        ActumError: where the agent has changed so much that a request can't be made at all.
+        ActumError: the agent has changed so much that a request can't be made at all.
     """
     messages = context.messages
     frame: Frame | None = None
@@ -69,10 +69,10 @@ def _made_again(frame: Frame | None, context: Context, tick: Tick) -> Frame | No
 
 
 async def replayed_output(agent: Agent, context: Context, schema: Any, ticks: Sequence[Tick]) -> Any:
-    """The output of the last answer, made again from the results in the context; None where it has none.
+    """The output of the last answer, made again from the results in the context; None if it has none.
 
     Raises:
-        ActumError: where it can't be made any more.
+        ActumError: it can't be made any more.
     """
     whole = context.messages if not ticks else _last_turn(context.messages, ticks[-1])
     if whole is None:

@@ -17,8 +17,8 @@ from ..protocol.solution import Result
 class Stream:
     """`async with agent.stream(…) as run: async for event in run: …`, then `run.result`.
 
-    The run goes on at its own pace while its events wait to be read. Leaving the block before it is over cancels it;
-    `context` is what it had come to, fit to be resumed (L8).
+    The run continues at its own pace while its events wait to be read. Leaving the block before it is over cancels it;
+    `context` is what it had left, ready to be resumed (L8).
     """
 
     def __init__(self, begin: Callable[[Callable[[AnyEvent], None]], Awaitable[Loop]]) -> None:
@@ -53,7 +53,7 @@ class Stream:
 
     @property
     def result(self) -> Result[Any]:
-        """What the run came to.
+        """The result of the run.
 
         Raises:
             ActumError: what ended it; or that it is not over.
@@ -64,7 +64,7 @@ class Stream:
 
     @property
     def partial(self) -> Result[Any]:
-        """What the run has come to so far, at any time."""
+        """What the run has left so far, at any time."""
         return self._loop.result if self._loop is not None else Result(output=None, context=Context())
 
     @property

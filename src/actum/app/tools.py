@@ -58,7 +58,7 @@ class Tools(Registry):
         return (await self._group([call], "all", **options))[0]
 
     async def all(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions]) -> list[Any]:
-        """Carry out all calls or none: where one fails, the rest are cancelled and the finished ones undone (C5).
+        """Carry out all calls or none: if one fails, the rest are cancelled and the finished ones undone (C5).
 
         Returns:
             The values in call order.
@@ -125,7 +125,7 @@ class Tools(Registry):
     async def _offered(
         self, context: Context, config: Config, delegation: Delegation, calls: Sequence[Call]
     ) -> Toolset:
-        """The tools, those that are called resolved beforehand where they or the config ask for it (D8)."""
+        """The tools, those that are called resolved beforehand if they or the config ask for it (D8)."""
         toolset = offered(context, self, config.tools)
         called = [toolset.tools[name] for name in {call.tool for call in calls} & toolset.tools.keys()]
         contracts = {tool.name: await delegation.contract(tool) for tool in called if tool.is_upfront(config.upfront)}
@@ -135,7 +135,7 @@ class Tools(Registry):
 def _some(calls: Iterable[Mapping[str, Any]], pattern: str) -> list[Mapping[str, Any]]:
     group = list(calls)
     if not group:
-        raise ValueError(f"{pattern} of no calls has no value")
+        raise ValueError(f"{pattern} needs at least one call")
     return group
 
 

@@ -16,7 +16,7 @@ from .options import CommandError
 WRONG = (errors.IdeaError, errors.SchemaError, errors.MessageError, CommandError)
 """Errors of what was given, not of a run."""
 _ABSENT_MODEL = {"model_unknown", "model_not_installed", "model_auth", "model_recording"}
-"""Codes of a model that can't be asked at all: errors of what was given where no run has begun."""
+"""Codes of a model that can't be asked at all: errors in what was given, if no run has begun."""
 _MODEL_MISSING = "model_missing"
 _BROKEN_PIPE = 141
 _INTERRUPTED = 130

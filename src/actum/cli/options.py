@@ -58,7 +58,7 @@ def input_of(context: Context, pairs: Sequence[str], file: str | None) -> JsonOb
 
 
 def pair_of(pair: str, who: str) -> tuple[str, str]:
-    """The two sides of `key=value`; `who` begins the error where it is something else."""
+    """The two sides of `key=value`; `who` begins the error about anything else."""
     key, sign, text = pair.partition("=")
     if not sign or not key:
         raise CommandError(f"{who} key=value, not {pair!r}")
@@ -66,7 +66,7 @@ def pair_of(pair: str, who: str) -> tuple[str, str]:
 
 
 def value_of(text: str, schema: JsonObject) -> Json:
-    """A value from the command line: JSON where it reads as JSON and the schema doesn't ask for a string."""
+    """A value from the command line: JSON if it reads as JSON and the schema doesn't ask for a string."""
     if schema.get("type") == "string":
         return text
     try:
@@ -95,12 +95,12 @@ def _read_input(file: str) -> JsonObject:
     text = sys.stdin.read() if file == "-" else read_text(Path(file))
     value = json_of(text, f"--input {file}")
     if not is_object(value):
-        raise CommandError(f"--input {file}: the input is a JSON object")
+        raise CommandError(f"--input {file}: the input must be a JSON object")
     return value
 
 
 def _schema_of(context: Context, path: Sequence[str]) -> JsonObject:
-    """The schema of a member of the input, as far as one is declared."""
+    """The schema of a member of the input, if one is declared."""
     schemas = [message["schema"] for message in context if kind_of(message) == "input" and "schema" in message]
     schema: Any = schemas[-1] if schemas else {}
     for segment in path:
@@ -123,7 +123,7 @@ async def library_of(
 
 @asynccontextmanager
 async def versions_at(address: str | None, store: str | None) -> AsyncGenerator[Versions | None]:
-    """Where each request of a run is saved as a version, None where no address is named."""
+    """Where each request of a run is saved as a version, None if no address is named."""
     if address is None:
         yield None
         return
@@ -143,7 +143,7 @@ def branch_of(name: str) -> str:
     """The name of a branch.
 
     Raises:
-        IdeaError: where it can't be one.
+        IdeaError: it can't be one.
     """
     check_name(name, name)
     return name

@@ -58,7 +58,7 @@ class Questions:
 
 
 def approver(how: str, questions: Questions) -> Approve | None:
-    """The approver that `--approve` names, None where all calls may run.
+    """The approver that `--approve` names, None if all calls may run.
 
     Raises:
         CommandError: there is no terminal to ask on.
@@ -78,7 +78,7 @@ async def _deny(_call: Call, _tool: Tool, _context: Context) -> Reply:
 
 
 def _edited_plans(context: Context) -> Context:
-    """The context with its plans as they were edited; unchanged where they were left alone or can't be read."""
+    """The context with its plans as they were edited; unchanged if they were left alone or can't be read."""
     from cyclopts import EditorError, edit
 
     plans = [message for message in context if message.get("type") == "plan"]

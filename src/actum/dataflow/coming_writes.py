@@ -30,7 +30,7 @@ class Region(Generic[T]):
         heappush(self._numbers, number)
 
     def settle(self, number: int) -> Iterator[T]:
-        """The writer is done, or never will be: yield those that waited for no more than it."""
+        """The writer is done, or never will be: yield those that waited only for it."""
         if self._numbers and self._numbers[0] == number:
             heappop(self._numbers)
         else:
@@ -42,7 +42,7 @@ class Region(Generic[T]):
                 yield heappop(self._waiters)[2]
 
     def lowest(self) -> float:
-        """The lowest number still to come; infinity where there is none."""
+        """The lowest number still to come; infinity if there is none."""
         while self._gone and self._numbers and self._numbers[0] in self._gone:
             self._gone.discard(heappop(self._numbers))
         return self._numbers[0] if self._numbers else inf
@@ -57,7 +57,7 @@ _ties = count()
 """Tells waiters of one number apart, so that a heap never compares them."""
 
 
-class _Place(Generic[T]):
+class _Writers(Generic[T]):
     """The writers of exactly one path, and those of it or inside it, by the instance that they write."""
 
     __slots__ = ("below", "here")
@@ -71,13 +71,13 @@ class ComingWrites(Generic[T]):
     """The writes to come of all paths. Announcing, settling and asking cost the depth of the path."""
 
     def __init__(self) -> None:
-        self._places: PathTree[_Place[T]] = PathTree(_Place[T])
+        self._writers: PathTree[_Writers[T]] = PathTree(_Writers[T])
 
     def announce(self, reference: Reference, instance: str | None, number: int) -> None:
         """A call of this number is to write this path."""
-        way = self._places.way(reference)
-        for place in way:
-            _of(place.below, instance).announce(number)
+        way = self._writers.way(reference)
+        for writers in way:
+            _of(writers.below, instance).announce(number)
         last = way[-1]
         if last.here is None:
             last.here = {}
@@ -85,16 +85,16 @@ class ComingWrites(Generic[T]):
 
     def settle(self, reference: Reference, instance: str | None, number: int) -> Iterator[T]:
         """That call has written, or never will; yield those that waited for it alone."""
-        way = self._places.way(reference)
-        for place in way:
-            yield from place.below[instance].settle(number)
+        way = self._writers.way(reference)
+        for writers in way:
+            yield from writers.below[instance].settle(number)
         if (here := way[-1].here) is not None:
             yield from here[instance].settle(number)
 
     def before(self, reference: Reference, instance: str | None, number: float) -> Region[T] | None:
         """A region in which a write is to come that a reader of this path and number must wait for."""
-        above, own = self._places.around(reference)
-        regions = [place.here for place in above if place.here is not None]
+        above, own = self._writers.around(reference)
+        regions = [writers.here for writers in above if writers.here is not None]
         if own is not None:
             regions.append(own.below)
         for by_instance in regions:

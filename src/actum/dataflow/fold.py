@@ -45,7 +45,7 @@ class Fold:
         return value
 
     def write(self, method: OutputMethod, path: Path, value: Any) -> None:
-        """Apply one write; nothing changes where it is refused.
+        """Apply one write; nothing changes if it is refused.
 
         Raises:
             Misfit: the path leads through a list by name or through an object by index, or the method can't be applied
@@ -62,7 +62,7 @@ class Fold:
             self._place(path, new)
 
     def graft(self, path: Path, value: Any) -> None:
-        """Put a copy of a folded value at a path, the empty places inside its lists as they are.
+        """Put a copy of a folded value at a path, the gaps in its lists as they are.
 
         Raises:
             Misfit: as `write`.
@@ -95,7 +95,7 @@ class Fold:
 
 
 def exported(value: Any) -> Any:
-    """A copy of a folded value as JSON: an empty place inside a list is null."""
+    """A copy of a folded value as JSON: a gap in a list is null."""
     if type(value) in SCALARS:
         return value
     if is_object(value):
@@ -111,7 +111,7 @@ def nested(path: Path, value: Any) -> Any:
 
 
 def unnested(path: Path, value: Any) -> Any:
-    """The inverse of `nested`, MISSING where the value isn't nested so."""
+    """The inverse of `nested`, MISSING if the value isn't nested so."""
     for segment in path:
         value = _member(value, 0 if isinstance(segment, int) else segment)
         if value is MISSING:

@@ -73,7 +73,7 @@ class Overlay:
         return self._shared.read(path) if is_alike else MISSING
 
     def own(self, instance: str) -> Any:
-        """The members that an instance has written, folded over the shared ones; MISSING where there are none."""
+        """The members that an instance has written, folded over the shared ones; MISSING if there are none."""
         cells = self._own.get(instance)
         if not cells:
             return MISSING

@@ -1,4 +1,4 @@
-"""A reference names one place in the context: `†kind.path` (O1). Parsing and printing, not its value."""
+"""A reference names one value in the context: `†kind.path` (O1). Parsing and printing, not its value."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reference:
         return f"{SIGIL}{self.kind}{print_path(self.path)}"
 
     def covers(self, other: Reference) -> bool:
-        """Whether `other` is this place or one inside it."""
+        """Whether `other` is this path or one inside it."""
         return self.kind == other.kind and other.path[: len(self.path)] == self.path
 
 

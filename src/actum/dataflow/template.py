@@ -16,17 +16,17 @@ _OPENING = (SIGIL, "(")
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """The place in a template that its n-th expression fills."""
+    """Where a template is filled by its expression of this number."""
 
     number: int
 
 
 class Template(NamedTuple):
-    """A value whose references have been parsed; `places[n]` is the path of `expressions[n]`."""
+    """A value whose references have been parsed; `paths[n]` is the path of `expressions[n]`."""
 
     value: Any
     expressions: tuple[Expression, ...]
-    places: tuple[Path, ...]
+    paths: tuple[Path, ...]
     is_flat: bool = False
     """Whether it is an object of literal scalars: nothing can change in it, so nobody needs a copy."""
 
@@ -39,14 +39,14 @@ def template(value: Any) -> Template:
     """Parse the references of a JSON value; `††` at the start of a string is a literal † (O1).
 
     Raises:
-        ReferenceSyntax: naming the place of the reference that can't be read.
+        ReferenceSyntax: naming the path of the reference that can't be read.
     """
     if _is_flat(value):
         return Template(value, (), (), is_flat=True)
     if _is_literal(value):
         return Template(value, (), ())
     compiler = _Compiler()
-    return Template(compiler.visit(value, ()), tuple(compiler.expressions), tuple(compiler.places))
+    return Template(compiler.visit(value, ()), tuple(compiler.expressions), tuple(compiler.paths))
 
 
 def escaped(value: Any) -> Any:
@@ -83,7 +83,7 @@ def _is_literal(value: Any) -> bool:
 class _Compiler:
     def __init__(self) -> None:
         self.expressions: list[Expression] = []
-        self.places: list[Path] = []
+        self.paths: list[Path] = []
 
     def visit(self, value: Any, path: Path) -> Any:
         if isinstance(value, str):
@@ -104,10 +104,10 @@ class _Compiler:
         except ReferenceSyntax as error:
             if not text.startswith(SIGIL):
                 return text
-            place = print_path(path).lstrip(".")
-            raise ReferenceSyntax(f"at {place}: {error}" if place else str(error)) from None
+            where = print_path(path).lstrip(".")
+            raise ReferenceSyntax(f"at {where}: {error}" if where else str(error)) from None
         self.expressions.append(expression)
-        self.places.append(path)
+        self.paths.append(path)
         return Hole(len(self.expressions) - 1)
 
 

@@ -18,7 +18,7 @@ from ..protocol.message import DATA_KINDS
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.closing import closed
-from ..schema.compose import META
+from ..schema.compose import META_SCHEMA
 from ..schema.infer import Shape
 from ..schema.json import encode
 from ..schema.validator import Validator
@@ -102,7 +102,7 @@ class Setup:
         if self.config.instanced_output and self.context.instances:
             schema = per_instance(schema, self.context.instances)
             shape = shape.of_each()
-        return Judge(shape, _closed(encode(schema)), Validator(META) if self.config.meta else None)
+        return Judge(shape, _closed(encode(schema)), Validator(META_SCHEMA) if self.config.meta else None)
 
 
 @lru_cache(maxsize=128)

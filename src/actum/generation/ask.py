@@ -1,4 +1,4 @@
-"""One request becomes one solution: parts go on as they arrive, an unusable answer is asked for again (L3)."""
+"""One request becomes one solution: parts are passed on as they arrive; an unusable answer is asked for again (L3)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..protocol.usage import Usage
 from ..schema.infer import Shape
 from ..schema.json import Json, NotJson, decode
 from ..schema.validator import Validator
+from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
 from .model import Model, ModelRequest
-from .stream import AnswerParser, AnswerSyntax, Element, Member
 
 
 class Receiver(Protocol):
     """Who takes the calls of an answer as they arrive."""
 
     def element(self, index: int, call: Call | ActumError) -> None:
-        """The index-th element of `calls` is complete: a call, or why it is none."""
+        """The index-th element of `calls` is complete: a call, or why it isn't one."""
         ...
 
     def restart(self) -> None:
@@ -40,7 +40,7 @@ class Asker(Protocol):
     """What the asking side knows that generation doesn't: the budget, and who listens."""
 
     def before(self, complaint: str | None, frame: Frame) -> ModelRequest:
-        """The request to send, with the complaint about the last answer; raises LimitExceeded where none is left."""
+        """The request to send, with the complaint about the last answer; raises LimitExceeded if none is left."""
         ...
 
     def after(self, usage: Usage) -> None:
@@ -64,7 +64,7 @@ class Judge:
         """An output without references as the caller's type.
 
         Raises:
-            SolutionError: naming the place that doesn't fit.
+            SolutionError: naming what doesn't fit.
         """
         if (problem := self.output.complaint(value)) is not None:
             raise SolutionError(f"'output' doesn't fit its schema: {problem}", path="output")
@@ -79,7 +79,7 @@ class Judge:
 
 @dataclass(slots=True)
 class Answered:
-    """An answer as far as it has arrived; `output` may hold references (O7), `authored` is as it was written."""
+    """What has arrived of an answer; `output` may hold references (O7), `authored` is as it was written."""
 
     meta: dict[str, Any] | None = None
     output: Template | None = None
@@ -189,7 +189,7 @@ def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge
             answered.calls.append(call)
         else:
             answered.errors.append(call)
-        receiver.element(part.place, call)
+        receiver.element(part.at, call)
         return
     try:
         if part.refused is not None:
@@ -210,10 +210,10 @@ def _call(part: Element, frame: Frame) -> Call | CallError:
             raise NotJson(part.refused)
         value = decode(part.text)
         if not isinstance(value, dict):
-            raise NotJson(f"a call is a JSON object, not {type(value).__name__}")
+            raise NotJson(f"a call must be a JSON object, not {type(value).__name__}")
         return Call.of(normalised(frame.lowered.restore_call(value)))
     except NotJson as error:
-        return InvalidParameters(str(error), path=f"calls[{part.place}]")
+        return InvalidParameters(str(error), path=f"calls[{part.at}]")
     except CallError as error:
         return error
 
@@ -240,7 +240,7 @@ _LEAST_GROWTH = 16
 
 
 def _tell_partial(parser: AnswerParser, told: int, receiver: Receiver) -> int:
-    """Tell of the output when it has grown by a twentieth, so that telling costs no more than reading."""
+    """Report the output when it has grown by a twentieth, so that reporting costs no more than reading."""
     length = parser.partial_output.length
     if length < told + _LEAST_GROWTH + told // 20:
         return told

@@ -48,7 +48,7 @@ class Frame:
         """The request of one tick.
 
         Raises:
-            MessageError: where the handler of a user's message type fails, naming the message.
+            MessageError: the handler of a user's message type fails, naming the message.
         """
         mode = self.lowered.rung.mode if self.lowered.rung else "strict"
         is_told = mode == "prompted" or (self.dialect is not None and not self.dialect.shows_schema)
@@ -74,7 +74,7 @@ class Frame:
     def _handled(self, context: Context, request: ModelRequest) -> ModelRequest:
         if not self.handlers:
             return request
-        # A copy: what a handler changes in place must not outlast this request (M3).
+        # A copy: what a handler changes must not outlast this request (M3).
         own = tuple(ModelMessage(role=one["role"], content=one["content"]) for one in request.messages)
         request = replace(request, messages=own)
         for index, message in enumerate(context):

@@ -13,10 +13,10 @@ from ..dataflow.reference import Reference
 from ..errors import SchemaError, UnknownTool
 from ..protocol.activity import Activity, Choice
 from ..protocol.call import Call
+from ..protocol.call_schema import Offer, call_schema
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool, tools_of, with_added
-from ..protocol.offer import Offer, call_schema
 from ..protocol.origin import origin_of
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
@@ -109,11 +109,11 @@ def offered(
     """Gather the tools of a context: the registry's, then those of its messages; the last of a name wins (T4).
 
     `names` are those of the registered tools that are offered, None for all. `contracts` are tools whose delegates were
-    resolved beforehand; each takes the place of the one of its name (D8).
+    resolved beforehand; each replaces the one of its name (D8).
 
     Raises:
         MessageError: for a malformed tool in a message.
-        SchemaError: where a tool names an unknown Activity, or its Activity takes what no call gives (A1); where one of
+        SchemaError: a tool names an unknown Activity, or its Activity takes what no call gives (A1); where one of
             `names` isn't registered.
     """
     tools = {tool.name: tool for tool in (registry if names is None else _registered(registry, names))}

@@ -22,11 +22,11 @@ PRIMER = (
     "`output` may refer to them too and ends the work; it is null while results must be seen first."
 )
 """What a model must know of the † language, in few tokens (T10)."""
-EACH = (
+EACH_PRIMER = (
     " A call with `_each`, a list or a reference to one, is made once for every item: there `†each` is the item, "
     "`†each.name` a part of it. Its result is the list of their results."
 )
-"""The same of calls for every item, where they are offered."""
+"""What it must know of calls for every item, if they are offered."""
 
 
 def render(
@@ -42,7 +42,7 @@ def render(
     """Render a context; `prompted` is the schema, if it must be told in words because it can't be sent natively;
     `each`: calls for every item of a list are offered.
 
-    `waiting` and `owed` are the calls that stand open, `notices` short texts that hold for this tick only (L5).
+    `waiting` and `owed` are the calls that are still open, `notices` short texts for this tick only (L5).
     """
     blocks = [*_preamble(toolset, prompted, each), *_shown(context)]
     blocks.sort(key=lambda block: block.volatility)
@@ -54,7 +54,7 @@ def render(
 
 def _preamble(toolset: Toolset, prompted: str | None, each: bool) -> Iterable[Block]:
     if toolset.tools:
-        yield Block("system", PRIMER + EACH if each else PRIMER)
+        yield Block("system", PRIMER + EACH_PRIMER if each else PRIMER)
     if prompted is not None:
         yield Block("system", f"Answer with JSON of this schema and nothing else:\n{prompted}")
     shown = toolset.shown()

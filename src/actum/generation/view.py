@@ -54,7 +54,7 @@ class ContextView:
         return notes_of(self._context, kind, self._context.data_kinds)
 
     def value(self, kind: str, instance: str | None = None) -> Any:
-        """A copy of the folded value of a data kind, shared or an instance's own; MISSING where there is none."""
+        """A copy of the folded value of a data kind, shared or an instance's own; MISSING if there is none."""
         memory = self._context.memory()
         found = memory.read(Reference(kind)) if instance is None else memory.own(kind, instance)
         return MISSING if found is MISSING else exported(found)

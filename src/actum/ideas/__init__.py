@@ -1,1 +1,1 @@
-"""The saved Request as a file: reading, writing, and what stands in it (X1)."""
+"""The saved Request as a file: reading, writing, and what is in it (X1)."""

@@ -10,7 +10,7 @@ from .version import Version, numbers
 
 SCHEME = "idea:"
 MAIN = "main"
-"""The branch that an Idea is saved on where none is named."""
+"""The branch that an Idea is saved on if none is named."""
 _SEGMENT = re.compile(r"[^\s/\\?#~%:*\"<>|\x00-\x1f\x7f]+")
 _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:\d{1,5})?")
 _LONGEST = 1_000
@@ -37,12 +37,12 @@ class Address:
 
     @property
     def file(self) -> str:
-        """Where it stands in a folder or on a server of Ideas, without the ending."""
+        """Its path in a folder or on a server of Ideas, without the ending."""
         return f"~{self.branch}/{self.path}" if self.branch is not None else self.path
 
     @property
     def url(self) -> str | None:
-        """Where the server of its domain has it; None for a domain that is none of the web's (X4)."""
+        """Its URL on the server of its domain; None for a domain that isn't on the web (X4)."""
         return f"https://{self.domain}/{self.file}.json" if "." in self.domain else None
 
     def admits(self, version: str) -> bool:
@@ -61,14 +61,14 @@ def parse_address(text: str) -> Address:
         IdeaError: saying what is wrong with it.
     """
     if not text.startswith(SCHEME) or len(text) > _LONGEST:
-        raise IdeaError(f"{text[:80]!r} is no address of an Idea: it begins with {SCHEME}")
+        raise IdeaError(f"{text[:80]!r} is not the address of an Idea: one begins with {SCHEME}")
     rest, sign, version = text.removeprefix(SCHEME).partition("?")
     domain = ""
     if rest.startswith("//"):
         domain, slash, rest = rest.removeprefix("//").partition("/")
         domain, rest = (domain, rest) if slash else ("", domain)
         if domain and _DOMAIN.fullmatch(domain) is None:
-            raise IdeaError(f"{text!r}: {domain!r} is no domain")
+            raise IdeaError(f"{text!r}: {domain!r} is not a domain")
     branch = None
     if rest.startswith("~"):
         branch, _, rest = rest.removeprefix("~").partition("/")
@@ -85,4 +85,4 @@ def check_name(name: str, text: str) -> None:
         IdeaError: naming it.
     """
     if _SEGMENT.fullmatch(name) is None or name.strip(".") == "" or name.endswith(".") or len(name.encode()) > 200:
-        raise IdeaError(f"{text[:80]!r}: {name[:40]!r} is no name")
+        raise IdeaError(f"{text[:80]!r}: {name[:40]!r} is not a name")

@@ -15,7 +15,7 @@ from .version import ChangeKind
 
 _ORDER: tuple[ChangeKind, ...] = ("none", "solution", "compatible", "breaking")
 _SAME: ChangeKind = "solution"
-"""The kind where both schemas are the same and something else isn't."""
+"""The kind if both schemas are the same and something else isn't."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ def change_between(old: IdeaText, new: IdeaText) -> Change:
 
 
 def input_schema(idea: IdeaText) -> Any:
-    """What an Idea takes: the schema of its last input message that has one; None where none has."""
+    """What an Idea takes: the schema of its last input message that has one; None if none has."""
     schemas = [message["schema"] for message in idea.context if kind_of(message) == "input" and "schema" in message]
     return schemas[-1] if schemas else None
 
@@ -70,26 +70,26 @@ def _side(side: str, old: Any, new: Any) -> Iterator[tuple[ChangeKind, str]]:
 
 def _differences(side: str, old: Any, new: Any, path: str) -> Iterator[str]:
     """Where two schemas differ, in words."""
-    place = f"{side}{path}"
+    where = f"{side}{path}"
     if not is_object(old) or not is_object(new):
         if old != new:
-            yield f"{place} changes"
+            yield f"{where} changes"
         return
     mine, theirs = _properties(old), _properties(new)
     must, now = _required(old), _required(new)
-    yield from (f"{place}.{name} is removed" for name in mine if name not in theirs)
+    yield from (f"{where}.{name} is removed" for name in mine if name not in theirs)
     for name in theirs:
         if name not in mine:
-            yield f"{place}.{name} is added{', required' if name in now else ''}"
+            yield f"{where}.{name} is added{', required' if name in now else ''}"
             continue
         if (name in must) != (name in now):
-            yield f"{place}.{name} is {'required now' if name in now else 'optional now'}"
+            yield f"{where}.{name} is {'required now' if name in now else 'optional now'}"
         yield from _differences(side, mine[name], theirs[name], f"{path}.{name}")
     if "items" in old or "items" in new:
         yield from _differences(side, old.get("items", {}), new.get("items", {}), f"{path}[]")
     for key in sorted((old.keys() | new.keys()) - {"properties", "required", "items"} - _SAID):
         if old.get(key) != new.get(key):
-            yield f"{place}: {key} was {encode(old.get(key))}, is {encode(new.get(key))}"
+            yield f"{where}: {key} was {encode(old.get(key))}, is {encode(new.get(key))}"
 
 
 def _properties(schema: JsonObject) -> JsonObject:

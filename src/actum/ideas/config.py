@@ -15,22 +15,22 @@ Standing: TypeAlias = Literal["own", "local", "foreign"]
 Weight: TypeAlias = Literal["counts", "by grant", "no"]
 
 
-class _Row(NamedTuple):
+class _Weights(NamedTuple):
     own: Weight
     local: Weight
     foreign: Weight
 
 
-_SHAPES = _Row("counts", "counts", "counts")
+_SHAPES = _Weights("counts", "counts", "counts")
 """How a request reads; it reaches nothing and bounds nothing."""
-_NAMES = _Row("counts", "counts", "by grant")
+_NAMES = _Weights("counts", "counts", "by grant")
 """What is looked up on this machine."""
-_ASKS = _Row("counts", "counts", "no")
+_ASKS = _Weights("counts", "counts", "no")
 """How the model is asked, and so what it costs."""
-_BOUNDS = _Row("counts", "no", "no")
+_BOUNDS = _Weights("counts", "no", "no")
 """What a run may reach and spend: a delegate's is its caller's."""
 
-WEIGHTS: Mapping[str, _Row] = {
+WEIGHTS: Mapping[str, _Weights] = {
     "meta": _SHAPES,
     "reasoning": _SHAPES,
     "each": _SHAPES,
@@ -61,7 +61,7 @@ _INHERITED = tuple(name for name in WEIGHTS if name in _OF_CONFIG and WEIGHTS[na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdeaConfig:
-    """One `config`, judged. `fields` are those of `Config` that it says, the rest is None or empty where unsaid."""
+    """One `config`, judged. `fields` are those of `Config` that it says, the rest is None or empty if unsaid."""
 
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     model: str | None = None
@@ -71,13 +71,13 @@ class IdeaConfig:
 
     @classmethod
     def parse(cls, config: object, name: str = "the Idea") -> IdeaConfig:
-        """Read a `config`; `name` is what the Idea is called in messages, its file where that is known.
+        """Read a `config`; `name` is what the Idea is called in messages, its file if that is known.
 
         Raises:
             IdeaError: naming the file and the field that is unknown, or has a value that it can't have.
         """
         if not is_object(config):
-            raise IdeaError(f"{name}: 'config' is an object")
+            raise IdeaError(f"{name}: 'config' must be an object")
         if unknown := sorted(config.keys() - WEIGHTS.keys()):
             raise _wrong(name, unknown[0], f"'config' has no {unknown[0]!r}; it has {', '.join(sorted(WEIGHTS))}")
         own = {key: value for key, value in config.items() if key in _OF_CONFIG}
@@ -130,30 +130,30 @@ class IdeaConfig:
 
 def _wrong(name: str, key: str, reason: str) -> IdeaError:
     error = IdeaError(f"{name}: at config.{key}: {reason}")
-    error.path = f"config.{key}"  # its message names the place already
+    error.path = f"config.{key}"  # its message says where already
     return error
 
 
-def _judged(name: str, place: str, make: Callable[[], object]) -> None:
+def _judged(name: str, path: str, make: Callable[[], object]) -> None:
     try:
         make()
     except SchemaError as error:
         found = IdeaError(f"{name}: {error.message}")
-        found.path = error.path or place  # as above
+        found.path = error.path or path  # as above
         raise found from None
 
 
 def _text(name: str, config: JsonObject, key: str, what: str) -> str | None:
     value = config.get(key)
     if value is not None and (not isinstance(value, str) or not value):
-        raise _wrong(name, key, f"{key!r} is {what}, not {value!r}")
+        raise _wrong(name, key, f"{key!r} must be {what}, not {value!r}")
     return value
 
 
 def _names(name: str, key: str, value: object) -> Sequence[str]:
     for index, one in enumerate(value if is_list(value) else ()):
         if not isinstance(one, str):
-            raise _wrong(name, f"{key}.{index}", f"{key!r} is a list of names, and {one!r} is none")
+            raise _wrong(name, f"{key}.{index}", f"{key!r} must be a list of names: {one!r} is not one")
     return value if is_list(value) else []
 
 
@@ -161,14 +161,14 @@ def _modules(name: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
     if not is_list(value):
-        raise _wrong(name, "activities", f"'activities' are names of modules or files, not {value!r}")
+        raise _wrong(name, "activities", f"'activities' must be names of modules or files, not {value!r}")
     return tuple(_names(name, "activities", value))
 
 
 def _limits(name: str, value: object) -> Limits:
     known = [one.name for one in fields(Limits)]
     if not is_object(value):
-        raise _wrong(name, "limits", f"'limits' is an object with {', '.join(known)}")
+        raise _wrong(name, "limits", f"'limits' must be an object with {', '.join(known)}")
     if unknown := sorted(value.keys() - set(known)):
         raise _wrong(name, f"limits.{unknown[0]}", f"'limits' has no {unknown[0]!r}; it has {', '.join(known)}")
     _judged(name, "limits", lambda: Limits(**value))

@@ -19,20 +19,20 @@ _KEYS = ("meta", "config", "context", "schema", "solution")
 
 
 def answer_of(solution: Any) -> JsonObject | None:
-    """A saved solution as an answer; where it is only the list of its calls, as the documents have it, with no output.
+    """A saved solution as an answer; a bare list of calls, as the documents have it, is an answer without an output.
 
     Raises:
-        TypeError: where it is neither.
+        TypeError: it is neither.
     """
     if is_list(solution):
         return {"calls": solution}
     if not (solution is None or is_object(solution)):
-        raise TypeError("'solution' is an answer, or the list of its calls")
+        raise TypeError("'solution' must be an answer, or the list of its calls")
     return solution
 
 
 def plan_of(solution: JsonObject | None) -> list[JsonObject]:
-    """A saved answer as a plan, which runs where there is no model to ask (P3)."""
+    """A saved answer as a plan, which runs if there is no model to ask (P3)."""
     if solution is None:
         return []
     plan: JsonObject = {"type": "plan", "plan": solution.get("calls") or []}
@@ -63,20 +63,20 @@ def read_idea(text: str, name: str) -> IdeaText:
     """Read an Idea; `name` is what it is called in messages.
 
     Raises:
-        IdeaError: naming the place: line and column for what is no JSON, the key for what is no Idea.
+        IdeaError: saying where: line and column for what is not JSON, the key for what is not an Idea.
     """
     parsed = parse_text(text, name)
     wrong = _Complaints(text, name)
     if not is_object(parsed):
-        raise wrong((), "an Idea is a JSON object")
+        raise wrong((), "an Idea must be a JSON object")
     value = parsed
     if unknown := [key for key in value if key not in _KEYS and not key.startswith("$")]:
         raise wrong((unknown[0],), f"an Idea has no {unknown[0]!r}; it has {', '.join(_KEYS)}")
     if not isinstance(value.get("context"), list):
-        raise wrong(("context",), "'context' is a list of messages")
+        raise wrong(("context",), "'context' must be a list of messages")
     for key in ("meta", "config"):
         if not isinstance(value.get(key, {}), dict):
-            raise wrong((key,), f"{key!r} is an object")
+            raise wrong((key,), f"{key!r} must be an object")
     try:
         solution = answer_of(value.get("solution"))
     except TypeError as error:
@@ -85,8 +85,8 @@ def read_idea(text: str, name: str) -> IdeaText:
         Context(value["context"])
         Validator(opened(value.get("schema", True)))
     except MessageError as error:
-        place = ("context",) if error.index is None else ("context", error.index)
-        raise wrong(place, error.message, index=error.index) from error
+        path = ("context",) if error.index is None else ("context", error.index)
+        raise wrong(path, error.message, index=error.index) from error
     except SchemaError as error:
         raise wrong(("schema", *(error.path.split(".") if error.path else ())), error.message) from error
     try:
@@ -106,13 +106,13 @@ class _Complaints:
     text: str
     name: str
 
-    def __call__(self, place: Sequence[str | int], message: str, *, index: int | None = None) -> IdeaError:
+    def __call__(self, path: Sequence[str | int], message: str, *, index: int | None = None) -> IdeaError:
         where = self.name
         if not self.name.endswith((".yaml", ".yml")) and len(self.text) <= _LONGEST_SEARCHED:
-            line, column = Positions(self.text.removeprefix("\ufeff")).of(place)
+            line, column = Positions(self.text.removeprefix("\ufeff")).of(path)
             where = f"{self.name}:{line}:{column}"
         error = IdeaError(f"{where}: {message}")
-        error.path, error.index = ".".join(map(str, place)) or None, index  # its message names the place already
+        error.path, error.index = ".".join(map(str, path)) or None, index  # its message says where already
         return error
 
 
@@ -125,7 +125,7 @@ def parse_text(text: str, name: str) -> Any:
     """The value of a text in the format that its name says, JSON or YAML, not judged as an Idea.
 
     Raises:
-        IdeaError: for what is neither, naming line and column where they are known.
+        IdeaError: for what is neither, naming line and column if they are known.
     """
     try:
         if name.endswith((".yaml", ".yml")):
@@ -168,7 +168,7 @@ def _check_keys(node: Any, name: str) -> None:
     seen: set[str] = set()
     for key, member in node.value:
         if key.id == "scalar" and key.value in seen:
-            place = f"at line {key.start_mark.line + 1}, column {key.start_mark.column + 1}"
-            raise IdeaError(f"{name}: the key {key.value!r} occurs twice in one object {place}")
+            where = f"at line {key.start_mark.line + 1}, column {key.start_mark.column + 1}"
+            raise IdeaError(f"{name}: the key {key.value!r} occurs twice in one object {where}")
         seen.add(str(key.value))
         _check_keys(member, name)

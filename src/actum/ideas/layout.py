@@ -11,9 +11,9 @@ _PARTS = ("$schema", "meta", "config", "context", "schema", "solution")
 
 
 def laid_out(value: JsonObject) -> str:
-    """An Idea as text: what fits on a line stands on one, the rest is broken, in the order that it has.
+    """An Idea as text: what fits on a line is on one, the rest is broken, in its own order.
 
-    Only the parts of the Idea, and `type` and `_tool`, have a place of their own. Nothing is lost: a number is written
+    Only the parts of the Idea, and `type` and `_tool`, have a fixed position. Nothing is lost: a number is written
     as Python writes it, a text as it is.
     """
     known = {key: value[key] for key in _PARTS if key in value}
@@ -21,7 +21,7 @@ def laid_out(value: JsonObject) -> str:
 
 
 def _text(value: Json, indent: str, used: int) -> str:
-    """A value at an indent, where so many characters of its first line are used."""
+    """A value at an indent, where `used` characters of its first line are taken."""
     if not isinstance(value, dict | list) or not value:
         return encode(value)
     if indent and (line := _on_one_line(value, _WIDTH - used)) is not None:
@@ -36,7 +36,7 @@ def _text(value: Json, indent: str, used: int) -> str:
 
 
 def _on_one_line(value: Json, room: int) -> str | None:
-    """A value on one line; None where it is longer than the room, without writing much more of it than that."""
+    """A value on one line; None if it is longer than the room, without writing much more of it than that."""
     if room <= 0:
         return None
     if isinstance(value, dict):

@@ -11,7 +11,7 @@ from ..errors import IdeaError
 from .address import MAIN, Address
 from .change import Change, change_between
 from .file import IdeaText, read_idea, write_idea
-from .store import Draft, Entry, Line, Store
+from .store import Draft, Line, Store, StoredVersion
 from .version import FIRST, Version
 
 _MOST_TRIES = 1_000
@@ -21,9 +21,9 @@ _CREATION = Change(kind="none", reasons=("it is new",))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """What saving came to; `change` is against the version before, and of kind none where nothing was to be saved."""
+    """The result of saving; `change` is against the version before, and of kind none if nothing was new."""
 
-    entry: Entry
+    entry: StoredVersion
     change: Change
     is_new: bool
 
@@ -40,7 +40,7 @@ class Library:
     branches: Sequence[str] = (MAIN,)
     at: int | None = None
 
-    async def find(self, address: Address) -> Entry:
+    async def find(self, address: Address) -> StoredVersion:
         """The version that an address means.
 
         Raises:
@@ -53,7 +53,7 @@ class Library:
                 return entry
         raise IdeaError(f"there is no {address} on {address.branch or ', '.join(self.branches)}")
 
-    async def load(self, address: Address) -> tuple[Entry, IdeaText]:
+    async def load(self, address: Address) -> tuple[StoredVersion, IdeaText]:
         """The version that an address means, and the Idea.
 
         Raises:
@@ -71,16 +71,16 @@ class Library:
             IdeaError: the address names a version.
         """
         if address.version:
-            raise IdeaError(f"{address}: a version is given by the store; save without one")
+            raise IdeaError(f"{address}: the store chooses the version: save without one")
         line = Line(domain=address.domain, path=address.path, branch=address.branch or self.branches[0])
         for _ in range(_MOST_TRIES):
             last = await self.store.latest(line)
             saved = await self._append(idea, line, last, note)
             if saved is not None:
                 return saved
-        raise IdeaError(f"{address}: others save it all the time; it was tried {_MOST_TRIES} times")
+        raise IdeaError(f"{address}: others keep saving it: gave up after {_MOST_TRIES} tries")
 
-    async def branch(self, name: str, address: Address) -> Entry:
+    async def branch(self, name: str, address: Address) -> StoredVersion:
         """Begin a branch of an Idea at the version that an address means.
 
         Raises:
@@ -91,7 +91,7 @@ class Library:
         draft = _draft(idea, line, origin.version, origin.sequence, "")
         entry = await self.store.append(draft, None)
         if entry is None:
-            raise IdeaError(f"the branch {name!r} has {origin.line.path!r} already")
+            raise IdeaError(f"the branch {name!r} already has {origin.line.path!r}")
         return entry
 
     async def promote(self, address: Address, branch: str, *, note: str = "") -> Saved:
@@ -100,7 +100,7 @@ class Library:
         target = Address(domain=entry.line.domain, path=entry.line.path, branch=branch)
         return await self.save(idea, target, note=note or f"from {entry.address}")
 
-    async def _append(self, idea: IdeaText, line: Line, last: Entry | None, note: str) -> Saved | None:
+    async def _append(self, idea: IdeaText, line: Line, last: StoredVersion | None, note: str) -> Saved | None:
         if last is None:
             entry = await self.store.append(_draft(idea, line, FIRST, None, note), None)
             return None if entry is None else Saved(entry=entry, change=_CREATION, is_new=True)
@@ -117,7 +117,7 @@ _IDENTITY = ("domain", "path", "version", "branches", "createdAt")
 
 
 def _without_identity(idea: IdeaText) -> IdeaText:
-    """What is compared: what the store itself says of an Idea is no change of it."""
+    """What is compared: what the store itself adds to an Idea is not a change."""
     meta = {key: value for key, value in idea.meta.items() if key not in _IDENTITY}
     return replace(idea, meta=meta)
 
@@ -139,7 +139,7 @@ def moment(text: str) -> int:
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise IdeaError(f"{text[:40]!r} is no moment: write it as 2026-11-20T12:00:00Z") from None
+        raise IdeaError(f"{text[:40]!r} is not a point in time: write it as 2026-11-20T12:00:00Z") from None
     whole = parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)
     since = whole - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds

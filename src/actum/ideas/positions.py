@@ -1,4 +1,4 @@
-"""Where each value of a JSON text stands: from a path into the value to line and column, in one pass."""
+"""Where each value of a JSON text is: from a path into the value to line and column, in one pass."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Open:
 
 @dataclass(slots=True)
 class Positions:
-    """The places of a text that is known to be JSON."""
+    """The positions of the values in a text that is known to be JSON."""
 
     text: str
     found: dict[Path, int] = field(default_factory=dict[Path, int])
@@ -35,10 +35,10 @@ class Positions:
 
     def of(self, path: Sequence[str | int]) -> tuple[int, int]:
         """Line and column, from 1, of the value at a path, or of the nearest one that holds it."""
-        place = tuple(path)
-        while place and place not in self.found:
-            place = place[:-1]
-        offset = self.found.get(place, 0)
+        known = tuple(path)
+        while known and known not in self.found:
+            known = known[:-1]
+        offset = self.found.get(known, 0)
         line = bisect_right(self._lines, offset)
         return line, offset - self._lines[line - 1] + 1
 

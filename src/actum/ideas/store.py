@@ -25,8 +25,8 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One version as it stands in a store, for ever.
+class StoredVersion:
+    """One version in a store, which never changes.
 
     `sequence` counts all entries of the store. `created_at` is in microseconds since the epoch, later than that of any
     entry before it, so that a moment divides what was there from what came. `parent` is the sequence of the version
@@ -66,19 +66,19 @@ class Draft:
 class Store(Protocol):
     """Keeps Ideas. All of it raises IdeaError where the store can't be read or written."""
 
-    async def append(self, draft: Draft, after: int | None) -> Entry | None:
+    async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
         """Append to a line whose last entry is `after` (its sequence, None for an empty line), whole or not at all.
 
         Returns:
-            The entry, or None where the line has another end by now: look again.
+            The entry, or None if the line has another end by now: look again.
         """
         ...
 
-    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> Entry | None:
+    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
         """The last entry of a line, of those whose version begins so, and of those created at that moment or before."""
         ...
 
-    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[Entry]:
+    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
         """The entries of a line from the last to the first, those before a sequence, a page of them."""
         ...
 

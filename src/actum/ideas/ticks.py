@@ -22,7 +22,7 @@ RUN = "run"
 class Tick:
     """One request of a run: made of the first `at` messages of its context, and of what is not in those.
 
-    `request` is the digest of all that the model was sent; `answer` what it said, None where it was cut.
+    `request` is the digest of all that the model was sent; `answer` what it said, None if it was cut.
     """
 
     at: int
@@ -39,12 +39,12 @@ class Tick:
 
     @property
     def output(self) -> Any:
-        """The output of its answer, as it was authored; None where it has none."""
+        """The output of its answer, as it was authored; None if it has none."""
         return (self.answer or {}).get("output")
 
     @property
     def number(self) -> int | None:
-        """The number of its answer (C9), None where it wasn't noted."""
+        """The number of its answer (C9), None if it wasn't noted."""
         return (self.answer or {}).get("number")
 
     @property
@@ -62,13 +62,13 @@ def about_of(meta: JsonObject, name: str) -> JsonObject:
     """What a kept run's meta says of the run: `ticks`, `makers`, `dialect`, `output`, `waiting`.
 
     Raises:
-        IdeaError: where that is no object, or nothing.
+        IdeaError: that is missing, or not an object.
     """
     if RUN not in meta:
         raise IdeaError(f"{name}: no run is kept there; `actum run --save FILE` keeps one")
     found: Any = meta[RUN]
     if not is_object(found):
-        raise IdeaError(f"{name}: its meta.{RUN} is no object")
+        raise IdeaError(f"{name}: meta.{RUN} is not an object")
     return dict(found)
 
 
@@ -76,7 +76,7 @@ def ticks_of(about: Mapping[str, Any], name: str) -> list[Tick]:
     """The ticks that a run has noted.
 
     Raises:
-        IdeaError: where that is not how ticks are noted.
+        IdeaError: that is not how ticks are noted.
     """
     told: Any = about.get("ticks", [])
     try:
@@ -84,7 +84,7 @@ def ticks_of(about: Mapping[str, Any], name: str) -> list[Tick]:
         if any(type(tick["at"]) is not int or not isinstance(tick.get("answer"), dict | None) for tick in told):
             raise TypeError
     except (TypeError, KeyError):
-        raise IdeaError(f"{name}: its meta.run.ticks are no ticks of a run") from None
+        raise IdeaError(f"{name}: meta.run.ticks is not a list of ticks") from None
     return ticks
 
 

@@ -24,7 +24,7 @@ from ..sources.files import read_text
 from ..sources.roots import default_roots, locate, read_below
 from .forms import Form, forms
 from .isolation import open_scopes
-from .plan_problems import Place
+from .plan_problems import JsonPath
 from .problems import Findings, inspect, parsed
 
 _MOST_FILES = 200
@@ -33,11 +33,11 @@ _MOST_FILES = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that is wrong. `place` is its path in the JSON of `file`; `line` and `column` count from 1."""
+    """One thing that is wrong. `path` is where it is in the JSON of `file`; `line` and `column` count from 1."""
 
     error: ActumError
     file: str
-    place: Place = ()
+    path: JsonPath = ()
     line: int = 1
     column: int = 1
 
@@ -48,7 +48,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What was found: the problems by file and line; where there are none, the form that each provider would get."""
+    """What was found: the problems by file and line; if there are none, the form that each provider would get."""
 
     idea: str
     problems: tuple[Problem, ...]
@@ -65,15 +65,15 @@ def check(
     not looked at.
 
     Raises:
-        IdeaError: where the file can't be read, or is not JSON.
+        IdeaError: the file can't be read, or is not JSON.
     """
     path = Path(idea)
     text = read_text(path)
     value = parsed(text, str(idea))
     for name in activities:
         look_at(name, Path.cwd())
-    for place in tools:
-        register_ideas(Path(place))
+    for own in tools:
+        register_ideas(Path(own))
     allowed = [Path(root) for root in roots] or default_roots(path.absolute())
     config = _config_of(value)
     checker = _Checker(agent_at(allowed, config=config), allowed)
@@ -84,13 +84,13 @@ def check(
     shown = found.attempt(lambda: forms(checker.agent, found.context or (), found.schema))
     return Check(
         idea=str(idea),
-        problems=tuple(Problem(error=error, file=str(idea), place=place) for error, place in found.problems),
+        problems=tuple(Problem(error=error, file=str(idea), path=at) for error, at in found.problems),
         forms=shown or (),
     )
 
 
 def _config_of(value: JsonObject) -> Config:
-    """The Idea's config; the ordinary one where it is wrong, which is told elsewhere."""
+    """The Idea's config; the default if it is wrong, which is reported elsewhere."""
     config: Any = value.get("config", {})
     try:
         return config_of(config, "the Idea")[0] if is_object(config) else Config()
@@ -119,14 +119,14 @@ class _Checker:
 
     def visit(self, file: _File, scopes: frozenset[str] | None, chain: tuple[_File, ...]) -> Findings:
         """Look at one file, then at its delegates; `scopes` are what its caller lets through, None for its user."""
-        incoming = None if scopes is None else list(_places(scopes))
+        incoming = None if scopes is None else list(_incoming(scopes))
         found = Findings(self.agent.linking(), file.path, incoming)
         inspect(file.value, found)
         whole = (*chain, file)
         below: list[tuple[_File, frozenset[str]]] = []
-        for tool, place in _delegated(found):
+        for tool, at in _delegated(found):
             for reference in _references(tool):
-                inner = self._delegate(reference, tool, place, found, whole)
+                inner = self._delegate(reference, tool, at, found, whole)
                 if inner is not None:
                     below.append((inner, _crossing(tool, found)))
         self._tell(file, found)
@@ -138,32 +138,32 @@ class _Checker:
         return found
 
     def _delegate(
-        self, reference: str, tool: Tool, place: Place, found: Findings, chain: tuple[_File, ...]
+        self, reference: str, tool: Tool, at: JsonPath, found: Findings, chain: tuple[_File, ...]
     ) -> _File | None:
-        """The file of a delegate that is yet to be looked at; what is wrong with the reference is taken down."""
+        """The file of a delegate that is still to be looked at; what is wrong with the reference is noted."""
         if is_url(reference) or self.agent.tools.find_activity(reference) is not None:
             return None
         if "://" in reference or reference.startswith("idea:"):
-            found.attempt(lambda: blocking(self._look_up(reference, tool)), *place)
+            found.attempt(lambda: blocking(self._look_up(reference, tool)), *at)
             return None
-        path = found.attempt(lambda: self._located(reference, tool), *place)
+        path = found.attempt(lambda: self._located(reference, tool), *at)
         if path is None:
             return None
         around = next((index for index, file in enumerate(chain) if file.path.resolve() == path), None)
         if around is not None:
             circle = " → ".join([*(file.name for file in chain[around:]), chain[around].name])
             error = DelegateDepthExceeded(f"it delegates to itself without end: {circle}", tool=tool.name)
-            found.problems.append((error, place))
+            found.problems.append((error, at))
             return None
         most = self.agent.config.max_depth
         if len(chain) > most:
             error = DelegateDepthExceeded(f"delegates nest deeper than {most}", tool=tool.name)
-            found.problems.append((error, place))
+            found.problems.append((error, at))
             return None
-        return found.attempt(lambda: self._read(path, reference, tool), *place)
+        return found.attempt(lambda: self._read(path, reference, tool), *at)
 
     async def _look_up(self, reference: str, tool: Tool) -> None:
-        """Find what is no path, unless its domain's own server may have to be asked."""
+        """Find what is not a path, unless its domain's own server would have to be asked."""
         if not reference.startswith("idea:") or parse_address(reference).url is None:
             await self.agent.resolver()(reference, tool)
 
@@ -185,16 +185,16 @@ class _Checker:
 
     def _tell(self, file: _File, found: Findings) -> None:
         positions = Positions("" if file.name.endswith((".yaml", ".yml")) else file.text)
-        told = {(one.file, one.place, one.error.message) for one in self.problems}
+        told = {(one.file, one.path, one.error.message) for one in self.problems}
         listed: list[Problem] = []
-        for error, place in found.problems:
-            if (file.name, place, error.message) not in told:
-                line, column = positions.of(place)
-                listed.append(Problem(error=error, file=file.name, place=place, line=line, column=column))
+        for error, at in found.problems:
+            if (file.name, at, error.message) not in told:
+                line, column = positions.of(at)
+                listed.append(Problem(error=error, file=file.name, path=at, line=line, column=column))
         self.problems += sorted(listed, key=lambda one: (one.line, one.column))
 
 
-def _delegated(found: Findings) -> Iterator[tuple[Tool, Place]]:
+def _delegated(found: Findings) -> Iterator[tuple[Tool, JsonPath]]:
     """The delegated tools that a file brings along, with the place of each."""
     for index, message in enumerate(found.context or ()):
         if message.get("type") == "tool" and found.toolset is not None:
@@ -222,16 +222,16 @@ def _crossing(tool: Tool, found: Findings) -> frozenset[str]:
     return frozenset(map(str, [*(fixed if is_list(fixed) else []), *open_scopes(tool), *planned]))
 
 
-def _places(scopes: frozenset[str]) -> Iterator[Reference]:
-    """What a delegate is given: the places of its caller's scopes, and its input (D5)."""
+def _incoming(scopes: frozenset[str]) -> Iterator[Reference]:
+    """What a delegate is given: what its caller's scopes name, and its input (D5)."""
     yield Reference("input")
     for scope in sorted(scopes):
         try:
-            place = parse(f"†{scope}")
+            reference = parse(f"†{scope}")
         except ReferenceSyntax:
             continue
-        if isinstance(place, Reference):
-            yield place
+        if isinstance(reference, Reference):
+            yield reference
 
 
 def _named(path: Path) -> str:

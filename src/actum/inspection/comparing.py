@@ -41,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What is in both runs at one place; None where one of them has nothing there."""
+    """What is in both runs at one position; None if one of them has nothing there."""
 
     left: Entry | None
     right: Entry | None
@@ -70,7 +70,7 @@ def compare(old: IdeaText, new: IdeaText, names: tuple[str, str] = ("the first",
     `names` are what the two are called in errors. An `Idea` has its `IdeaText` as `idea.text`.
 
     Raises:
-        IdeaError: where the file of a run doesn't note its requests as runs do.
+        IdeaError: the file of a run doesn't note its requests as runs do.
     """
     if RUN not in old.meta or RUN not in new.meta:
         return change_between(old, new)

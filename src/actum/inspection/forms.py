@@ -16,7 +16,7 @@ from ..schema.json import JsonObject
 from ..schema.lowering import ANTHROPIC, GOOGLE, GRAMMAR, LADDER, OPENAI, Dialect, choose, lower
 
 PROVIDERS: Mapping[str, Dialect] = {"openai": OPENAI, "anthropic": ANTHROPIC, "google": GOOGLE, "grammar": GRAMMAR}
-"""What each provider takes of JSON Schema; `grammar` stands for hosts that decode by a grammar of their own."""
+"""What each provider takes of JSON Schema; `grammar` is for hosts that decode by their own grammar."""
 _MOST_REASONS = 3
 
 
@@ -24,7 +24,7 @@ _MOST_REASONS = 3
 class Form:
     """What one provider would get: the first rung of the ladder that it takes, and why none before it.
 
-    `changes` says, place by place, what of the schema is put otherwise; it is validated here all the same.
+    `changes` says, path by path, what differs in the schema; the answer is validated by the original all the same.
     """
 
     provider: str

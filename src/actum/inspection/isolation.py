@@ -23,7 +23,7 @@ from ..schema.json import JsonObject, is_list, is_object
 class Hidden:
     """What of one data kind or message type does not cross.
 
-    `names` are the members of the kind that stay behind, none where all of it does. `count` is how many messages do,
+    `names` are the members of the kind that stay behind, none if all of it does. `count` is how many messages do,
     for a type that holds no data.
     """
 
@@ -36,8 +36,8 @@ class Hidden:
 class Isolation:
     """What a call of `tool` sees: `crossing` are the messages of the context that it is given.
 
-    `delegate` is who carries it out, `""` where the model chooses, None where the call is not delegated; `own` are then
-    the messages of the delegate itself, None where they are not known before the call.
+    `delegate` is who carries it out, `""` if the model chooses, None if the call is not delegated; `own` are then
+    the messages of the delegate itself, None if they are not known before the call.
     """
 
     tool: str
@@ -80,7 +80,7 @@ def _planned(context: Context, tool: Tool, instance: str | None) -> Call:
 
 
 def _scopes(tool: Tool, call: Call) -> list[str]:
-    """The scopes of the call; all that a model could pick, where nothing has been picked yet."""
+    """The scopes of the call; all that a model could pick, if nothing has been picked yet."""
     if tool.is_fixed("_scopes") or "_scopes" in call:
         return scopes_of(tool, call)
     return open_scopes(tool)

@@ -17,8 +17,8 @@ def why(run: str | Path, reference: str | None = None, *, instance: str | None =
     the value, the last of them comes first.
 
     Raises:
-        IdeaError: where no run is kept there.
-        MessageError: where the text is not a reference, or nothing is there.
+        IdeaError: no run is kept there.
+        MessageError: the text is not a reference, or nothing is there.
     """
     idea = Idea.load(run)
     known = about_of(idea.meta, str(run))

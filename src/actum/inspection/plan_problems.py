@@ -1,4 +1,4 @@
-"""What is wrong with the calls of a plan, as far as it can be known before they run (C2, C3, C7, O7, P1)."""
+"""What can be known to be wrong with the calls of a plan before they run (C2, C3, C7, O7, P1)."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from ..schema.json import is_object
 from ..schema.validator import Validator
 from .plan_graph import Writers
 
-Place: TypeAlias = tuple["str | int", ...]
+JsonPath: TypeAlias = tuple["str | int", ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Premises:
     """What the calls of a plan may count on.
 
-    `incoming` are the places that a caller may fill, for the plan of a delegate: what its tool's scopes let through,
-    and its input; None for an Idea that is run by its user, whose input its context declares.
+    For the plan of a delegate, `incoming` are the references that a caller may fill: what its tool's scopes let through
+    and its input. It is None for an Idea that its user runs: its context declares the input.
     """
 
     context: Context
@@ -42,7 +42,7 @@ class Surroundings:
     def may_bring(self, reference: Reference) -> bool:
         """Whether what a reference names may come from outside of the context."""
         if self.incoming is not None:
-            return any(overlaps(place, reference) for place in self.incoming)
+            return any(overlaps(one, reference) for one in self.incoming)
         return reference.kind == "input" and bool(reference.path) and reference.path[0] in self._declared
 
     @property
@@ -52,7 +52,7 @@ class Surroundings:
         return {name for schema in schemas if is_object(schema) for name in schema.get("properties", {})}
 
 
-def plan_problems(calls: Sequence[Any], output: Any, around: Surroundings) -> Iterator[tuple[ActumError, int | None]]:
+def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterator[tuple[ActumError, int | None]]:
     """The errors of a plan's calls, each with the index of its call; None for one of the output."""
     plan = _Plan(around, Journal(around.context), count=len(calls))
     for index, element in enumerate(calls):
@@ -72,9 +72,9 @@ def plan_problems(calls: Sequence[Any], output: Any, around: Surroundings) -> It
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The calls of one answer, as far as they are sound by themselves."""
+    """The calls of one answer that are sound by themselves."""
 
-    around: Surroundings
+    around: Premises
     journal: Journal
     count: int
     jobs: dict[int, Job] = field(default_factory=dict[int, Job])
@@ -89,15 +89,15 @@ class _Plan:
         """
         node = self.answer.nodes[index] = Node(index, self.answer, index)
         if not is_object(element):
-            raise InvalidParameters("a call is a JSON object")
+            raise InvalidParameters("a call must be a JSON object")
         self.jobs[index] = judge(Call(element), self.around.toolset, self.around.context.instances, node, self.answer)
         self.writers.add(index, node.writes)
 
     def wrong_in(self, job: Job) -> Iterator[CallError]:
         """What is wrong with the parameters of a call, and with what it refers to."""
-        open_places = {place[0] for place in job.template.places}
-        literal = {key: value for key, value in job.call.parameters.items() if key not in open_places}
-        required = [name for name in job.tool.parameters.get("required", []) if name not in open_places]
+        filled = {path[0] for path in job.template.paths}
+        literal = {key: value for key, value in job.call.parameters.items() if key not in filled}
+        required = [name for name in job.tool.parameters.get("required", []) if name not in filled]
         complaint = Validator({**job.tool.parameters, "required": required}).complaint(literal)
         if complaint is not None:
             yield InvalidParameters(complaint, tool=job.tool.name)
@@ -119,7 +119,7 @@ class _Plan:
     def waits_for(self, job: Job) -> Iterator[int]:
         """The calls that a call is sure to wait for.
 
-        Those listed before it that write what it reads; where nothing else fills that, the only one that does.
+        Those listed before it that write what it reads; if nothing else fills that, the only one that does.
         """
         for reference in (one for expression in job.node.expressions for one in _needed(expression)):
             if reference.kind == CALLS:
@@ -151,7 +151,7 @@ class _Plan:
 
 
 def _unmet(expression: Expression, may_resolve: Callable[[Reference], bool]) -> Reference | None:
-    """The first reference for want of which an expression can't resolve, None where it may (O5)."""
+    """The first reference for want of which an expression can't resolve, None if it may (O5)."""
     match expression:
         case First(options=options):
             lacking = [_unmet(option, may_resolve) for option in options]

@@ -1,4 +1,4 @@
-"""What is wrong with the parts of one Idea's JSON, each with its place."""
+"""What is wrong with the parts of one Idea's JSON, each with its path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..protocol.message import DATA_KINDS, check_message
 from ..schema.json import JsonObject, NotJson, decode, is_list, is_object
 from ..schema.links import links_of, opened
 from ..schema.validator import Validator
-from .plan_problems import Place, Surroundings, plan_problems
+from .plan_problems import JsonPath, Premises, plan_problems
 
 _KEYS = ("meta", "config", "context", "schema", "solution")
 T = TypeVar("T")
@@ -29,27 +29,27 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong with one Idea; `context`, `schema` and `toolset` are there as far as it is sound."""
+    """What is wrong with one Idea; `context`, `schema` and `toolset` are set where they are sound."""
 
     linking: Linking
     file: Path
     incoming: Sequence[Reference] | None = None
     """What a caller may bring, for a delegate; None for an Idea that is run by its user."""
-    problems: list[tuple[ActumError, Place]] = field(default_factory=list[Any])
+    problems: list[tuple[ActumError, JsonPath]] = field(default_factory=list[Any])
     context: Context | None = None
     schema: Any = None
     toolset: Toolset | None = None
 
-    def add(self, message: str, *place: str | int) -> None:
+    def add(self, message: str, *path: str | int) -> None:
         """Take down that something is not what it should be."""
-        self.problems.append((InvalidParameters(message), place))
+        self.problems.append((InvalidParameters(message), path))
 
-    def attempt(self, act: Callable[[], T], *place: str | int) -> T | None:
-        """Do something and take its error down; None where it failed."""
+    def attempt(self, act: Callable[[], T], *path: str | int) -> T | None:
+        """Do something and note its error; None if it failed."""
         try:
             return act()
         except ActumError as error:
-            self.problems.append((error, (*place, *_inner(error))))
+            self.problems.append((error, (*path, *_inner(error))))
             return None
 
     def closed(self, schema: Any) -> Any:
@@ -69,12 +69,12 @@ def inspect(value: JsonObject, found: Findings) -> None:
     if is_object(config):
         _inspect_config(config, found)
     else:
-        found.add("'config' is an object", "config")
+        found.add("'config' must be an object", "config")
     if "schema" in value:
         found.schema = found.attempt(lambda: found.closed(value["schema"]), "schema")
     messages: Any = value.get("context")
     if not is_list(messages):
-        found.add("'context' is a list of messages", "context")
+        found.add("'context' must be a list of messages", "context")
         return
     _inspect_context(messages, config.get("tools") if is_object(config) else None, found)
     _inspect_plans(value.get("solution"), found)
@@ -107,8 +107,8 @@ def _inspect_message(message: Any, index: int, found: Findings) -> JsonObject | 
     if checked.get("type") == "tool":
         tools: JsonObject = checked["tool"]
         for name in tools:
-            place = ("context", index, "tool", name)
-            tools[name] = found.attempt(lambda name=name: found.closed(tools[name]), *place) or {}
+            path = ("context", index, "tool", name)
+            tools[name] = found.attempt(lambda name=name: found.closed(tools[name]), *path) or {}
         found.attempt(lambda: list(tools_of(checked, index)), "context", index, "tool")
     if is_object(checked.get("schema")):
         checked["schema"] = found.attempt(lambda: found.closed(checked["schema"]), "context", index, "schema") or {}
@@ -118,32 +118,32 @@ def _inspect_message(message: Any, index: int, found: Findings) -> JsonObject | 
 def _inspect_plans(solution: Any, found: Findings) -> None:
     """Look at the calls of the plans in the context, and of a saved solution."""
     if not (solution is None or is_object(solution) or is_list(solution)):
-        found.add("'solution' is an answer, or the list of its calls", "solution")
+        found.add("'solution' must be an answer, or the list of its calls", "solution")
     if found.context is None or found.toolset is None:
         return
-    around = Surroundings(context=found.context, toolset=found.toolset, incoming=found.incoming)
-    for calls, output, place, last in _plans(found.context, solution):
+    around = Premises(context=found.context, toolset=found.toolset, incoming=found.incoming)
+    for calls, output, path, last in _plans(found.context, solution):
         if not is_list(calls):
-            found.add("'calls' is a list of calls", *place)
+            found.add("'calls' must be a list of calls", *path)
             continue
         for error, index in plan_problems(calls, output, around):
-            found.problems.append((error, (*place, index) if index is not None else last))
+            found.problems.append((error, (*path, index) if index is not None else last))
 
 
-def _plans(context: Context, solution: Any) -> Iterator[tuple[Any, Any, Place, Place]]:
-    """The calls and the output of each plan, with the places of both."""
+def _plans(context: Context, solution: Any) -> Iterator[tuple[Any, Any, JsonPath, JsonPath]]:
+    """The calls and the output of each plan, with the paths of both."""
     for index, message in enumerate(context):
         if message.get("type") == "plan":
-            place: Place = ("context", index)
-            yield message["plan"], message.get("output"), (*place, "plan"), (*place, "output")
+            path: JsonPath = ("context", index)
+            yield message["plan"], message.get("output"), (*path, "plan"), (*path, "output")
     if is_list(solution):
         yield solution, None, ("solution",), ("solution",)
     elif is_object(solution):
         yield solution.get("calls") or [], solution.get("output"), ("solution", "calls"), ("solution", "output")
 
 
-def _inner(error: ActumError) -> Place:
-    """The place that an error names inside what was judged, as far as it is a path."""
+def _inner(error: ActumError) -> JsonPath:
+    """The path that an error names inside what was judged; empty if it names none."""
     if not error.path or isinstance(error, MessageError):
         return ()
     return tuple(part for part in error.path.replace("[", ".").replace("]", "").split(".") if part)
@@ -153,7 +153,7 @@ def parsed(text: str, name: str) -> JsonObject:
     """The JSON of an Idea file.
 
     Raises:
-        IdeaError: where it is not a JSON object; the message names line and column.
+        IdeaError: it is not a JSON object; the message names line and column.
     """
     if name.endswith((".yaml", ".yml")):
         return read_idea(text, name).to_dict()

@@ -83,7 +83,7 @@ def _folded(view: View, kind: str) -> Iterable[str]:
 
 @lru_cache(maxsize=128)
 def data_kind(name: str, about: str = "", value: type[Any] | None = None) -> Kind:
-    """A kind of data under a type of its own, with the short form (M2)."""
+    """A kind of data under its own type, with the short form (M2)."""
     return Kind(type=name, about=about, keys=NOTES, value=value, has_short_form=True, show=_show)
 
 

@@ -46,7 +46,7 @@ class View(Protocol):
         ...
 
     def value(self, kind: str, instance: str | None = None) -> Any:
-        """A copy of the folded value of a data kind, shared or an instance's own; MISSING where there is none."""
+        """A copy of the folded value of a data kind, shared or an instance's own; MISSING if there is none."""
         ...
 
 
@@ -90,18 +90,18 @@ class Kind:
     keys: Mapping[str, Key] = field(default_factory=dict[str, Key])
     show: Show
     value: type[Any] | None = None
-    """Its messages as objects, which an Activity may return (A4); None where no Activity may leave one."""
+    """Its messages as objects, which an Activity may return (A4); None if no Activity may leave one."""
     has_short_form: bool = False
     """Whether it is data whose own key may be left out: other keys are the data then (M2)."""
 
     def complaint(self, message: JsonObject) -> str | None:
-        """What is wrong with the form of a message of this kind, None where nothing is."""
+        """What is wrong with the form of a message of this kind, None if nothing is."""
         for name, key in self.keys.items():
             if name not in message:
                 if key.is_required:
                     return f"a {self.type} message needs {name!r}"
             elif not key.takes(message[name]):
-                return f"{name!r} of a {self.type} message is {key.wanted}, not {_clipped(message[name])}"
+                return f"{name!r} of a {self.type} message must be {key.wanted}, not {_clipped(message[name])}"
         others = [name for name in message if name not in self.keys and name[:1] != "_" and name != "type"]
         if not self.has_short_form:
             return f"a {self.type} message has no {others[0]!r}" if others else None

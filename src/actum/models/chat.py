@@ -41,7 +41,7 @@ _SETTINGS = {
 """Settings that have another name on the wire; `openai_x` is `x` there, all others are what they are."""
 _NOT_SENT = {"timeout", "extra_headers", "extra_body", "parallel_tool_calls", "tool_choice", "thinking", "max_tokens"}
 _ACCOUNT = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
-"""What OpenAI, and nobody else, is told of who pays."""
+"""What only OpenAI is told of who pays."""
 _THINKING = {True: "medium", False: "none"}
 
 

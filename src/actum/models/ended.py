@@ -9,7 +9,7 @@ from ..generation.model import Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """What an answer has cost, why it ended (None where it only stopped coming) and the words in which it declined."""
+    """What an answer has cost, why it ended (None if it only stopped coming) and the words in which it declined."""
 
     usage: Usage
     reason: str | None

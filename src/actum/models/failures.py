@@ -13,7 +13,7 @@
 | `model_truncated` | the answer reached max_tokens | no |
 | `model_refused` | the model or a content filter declined | no |
 
-Beside them `load` raises `model_unknown` and `model_not_installed`, `Replay` `model_recording` and `Scripted`
+Beside them `load` raises `model_unknown` and `model_not_installed`, `Recorded` `model_recording` and `Scripted`
 `model_script_exhausted`; none is retryable.
 """
 
@@ -71,7 +71,7 @@ def translated(error: Exception, name: str, *, answered: bool) -> ModelError:
 
 
 def plain(error: Exception, name: str, *, answered: bool) -> ModelError:
-    """The same of what was raised where no library lies between."""
+    """The same for what is raised without a library in between."""
     return _own(error) or _foreign(error, name, answered)
 
 
@@ -80,7 +80,7 @@ def _own(error: Exception) -> ModelError | None:
 
 
 def of_status(name: str, status: int, headers: Mapping[str, str], body: str) -> ModelError:
-    """Build the error for an answer that is none, by its status and what it says."""
+    """Build the error for a failed response, by its status and what it says."""
     try:
         told = json.loads(body)
     except ValueError:
@@ -197,7 +197,7 @@ def _uncategorised(error: ModelAPIError, name: str, status: int | None, said: st
 
 
 def _foreign(error: Exception, name: str, answered: bool) -> ModelError:
-    """Judge what is none of the library's: it leaves some transport and decoding errors of the SDKs as they are."""
+    """Judge an error that isn't the library's: it leaves some transport and decoding errors of the SDKs as they are."""
     kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
     reason = _short(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
     if kinds & {"TimeoutException", "TimeoutError"}:
@@ -213,7 +213,7 @@ def _foreign(error: Exception, name: str, answered: bool) -> ModelError:
 
 
 def unfit_content(name: str, content_type: str, start: str) -> ModelError:
-    """Build the error for a success that is no event stream."""
+    """Build the error for a success that is not an event stream."""
     kind = content_type or "content of no type"
     return ModelError(f"{name} sent {kind} where a stream was expected: {_short(start)!r}", code="model_content")
 
@@ -231,7 +231,7 @@ def empty(name: str) -> ModelError:
 
 
 def unfinished(name: str, reason: str | None, refusal: str | None) -> ModelError | None:
-    """Judge why an answer ended: None where it ended by itself."""
+    """Judge why an answer ended: None if it ended by itself."""
     if reason is None:
         return _cut(name)
     if reason == "length":

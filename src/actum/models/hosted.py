@@ -70,7 +70,7 @@ class Hosted:
 
     @property
     def dialect(self) -> Any:
-        """The dialect of `actum.schema.lowering` that the provider's structured output takes, None where unknown."""
+        """The dialect of `actum.schema.lowering` that the provider's structured output takes, None if unknown."""
         if self._dialect is None:
             return None
         return getattr(importlib.import_module("actum.schema.lowering"), self._dialect)
@@ -78,7 +78,7 @@ class Hosted:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
         """Yield the answer's text as it arrives, then its usage.
 
-        An answer that was cut by max_tokens or declined is yielded as far as it came, with its usage, and then raised.
+        An answer that max_tokens cut, or that was declined, is yielded up to its end, with its usage, and then raised.
 
         Raises:
             ModelError: whatever went wrong; its codes are listed in `actum.models.failures`.
@@ -153,7 +153,7 @@ class Hosted:
 
     async def _connected(self) -> Model[Any]:
         try:
-            # A second of imports, once: on a thread, so that what else runs on the loop goes on.
+            # A second of imports, once: on a thread, so that the loop isn't blocked.
             library = _LIBRARY[self._endpoint.kind]
             if not _imported.issuperset((library, _CLIENTS)):
                 await asyncio.to_thread(self._import, library, "pydantic_ai.direct", _CLIENTS)

@@ -61,7 +61,7 @@ class _Clients:
 
 
 async def client_of(endpoint: Endpoint, user: object, make: Callable[[ssl.SSLContext], Client]) -> Client:
-    """The endpoint's client on this loop, noting who uses it; where there is none, `make` opens it."""
+    """The endpoint's client on this loop, noting who uses it; if there is none, `make` opens it."""
     loop = asyncio.get_running_loop()
     if (clients := _clients.get(loop)) is None:
         for ended in [other for other in list(_clients) if other.is_closed()]:
@@ -101,7 +101,7 @@ async def release(endpoint: Endpoint, user: object) -> None:
 async def check_content(
     provider: str, status: int, headers: Mapping[str, str], content: Callable[[], AsyncIterator[bytes]]
 ) -> None:
-    """Refuse a success that is no stream (a proxy's page, a whole answer): it would be read as an empty answer.
+    """Refuse a success that is not a stream (a proxy's page, a whole answer): it would be read as an empty answer.
 
     Raises:
         ModelError: `model_content` with how the content begins, or `model_rejected` of a redirect.

@@ -12,13 +12,13 @@ from ..errors import ModelError
 from ..generation.model import Model
 from .endpoint import Endpoint, Kind
 from .hosted import Hosted
-from .recording import Replay
+from .recording import Recorded
 from .retrying import Retrying
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """One way to reach models. `url` is its default host, None where its SDK knows it."""
+    """One way to reach models. `url` is its default host, None if its SDK knows it."""
 
     kind: Kind
     extra: str
@@ -109,7 +109,7 @@ def load(
     if prefix == "replay" and rest:
         if not Path(rest).is_file():
             raise ModelError(f"there is no recording {rest!r}", code="model_recording")
-        return Replay(rest)
+        return Recorded(rest)
     provider = PROVIDERS.get(prefix)
     if provider is None or not rest:
         known = ", ".join(f"{known}:…" for known in (*PROVIDERS, "replay"))

@@ -1,4 +1,4 @@
-"""What a model was asked and answered, as a file: written by `Recording`, answered from by `Replay`.
+"""What a model was asked and answered, as a file: written by `Recording`, answered from by `Recorded`.
 
 One JSON object a line: `name`, `request` (messages, schema, settings, mode), `deltas` as they came, then `usage` or
 `error`. It holds everything that was sent and received, so it is as private as that; keys, and the headers that
@@ -30,7 +30,7 @@ _ERROR_FIELDS = ("code", "status", "retry_after", "retryable", "schema_refused")
 class Recording:
     """Asks another model and appends each request with its answer to a file, when the answer has ended.
 
-    An answer that failed, or that nobody read to its end, is written as far as it came.
+    An answer that failed, or that nobody read to its end, is written up to where it ended.
     """
 
     def __init__(self, model: Model, path: str | os.PathLike[str]) -> None:
@@ -81,7 +81,7 @@ class Recording:
             await close()
 
 
-class Replay:
+class Recorded:
     """Answers from a recording: the request with the same messages and schema, the k-th time with the k-th of them."""
 
     def __init__(self, path: str | os.PathLike[str], *, dialect: Dialect | None = None) -> None:
@@ -148,7 +148,7 @@ class _Entries:
         self._by_key: dict[str, list[_Entry]] = {}
         self._given: dict[str, int] = {}
         try:
-            # Only the line feed ends a line: others may stand in a string, and are data there.
+            # Only the line feed ends a line: others may occur in a string, and are data there.
             lines = path.read_bytes().decode(errors="surrogatepass").split("\n")
         except (OSError, UnicodeDecodeError) as error:
             raise ModelError(f"the recording {path} can't be read: {error}", code="model_recording") from error
@@ -229,7 +229,7 @@ def _append(path: Path, entry: JsonObject) -> None:
         raise ModelError(f"the recording {path} can't be written: {error}", code="model_recording") from error
 
 
-def _parsed(line: str, place: str) -> tuple[str, _Entry]:
+def _parsed(line: str, where: str) -> tuple[str, _Entry]:
     try:
         record = json.loads(line)
         request, error = record["request"], record.get("error")
@@ -243,6 +243,6 @@ def _parsed(line: str, place: str) -> tuple[str, _Entry]:
             error=ModelError(**error) if error else None,
         )
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ModelError(f"{place} is not JSON: {error}", code="model_recording") from error
+        raise ModelError(f"{where} is not JSON: {error}", code="model_recording") from error
     except (LookupError, TypeError, AttributeError) as error:
-        raise ModelError(f"{place} is not a recorded request: {error!r}", code="model_recording") from error
+        raise ModelError(f"{where} is not a recorded request: {error!r}", code="model_recording") from error

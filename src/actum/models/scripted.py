@@ -15,10 +15,10 @@ from ..errors import ModelError
 from ..generation.model import ModelRequest, Usage
 from ..schema.json import encode
 
-Answer: TypeAlias = Mapping[str, Any] | str | BaseException | AsyncIterator[str | Usage]
+Reply: TypeAlias = Mapping[str, Any] | str | BaseException | AsyncIterator[str | Usage]
 """A mapping is sent as JSON text, a string as it is, an exception is raised, an iterator gives the deltas itself."""
 
-ScriptedAnswer: TypeAlias = Answer | Callable[[ModelRequest], Answer | Awaitable[Answer]]
+ScriptedAnswer: TypeAlias = Reply | Callable[[ModelRequest], Reply | Awaitable[Reply]]
 """An answer, or what makes one from the request (an async function or async generator function too)."""
 
 
@@ -42,7 +42,7 @@ class Scripted:
         dialect: Any = None,
     ) -> None:
         if chunk is not None and chunk < 1:
-            raise ValueError(f"chunk is {chunk}: a delta has at least one character")
+            raise ValueError(f"chunk must be at least 1, not {chunk}")
         self.requests: list[ModelRequest] = []
         self.dialect = dialect
         self._answers = [_checked(answer, index) for index, answer in enumerate(answers, 1)]
@@ -86,7 +86,7 @@ class Scripted:
         if self._repeat_last and self._answers:
             return self._answers[-1]
         raise ModelError(
-            f"{self._name}: request number {number} had no answer left, the script has {len(self._answers)}",
+            f"{self._name}: request number {number} has no answer: the script has only {len(self._answers)}",
             code="model_script_exhausted",
         )
 
@@ -103,16 +103,16 @@ class Scripted:
                 await cast("AsyncGenerator[str | Usage]", deltas).aclose()
 
 
-async def _resolve(answer: ScriptedAnswer, request: ModelRequest) -> Answer:
+async def _resolve(answer: ScriptedAnswer, request: ModelRequest) -> Reply:
     if not callable(answer):
         return answer
     made = answer(request)
     return _made(await made if inspect.isawaitable(made) else made)
 
 
-def _made(answer: object) -> Answer:
+def _made(answer: object) -> Reply:
     if isinstance(answer, str | Mapping | BaseException | AsyncIterator):
-        return cast("Answer", answer)
+        return cast("Reply", answer)
     raise TypeError(f"a {type(answer).__name__} is not an answer: give a dict, a str, an exception or async deltas")
 
 

@@ -81,7 +81,7 @@ def settings(request: ModelRequest, timeout: float) -> ModelSettings:
 
 
 def text(event: library.ModelResponseStreamEvent) -> str:
-    """Read the answer's text out of an event; thoughts and all else are none of it."""
+    """Read the answer's text out of an event; thoughts and everything else are not part of it."""
     from pydantic_ai import messages as library
 
     match event:

@@ -44,7 +44,7 @@ class Activity:
     name: str
     function: Callable[..., Any]
     tool: Tool | None = None
-    """The interface that was made from the same function, None where there is none."""
+    """The interface that was made from the same function, None if there is none."""
     _undoing: _Undoing = field(default_factory=_Undoing, repr=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -58,7 +58,7 @@ class Activity:
 
     @property
     def compensation(self) -> Undo | None:
-        """What takes back a call that was done, None where nothing was declared."""
+        """What takes back a call that was done, None if nothing was declared."""
         return self._undoing.function
 
     def under(self, name: str, tool: Tool | None = None) -> Activity:
@@ -111,7 +111,7 @@ class Activity:
         """The keyword arguments for one call whose parameters have been resolved and validated (A2, A5).
 
         Raises:
-            InvalidParameters: where a value doesn't fit the type of the argument.
+            InvalidParameters: a value doesn't fit the type of the argument.
         """
         arguments: dict[str, Any] = {}
         for name, reserved in self._named:
@@ -178,7 +178,7 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """The resolved annotations of a function.
 
     Raises:
-        SchemaError: where a name in them is not known.
+        SchemaError: a name in them is not known.
     """
     target: Any = inspect.unwrap(function)
     while isinstance(target, functools.partial):

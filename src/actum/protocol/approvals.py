@@ -1,10 +1,10 @@
 """Decisions on calls, and delegates that wait for one, as messages: a run that waits is data like any other (L6, L8).
 
 `{"type": "approval", "of": "3.0", "call": …, "decision": "held" | "approve" | "deny", "reason"?, "as"?,
-"shown"?, "takes"?}` is about the call that stands at place 0 of the plan in message 3, which must be `call`; `as` is
-what runs in its place; `shown` is what would run when it was asked about, with its values, and what of the context
+"shown"?, "takes"?}` is about call 0 of answer 3, which must be `call`; `as` is
+what runs instead; `shown` is what would run when it was asked about, with its values, and what of the context
 would cross: an approval holds for that and nothing else. `takes` is the schema of the parameters that its tool takes.
-`{"type": "suspended", "of": "3.0", "call": …, "context": […]}` is what the delegate of that call has come to so far. A
+`{"type": "suspended", "of": "3.0", "call": …, "context": […]}` is what the delegate of that call has left so far. A
 model is shown neither, no scope lets them through, and no call can write them.
 """
 
@@ -21,18 +21,17 @@ from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from .context import Context
 
-Verdict = Literal["held", "approve", "deny"]
-VERDICTS = ("held", "approve", "deny")
+Ruling = Literal["held", "approve", "deny"]
 PRIVATE = frozenset({"approval", "suspended"})
 """The types of these messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What was said of one call; `replacement` is the call that runs in its place."""
+    """What was said of one call; `replacement` is the call that runs instead."""
 
     call: JsonObject
-    verdict: Verdict
+    ruling: Ruling
     reason: str = ""
     replacement: JsonObject | None = None
     shown: JsonObject | None = None
@@ -44,7 +43,7 @@ class Decision:
 
 
 class Decisions:
-    """The decisions of a context by place, the last of each; and what its suspended delegates have come to."""
+    """The decisions of a context by place, the last of each; and what its suspended delegates have left."""
 
     def __init__(self, messages: Iterable[JsonObject] = ()) -> None:
         self.by_place: dict[str, Decision] = {}
@@ -58,7 +57,7 @@ class Decisions:
         if message.get("type") == "approval":
             self.by_place[message["of"]] = Decision(
                 call=message["call"],
-                verdict=message["decision"],
+                ruling=message["decision"],
                 reason=message.get("reason", ""),
                 replacement=message.get("as"),
                 shown=message.get("shown"),
@@ -68,18 +67,18 @@ class Decisions:
             self._suspended[message["of"]] = message
 
     def find(self, of: str, call: Mapping[str, Any]) -> Decision | None:
-        """What was decided of the call at this place; a decision about another call there is none."""
+        """What was decided of the call at this place; a decision about another call there doesn't count."""
         decision = self.by_place.get(of)
         return decision if decision is not None and decision.is_about(call) else None
 
     def suspended(self, of: str, call: Mapping[str, Any]) -> list[JsonObject] | None:
-        """What the delegate of this call had come to, None where it hasn't begun."""
+        """What the delegate of this call had left, None if it hasn't begun."""
         found = self._suspended.get(of)
         return cast("list[JsonObject]", found["context"]) if found is not None and found["call"] == dict(call) else None
 
     def held(self) -> Iterator[tuple[str, Decision]]:
         """The calls that wait for a decision, by place."""
-        return ((of, one) for of, one in self.by_place.items() if one.verdict == "held")
+        return ((of, one) for of, one in self.by_place.items() if one.ruling == "held")
 
     def delegates(self) -> Iterator[tuple[str, JsonObject]]:
         """The messages of suspended delegates, the last of each, by place."""
@@ -115,22 +114,22 @@ def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> 
 
 
 def decided(
-    context: Context, of: str, verdict: Verdict, *, reason: str = "", replacement: Mapping[str, Any] | None = None
+    context: Context, of: str, ruling: Ruling, *, reason: str = "", replacement: Mapping[str, Any] | None = None
 ) -> Context:
-    """The context with a decision on one call of it; the run goes on by it when it is resumed.
+    """The context with a decision on one call of it; the run follows it when it is resumed.
 
     Raises:
-        IdeaError: where no such call waits; where its tool doesn't take what should run in its place: it waits on.
+        IdeaError: no such call waits; or its tool doesn't take what should run instead, and it still waits.
     """
 
     def decide(messages: list[JsonObject], place: str) -> JsonObject:
         held = dict(Decisions(messages).held()).get(place)
         if held is None:
             waiting = ", ".join(one.of for one in pending(messages)) or "none"
-            raise IdeaError(f"no call waits for a decision at {of!r}; waiting are: {waiting}")
+            raise IdeaError(f"no call waits for a decision at {of!r}; waiting: {waiting}")
         if replacement is not None and (complaint := _complaint(held, replacement)) is not None:
             raise IdeaError(f"{of}: the tool doesn't take that: {complaint}")
-        return approval(place, held.call, verdict, reason=reason, replacement=replacement, shown=held.shown)
+        return approval(place, held.call, ruling, reason=reason, replacement=replacement, shown=held.shown)
 
     return _with(context, of, decide)
 
@@ -151,13 +150,13 @@ def opened(context: Context, gate: str, value: Any = True) -> Context:
     """The context with a value at a gate, such as `†state.approvals.budget`, in a delegate `3.0/†state.approvals.x`.
 
     Raises:
-        IdeaError: where it is no gate, or no delegate waits there.
+        IdeaError: it is not a gate, or no delegate waits there.
     """
 
     def open_gate(_messages: list[JsonObject], place: str) -> JsonObject:
         kind, _, path = place.removeprefix("†").partition(".approvals.")
         if kind != "state" or not path:
-            raise IdeaError(f"{gate!r} is no gate: gates stand below †state.approvals")
+            raise IdeaError(f"{gate!r} is not a gate: gates are paths below †state.approvals")
         state: Any = value
         for name in reversed(path.split(".")):
             state = {name: state}
@@ -186,7 +185,7 @@ def _appended(
 def approval(
     of: str,
     call: Mapping[str, Any],
-    verdict: Verdict,
+    ruling: Ruling,
     *,
     reason: str = "",
     replacement: Mapping[str, Any] | None = None,
@@ -194,7 +193,7 @@ def approval(
     takes: JsonObject | None = None,
 ) -> JsonObject:
     """A decision as a message."""
-    message: JsonObject = {"type": "approval", "of": of, "call": dict(call), "decision": verdict}
+    message: JsonObject = {"type": "approval", "of": of, "call": dict(call), "decision": ruling}
     if reason:
         message["reason"] = reason
     if shown is not None:

@@ -30,7 +30,7 @@ class Call(dict[str, Any]):
     is the same call with another parameter. Other spellings of meta-properties are normalised (T2).
 
     Raises:
-        InvalidParameters: where it is not JSON, or two spellings of one meta-property differ.
+        InvalidParameters: it is not JSON, or two spellings of one meta-property differ.
     """
 
     __slots__ = ()
@@ -51,7 +51,7 @@ class Call(dict[str, Any]):
 
     @property
     def tool(self) -> str:
-        """The name of its tool, empty where it says none."""
+        """The name of its tool, empty if it says none."""
         name = self.get("_tool")
         return name if isinstance(name, str) else ""
 
@@ -67,7 +67,7 @@ class Call(dict[str, Any]):
 
     @property
     def output(self) -> Json:
-        """The result that the model wrote itself, None where it has not (C4)."""
+        """The result that the model wrote itself, None if it has not (C4)."""
         return self.get("_output")
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] -- immutable, unlike dict
@@ -94,7 +94,7 @@ def normalised(call: JsonObject) -> JsonObject:
     """The call with the protocol's spellings of its meta-properties.
 
     Raises:
-        InvalidParameters: where two spellings of one meta-property have different values (T2).
+        InvalidParameters: two spellings of one meta-property have different values (T2).
     """
     if SPELLINGS.keys().isdisjoint(call):
         return call

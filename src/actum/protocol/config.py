@@ -44,24 +44,26 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.mode not in ("eager", "lazy"):
-            raise SchemaError(f"mode is eager or lazy, not {self.mode!r}", path="config.mode")
+            raise SchemaError(f"mode must be eager or lazy, not {self.mode!r}", path="config.mode")
         if self.references not in ("wide", "aside", None):
-            raise SchemaError(f"references is wide, aside or None, not {self.references!r}", path="config.references")
+            raise SchemaError(
+                f"references must be wide, aside or None, not {self.references!r}", path="config.references"
+            )
         for name in ("retries", "tool_budget", "parallel", "max_delegate_bytes", "max_depth"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name == "parallel" else 0):
-                raise SchemaError(f"{name} is a whole number, not {value!r}", path=f"config.{name}")
+                raise SchemaError(f"{name} must be a whole number, not {value!r}", path=f"config.{name}")
         for name in ("meta", "reasoning", "upfront", "each", "instanced_output"):
             if not isinstance(value := getattr(self, name), bool):
-                raise SchemaError(f"{name} is true or false, not {value!r}", path=f"config.{name}")
+                raise SchemaError(f"{name} must be true or false, not {value!r}", path=f"config.{name}")
         for name in ("allow_hosts", "grants", "tools"):
             value = getattr(self, name)
             if isinstance(value, str) or not isinstance(value, Sequence | None) or (value is None and name != "tools"):
-                raise SchemaError(f"{name} is a list, not {value!r}", path=f"config.{name}")
+                raise SchemaError(f"{name} must be a list, not {value!r}", path=f"config.{name}")
         if not isinstance(self.settings, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it may come from a file
-            raise SchemaError(f"settings are an object, not {self.settings!r}", path="config.settings")
+            raise SchemaError(f"settings must be an object, not {self.settings!r}", path="config.settings")
         if isinstance(self.drain, bool) or not isinstance(self.drain, int | float) or not self.drain >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
-            raise SchemaError(f"drain is a number of seconds, not {self.drain!r}", path="config.drain")
+            raise SchemaError(f"drain must be a number of seconds, not {self.drain!r}", path="config.drain")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,5 +86,5 @@ class Limits:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
                 raise SchemaError(
-                    f"{name} is a number that is not negative, or None; not {value!r}", path=f"limits.{name}"
+                    f"{name} must be a number that is not negative, or None; not {value!r}", path=f"limits.{name}"
                 )

@@ -24,7 +24,7 @@ class Memory:
         """Apply one write.
 
         Raises:
-            Misfit: where what stands there can't take it.
+            Misfit: the value there can't take it.
         """
         overlay = self._kinds.get(write.kind)
         if overlay is None:
@@ -136,10 +136,10 @@ class Context(Sequence[JsonObject]):
         return f"<Context of {len(self._messages)} messages>"
 
     def get(self, reference: str, default: Any = None) -> Any:
-        """The value of an expression such as `†state.a[0]`, or the default where nothing stands there.
+        """The value of an expression such as `†state.a[0]`, or the default if there is no value.
 
         Raises:
-            MessageError: where the text is no expression.
+            MessageError: the text is not an expression.
         """
         try:
             expression: Expression = parse(reference)
@@ -179,7 +179,7 @@ class Context(Sequence[JsonObject]):
 
     @property
     def messages(self) -> list[JsonObject]:
-        """The messages as a list of one's own."""
+        """A new list of the messages."""
         return list(self._messages)
 
     def kind_of(self, message: JsonObject) -> str | None:

@@ -23,7 +23,7 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
     `defaults` are the parameters that the delegate has its own values for: they need not be given.
 
     Raises:
-        SchemaError: where no value could satisfy both, naming the place.
+        SchemaError: no value could satisfy both, naming the path.
     """
     parts: dict[str, JsonObject] = {"own": tool.parameters, "takes": takes or {"type": "object"}}
     if tool.output is not None:
@@ -85,10 +85,10 @@ def _both(*schemas: Any) -> Any:
 
 
 def _check(schema: JsonObject, tool: Tool) -> None:
-    for place in sorted(unsatisfiable(schema) - unsatisfiable(tool.schema)):
-        raise _contradiction("no value satisfies both", tool, place)
+    for path in sorted(unsatisfiable(schema) - unsatisfiable(tool.schema)):
+        raise _contradiction("no value satisfies both", tool, path)
 
 
-def _contradiction(why: str, tool: Tool, place: str) -> SchemaError:
+def _contradiction(why: str, tool: Tool, path: str) -> SchemaError:
     delegate = tool.fixed("_delegate")
-    return SchemaError(f"it and its delegate {delegate!r} contradict each other: {why}", tool=tool.name, path=place)
+    return SchemaError(f"it and its delegate {delegate!r} contradict each other: {why}", tool=tool.name, path=path)

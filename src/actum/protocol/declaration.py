@@ -1,4 +1,4 @@
-"""Reading a tool's schema: its meta-properties, in either place and any spelling, judged once (T1-T3)."""
+"""Reading a tool's schema: its meta-properties, in either position and any spelling, judged once (T1-T3)."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def parse_tool(schema: object, name: str | None = None, *, origin: str | None = 
     except NotJson as error:
         raise SchemaError(str(error), tool=name) from None
     if not is_object(own):
-        raise SchemaError(f"a tool is a JSON Schema object, not {type(schema).__name__}", tool=name)
+        raise SchemaError(f"a tool must be a JSON Schema object, not {type(schema).__name__}", tool=name)
     label = name or _declared_name(own)
     if own.get("type", "object") != "object":
-        raise SchemaError(f"a tool's schema has the type object, not {own['type']!r}", tool=label, path="type")
+        raise SchemaError(f"a tool's schema must have the type object, not {own['type']!r}", tool=label, path="type")
     if not isinstance(own.get("properties", {}), dict):
-        raise SchemaError("'properties' is an object", tool=label, path="properties")
+        raise SchemaError("'properties' must be an object", tool=label, path="properties")
     meta = _collect(own, label)
     fixed_name = meta.get("_tool", {}).get("const", name)
     if name is not None and fixed_name != name:
         raise SchemaError(f"it is registered as {name!r}, but its '_tool' says {fixed_name!r}", tool=name, path="_tool")
     if not fixed_name:
-        raise SchemaError("it has no name: neither one it is registered under nor a fixed '_tool'", path="_tool")
+        raise SchemaError("it has no name: register it under one, or fix its '_tool'", path="_tool")
     tool = Tool(name=fixed_name, schema=own, meta=meta, origin=origin)
     _check(tool)
     return tool
@@ -83,13 +83,13 @@ def _declared_name(schema: JsonObject) -> str | None:
 
 
 def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
-    """Gather the meta-properties of both places under the protocol's spellings; the schema keeps them normalised."""
+    """Gather the meta-properties of both positions under the protocol's spellings; the schema keeps them normalised."""
     properties: JsonObject = schema.setdefault("properties", {})
     meta: dict[str, JsonObject] = {}
-    for holder, place in ((schema, ""), (properties, "properties.")):
+    for holder, prefix in ((schema, ""), (properties, "properties.")):
         own: dict[str, str] = {}
         for key in [key for key in holder if key[:1] == "_"]:
-            path = place + key
+            path = prefix + key
             canonical = SPELLINGS.get(key, key)
             value = _as_schema(canonical, holder.pop(key), name, path)
             if canonical in own and meta[canonical] != value:
@@ -119,7 +119,7 @@ def _as_schema(key: str, value: Any, name: str | None, path: str) -> JsonObject:
     if key != "_output":
         return {"const": value}
     if value is not True:
-        raise SchemaError(f"'_output' is the schema of the result, not {value!r}", tool=name, path=path)
+        raise SchemaError(f"'_output' must be the schema of the result, not {value!r}", tool=name, path=path)
     return {}
 
 
@@ -178,12 +178,12 @@ def _check_values(key: str, schema: JsonObject, name: str | None, path: str) -> 
     if key == "_output":
         return
     if key in AUTHORS and "const" not in schema:
-        raise SchemaError(f"{key!r} is the author's to fix: give it one value", tool=name, path=path)
+        raise SchemaError(f"{key!r} must be fixed by the author: give it one value", tool=name, path=path)
     takes, words = _VALUES[key]
     choices = schema.get("enum")
     for value in [schema["const"]] if "const" in schema else choices if is_list(choices) else ():
         if not takes(value):
-            raise SchemaError(f"{key!r} is {words}, not {value!r}", tool=name, path=path)
+            raise SchemaError(f"{key!r} must be {words}, not {value!r}", tool=name, path=path)
 
 
 def _check_parameter(schema: object, name: str | None, path: str) -> None:
@@ -194,12 +194,12 @@ def _check_parameter(schema: object, name: str | None, path: str) -> None:
         if key[:1] == "_" and key != DERIVED:
             raise SchemaError(f"{key!r} is not a meta-property of a parameter", tool=name, path=f"{path}.{key}")
         if key == DERIVED and not isinstance(value, bool):
-            raise SchemaError(f"{key!r} is true or false, not {value!r}", tool=name, path=f"{path}.{key}")
+            raise SchemaError(f"{key!r} must be true or false, not {value!r}", tool=name, path=f"{path}.{key}")
 
 
 def _check(tool: Tool) -> None:
     if tool.is_delegated and not tool.is_fixed("_delegate") and "enum" not in tool.meta["_delegate"]:
-        raise SchemaError("'_delegate' is fixed, or an enum to choose from", tool=tool.name, path="_delegate")
+        raise SchemaError("'_delegate' must be fixed, or an enum to choose from", tool=tool.name, path="_delegate")
     if tool.resolution == "upfront" and not tool.is_upfront(False):
         raise SchemaError("only a tool with one fixed delegate is resolved upfront", tool=tool.name, path="_resolution")
     _check_path(tool)

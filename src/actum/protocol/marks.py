@@ -23,13 +23,13 @@ class Authored:
 
     number: int
     start: int
-    """The number of messages that stood in the context before it."""
+    """How many messages were in the context before it."""
     calls: Sequence[Any]
     output: Any = None
     is_given: bool = False
     """Whether the author of the context wrote it as a plan; else a model did (S9)."""
     run: str = ""
-    """The id of the run that began it, empty where no run has yet."""
+    """The id of the run that began it, empty if no run has yet."""
     places: Mapping[int, Place] = field(default_factory=dict[int, Place])
     """The places of the calls that an earlier attempt of the answer had started, by index (L3)."""
 
@@ -49,7 +49,7 @@ class Marks:
 
     @classmethod
     def of(cls, messages: Sequence[JsonObject], answers: Iterable[Authored] = ()) -> Marks:
-        """Read the marks of messages that were judged before; `answers` are others than those that stand as plans.
+        """Read the marks of messages that were judged before; `answers` are those that aren't plans in it.
 
         Raises:
             ValueError: two plans have one number.

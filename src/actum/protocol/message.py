@@ -46,7 +46,7 @@ class Write(NamedTuple):
 
     @property
     def reference(self) -> Reference:
-        """The place it writes."""
+        """The path it writes."""
         return Reference(self.kind, self.path)
 
 
@@ -57,7 +57,7 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
         MessageError: naming the message's index and what is wrong with it.
     """
     if not isinstance(message, Mapping):
-        raise MessageError(f"a message is a JSON object, not a {type(message).__name__}", index=index)
+        raise MessageError(f"a message must be a JSON object, not a {type(message).__name__}", index=index)
     try:
         own = cast("JsonObject", plain(cast("Mapping[str, Any]", message)))
     except NotJson as error:
@@ -81,16 +81,16 @@ def _check_marks(message: JsonObject, index: int) -> None:
     """Judge the marks of C9: a run trusts them once it has begun."""
     run, places = message.get(RUN, ""), message.get(PLACES, {})
     if not isinstance(run, str):
-        raise MessageError(f"{RUN!r} is the id of a run, not {run!r}", index=index)
+        raise MessageError(f"{RUN!r} must be the id of a run, not {run!r}", index=index)
     if not is_object(places) or not all(key.isdecimal() and len(key) < _MOST_DIGITS for key in places):
-        raise MessageError(f"{PLACES!r} maps indices of calls to places", index=index)
+        raise MessageError(f"{PLACES!r} must map indices of calls to places", index=index)
     for mark, text in ((OF, message.get(OF, "0")), *((PLACES, place) for place in places.values())):
         _check_place(mark, text, index)
 
 
 def _check_place(key: str, text: object, index: int) -> None:
     if not isinstance(text, str):
-        raise MessageError(f'{key!r} holds a place such as "3.0", not {text!r}', index=index)
+        raise MessageError(f'{key!r} must be a place such as "3.0", not {text!r}', index=index)
     try:
         Place.parse(text)
     except ValueError as error:
@@ -121,7 +121,7 @@ def kind_of(message: JsonObject, data_kinds: Collection[str] = DATA_KINDS) -> st
 
 
 def payload_of(message: JsonObject, kind: str) -> Any:
-    """The data of a data message in either form, MISSING where it carries none (M2)."""
+    """The data of a data message in either form, MISSING if it carries none (M2)."""
     if message["type"] == "data":
         return message["data"]
     if kind in message:
@@ -156,14 +156,16 @@ def write_of(message: JsonObject, index: int, data_kinds: Collection[str] = DATA
     method, path = _written_by_call(message, index)
     value = unnested(path, payload)
     if value is MISSING:
-        raise MessageError(f"'_outputPath' says {message['_outputPath']!r}, where there is no value", index=index)
+        raise MessageError(
+            f"'_outputPath' names {message['_outputPath']!r}, where the message has no value", index=index
+        )
     return Write(kind, instance, method, path, value)
 
 
 def _written_by_call(message: JsonObject, index: int) -> tuple[OutputMethod, Path]:
     method = message.get("_outputMethod", "set")
     if method not in METHODS:
-        raise MessageError(f"'_outputMethod' is one of {', '.join(METHODS)}, not {method!r}", index=index)
+        raise MessageError(f"'_outputMethod' must be one of {', '.join(METHODS)}, not {method!r}", index=index)
     path = message.get("_outputPath")
     if path is None:
         return method, ()
@@ -172,7 +174,7 @@ def _written_by_call(message: JsonObject, index: int) -> tuple[OutputMethod, Pat
     except (ReferenceSyntax, TypeError):
         reference, end = None, 0
     if reference is None or end != len(path):
-        raise MessageError(f"'_outputPath' is one reference, not {path!r}", index=index)
+        raise MessageError(f"'_outputPath' must be one reference, not {path!r}", index=index)
     return method, reference.path
 
 

@@ -1,4 +1,4 @@
-"""The address of a call: which element of which answer it is, down to items and into delegates (C9)."""
+"""The place of a call: which element of which answer it is, down to items and into delegates (C9)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Place:
         """Read a place.
 
         Raises:
-            ValueError: the text is no place.
+            ValueError: the text is not a place.
         """
         place: Place | None = None
         for step in reversed(text.split("/", MOST_STEPS)):

@@ -31,9 +31,9 @@ OUTPUT = "output"
 class Origin:
     """One value and where it came from.
 
-    `by` is who made it: `given` (it stood in the context), `model`, `code`, `delegate NAME`, or `unknown` where the
+    `by` is who made it: `given` (it was in the context), `model`, `code`, `delegate NAME`, or `unknown` where the
     record doesn't say. `message` is its index in the run's context; `call` the call that wrote it, as it was authored,
-    `place` its address (C9), and `answer` the number of the answer that authored it, None for a plan that was given.
+    `place` is where it was made (C9), `answer` the number of the answer that authored it, None for a given plan.
     `of` are the origins of what the call refers to; what else is in the call, its author wrote. `scopes` is what of the
     context was handed to it besides.
     """
@@ -217,7 +217,7 @@ class Provenance:
 
 
 def _adds(write: Write, path: Path) -> tuple[bool, bool]:
-    """Whether a write is part of what stands at a path, and whether nothing older is."""
+    """Whether a write is part of the value at a path, and whether nothing older is."""
     if write.path[: len(path)] == path:
         is_whole = write.path == path and write.method in ("set", "erase")
         return write.method != "erase", is_whole

@@ -39,7 +39,7 @@ class Registry:
         None has no result: it is started and not waited for (C8).
 
         Raises:
-            SchemaError: where no schema can be made of its types.
+            SchemaError: no schema can be made of its types.
         """
         if function is None:
             return partial(self.tool, **options)
@@ -79,7 +79,7 @@ class Registry:
     def activity(self, name: str, function: Callable[..., Any] | None = None) -> Any:
         """Register an implementation under a name, as a decorator or at once; under several, one by one (A1, A6)."""
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- a bare @activity is a likely slip
-            raise SchemaError("an Activity is registered under a name: @tools.activity('name')")
+            raise SchemaError("an Activity needs a name: @tools.activity('name')")
         if function is None:
             return partial(self.activity, name)
         same = function if isinstance(function, Activity) else None
@@ -118,7 +118,7 @@ class Registry:
         Where it names several, each call chooses.
 
         Raises:
-            SchemaError: where it names one that isn't registered.
+            SchemaError: it names one that isn't registered.
         """
         choices = tool.choices("_activity")
         if choices is not None:
@@ -181,10 +181,10 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
 _VARIADIC = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
 
 
-def _schema(annotation: object, mode: str, tool: str, place: str) -> JsonObject:
+def _schema(annotation: object, mode: str, tool: str, path: str) -> JsonObject:
     if annotation is Any:
         return {}
     try:
         return schema_of(adapter_of(annotation), mode)
     except SchemaError as error:
-        raise SchemaError(error.message, tool=tool, path=place) from None
+        raise SchemaError(error.message, tool=tool, path=path) from None

@@ -42,7 +42,7 @@ def scopes_of(tool: Tool, call: Call) -> list[str]:
 def _picked(tool: Tool, call: Call) -> list[str]:
     picked = call.get("_scopes", [])
     if not isinstance(picked, list) or not all(isinstance(scope, str) for scope in cast("list[Any]", picked)):
-        raise ScopeDenied("scopes are a list of strings", tool=tool.name, path="_scopes")
+        raise ScopeDenied("scopes must be a list of strings", tool=tool.name, path="_scopes")
     items = tool.meta["_scopes"].get("items")
     allowed = cast("list[Any]", cast("JsonObject", items).get("enum", [])) if isinstance(items, dict) else []
     for scope in cast("list[str]", picked):
@@ -81,7 +81,7 @@ class Catalogue:
         return self._seen(is_data=False, name=name, instance=instance)
 
     def first(self, kind: str, instance: str | None, paths: Sequence[Path]) -> float:
-        """Where the first message stands that holds anything of these paths: what stands beside has no say (S7)."""
+        """The position of the first message that holds anything of these paths; others don't count (S7)."""
         for order, message in self._seen(is_data=True, name=kind, instance=instance):
             payload = payload_of(message, kind)
             if payload is not MISSING and any(Fold(payload).read(path) is not MISSING for path in paths):
@@ -153,7 +153,7 @@ def _value(memory: Memory, kind: str, paths: Sequence[Path], instance: str | Non
 
 
 def _narrowed_notes(notes: JsonObject, value: Any, paths: Sequence[Path]) -> JsonObject:
-    """What is said of a kind, where all of it crosses; of its schema only what is about the paths that do (S1)."""
+    """What is said of a kind if all of it crosses; otherwise, of its schema, what is about the paths that do (S1)."""
     if () in paths or "schema" not in notes:
         return notes if () in paths else {}
     part = Fold(value)
@@ -162,7 +162,7 @@ def _narrowed_notes(notes: JsonObject, value: Any, paths: Sequence[Path]) -> Jso
 
 
 def _narrowed(schema: Any, paths: Iterable[Path]) -> Any:
-    """What a schema says of some paths, and nothing of what stands beside them (S1)."""
+    """What a schema says of some paths, and nothing of what is beside them (S1)."""
     found = Fold({})
     for path in paths:
         steps: Path = tuple(step for segment in path for step in _steps(segment))
@@ -195,7 +195,7 @@ def notes_of(context: Iterable[JsonObject], kind: str, data_kinds: Collection[st
 
 
 def data_message(kind: str, value: Any, notes: JsonObject) -> JsonObject:
-    """A plain data message, in the short form where its kind has one and the value allows it (M2)."""
+    """A plain data message, in the short form if its kind has one and the value allows it (M2)."""
     if kind not in DATA_KINDS:
         return {"type": "data", "kind": kind, "data": value, **notes}
     if isinstance(value, dict) and value:

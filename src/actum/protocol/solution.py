@@ -20,7 +20,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution(Generic[T_co]):
-    """One answer of a model. `calls` are as it wrote them; `errors` are of elements that are no calls at all (L3)."""
+    """One answer of a model. `calls` are as it wrote them; `errors` are about elements that aren't calls (L3)."""
 
     output: T_co
     calls: list[Call] = field(default_factory=list[Call])
@@ -50,7 +50,7 @@ class Solution(Generic[T_co]):
 
     @property
     def by_instance(self) -> dict[str, list[Call]]:
-        """The calls of each instance of the request; one that has none stands with an empty list (I3)."""
+        """The calls of each instance of the request; one that has none has an empty list (I3)."""
         found: dict[str, list[Call]] = {instance: [] for instance in self.instances}
         for call in self.calls:
             if call.instance in found:
@@ -60,7 +60,7 @@ class Solution(Generic[T_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result(Generic[T_co]):
-    """What a run came to.
+    """The result of a run.
 
     `context` is everything it started with and wrote, fit for `resume`; `errors` the errors of calls and answers in the
     order they came up; `waiting` the gates that proposals wait for, as references (C7). `makers` says of each tool that
@@ -79,7 +79,7 @@ class Result(Generic[T_co]):
         """Where what a reference names came from, the output without one: code or model, back to the inputs (X0).
 
         Raises:
-            MessageError: where the text is no reference, or nothing stands there.
+            MessageError: the text is not a reference, or there is no value.
         """
         answers = [
             Authored(number=one.number, start=one.start, calls=one.calls, output=one.authored, places=one.places)

@@ -48,18 +48,18 @@ class Tool:
 
     @cached_property
     def output(self) -> JsonObject | None:
-        """The schema of its result, None where it has none."""
+        """The schema of its result, None if it has none."""
         return self.meta.get("_output")
 
     @cached_property
     def output_validator(self) -> Validator | None:
-        """Judges results, None where the tool says nothing of them."""
+        """Judges results, None if the tool says nothing of them."""
         if self.output is None:
             return None
         return Validator({**self._definitions, **self.output}, tool=self.name, at="properties._output")
 
     def complaint(self, key: str, value: Any) -> str | None:
-        """What is wrong with a value for one of its meta-properties; None where it is right, or declares nothing."""
+        """What is wrong with a value for one of its meta-properties; None if it is right, or declares nothing."""
         validator = self._meta_validators.get(key)
         return None if validator is None else validator.complaint(value)
 
@@ -81,7 +81,7 @@ class Tool:
         return bool(self.output) and self.output_validator is not None and self.output_validator.accepts(None)
 
     def fixed(self, key: str) -> Any:
-        """The value that the author fixed for a meta-property, None where it is open or not declared (T8)."""
+        """The value that the author fixed for a meta-property, None if it is open or not declared (T8)."""
         return self.meta.get(key, {}).get("const")
 
     def is_fixed(self, key: str) -> bool:
@@ -99,7 +99,7 @@ class Tool:
         return {key: schema["const"] for key, schema in self.meta.items() if "const" in schema and key in META}
 
     def choices(self, key: str) -> list[Any] | None:
-        """The values among which the model chooses for a meta-property, None where the author lists none."""
+        """The values among which the model chooses for a meta-property, None if the author lists none."""
         return self.meta.get(key, {}).get("enum")
 
     @cached_property
@@ -109,7 +109,7 @@ class Tool:
 
     @property
     def resolution(self) -> Literal["execution", "upfront"] | None:
-        """When its delegate is resolved, None where the request decides (D8)."""
+        """When its delegate is resolved, None if the request decides (D8)."""
         return self.fixed("_resolution")
 
     @cached_property

@@ -30,7 +30,7 @@ class Usage:
 
     @property
     def tokens(self) -> int | None:
-        """Input and output tokens together, None where either is unknown."""
+        """Input and output tokens together, None if either is unknown."""
         return _sum(self.input_tokens, self.output_tokens)
 
 

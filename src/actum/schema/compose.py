@@ -14,10 +14,10 @@ from .walk import pointer, properties_of
 
 References: TypeAlias = Literal["wide", "aside"]
 
-REFERENCE: JsonObject = {"type": "string", "pattern": "^†"}
+REFERENCE_SCHEMA: JsonObject = {"type": "string", "pattern": "^†"}
 """The schema of a reference, as the protocol writes it."""
 
-META: JsonObject = {
+META_SCHEMA: JsonObject = {
     "type": "object",
     # The wording of the Tool document's worked example, which T5 asks for exactly.
     "description": (
@@ -31,14 +31,14 @@ def compose(output: JsonObject, calls: Sequence[JsonObject], *, meta: bool = Tru
     """Compose an output schema and the schemas of the offered calls into the schema of an answer (T5).
 
     Definitions of all parts move to one `$defs`, under other names where two differ, and object schemas that occur
-    in it more than once are stated once where that is shorter (T10).
+    in it more than once are stated once if that is shorter (T10).
     """
     shared = Gathering()
     items = [shared.adopt(call) for call in calls]
     answer = nullable(shared.adopt(closed(output)))
     properties: JsonObject = {"calls": _calls(items), "output": answer}
     if meta:
-        properties["meta"] = copy(META)
+        properties["meta"] = copy(META_SCHEMA)
     composed: JsonObject = {"type": "object", "properties": properties, "required": list(properties)}
     definitions = shared.found
     _state_once(composed, definitions)
@@ -88,7 +88,7 @@ def takes_references(schema: Any) -> bool:
 
 def or_reference(schema: Any) -> Any:
     """A parameter's schema in the *wide* form: it takes a reference in place of its value (T9)."""
-    return schema if takes_references(schema) else {"anyOf": [schema, dict(REFERENCE)]}
+    return schema if takes_references(schema) else {"anyOf": [schema, dict(REFERENCE_SCHEMA)]}
 
 
 _SMALLEST_SHARED = 80
@@ -96,21 +96,21 @@ _SMALLEST_SHARED = 80
 
 
 def _state_once(composed: JsonObject, definitions: JsonObject) -> None:
-    """Move parameters' schemas that occur more than once to `$defs` where that saves text (T10)."""
+    """Move parameters' schemas that occur more than once to `$defs` if that saves text (T10)."""
     known = {encode(definition): name for name, definition in definitions.items()}
     for holder, key in _sharable(composed):
         holder[key] = _by_name(holder[key], known)
         if "anyOf" in holder[key]:
             holder[key]["anyOf"] = [_by_name(option, known) for option in holder[key]["anyOf"]]
-    places = [(holder, key, encode(holder[key])) for holder, key in _sharable(composed)]
-    counts = Counter(text for _, _, text in places)
+    holders = [(holder, key, encode(holder[key])) for holder, key in _sharable(composed)]
+    counts = Counter(text for _, _, text in holders)
     names: dict[str, str] = {}
     for text, times in counts.items():
         name = next(one for one in (f"shared{number}" for number in count(len(names) + 1)) if one not in definitions)
-        # The text saved, against a reference in every place and the definition's name.
+        # The text saved, against a reference wherever it is used and the definition's name.
         if times > 1 and (times - 1) * len(text) > times * (len(name) + 19) + len(name) + 4:
             names[text] = name
-    for holder, key, text in places:
+    for holder, key, text in holders:
         if text in names:
             definitions.setdefault(names[text], holder[key])
             holder[key] = {"$ref": f"#/$defs/{names[text]}"}

@@ -11,7 +11,7 @@ from .json import Json
 
 
 def admits(wide: Json, narrow: Json) -> bool | None:
-    """Whether every value that is valid under `narrow` is valid under `wide`; None where that can't be told.
+    """Whether every value that is valid under `narrow` is valid under `wide`; None if that can't be told.
 
     Only what is proven is answered; schemas with references to elsewhere, and what the canonical form doesn't model,
     are not.

@@ -1,4 +1,4 @@
-"""The definitions of several schemas under one roof (T5), with every reference led to where its definition went."""
+"""The definitions of several schemas under one roof (T5), with every reference following its definition."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rooted(schema: JsonObject, name: str) -> JsonObject:
 
 
 class Gathering:
-    """The `$defs` of all parts; two are one where they and all that they refer to are the same."""
+    """The `$defs` of all parts; two become one if they, and all that they refer to, are the same."""
 
     def __init__(self) -> None:
         self.found: JsonObject = {}
@@ -47,13 +47,13 @@ class Gathering:
         }
         if any(_refers_to_root(one) for one in (part, *(definition for _, definition in local.values()))):
             local["#"] = ("root", part)
-        names = {place: self._name(name, place, local) for place, (name, _) in local.items()}
-        for place, (_, definition) in local.items():
-            self.found.setdefault(names[place], in_order(_renamed(definition, names)))
+        names = {address: self._name(name, address, local) for address, (name, _) in local.items()}
+        for address, (_, definition) in local.items():
+            self.found.setdefault(names[address], in_order(_renamed(definition, names)))
         return in_order(_renamed(part, names))
 
-    def _name(self, name: str, place: str, local: dict[str, tuple[str, Any]]) -> str:
-        identity = encode([place, {one: local[one][1] for one in _reachable(place, local)}], sort_keys=True)
+    def _name(self, name: str, address: str, local: dict[str, tuple[str, Any]]) -> str:
+        identity = encode([address, {one: local[one][1] for one in _reachable(address, local)}], sort_keys=True)
         if identity not in self._names:
             self._names[identity] = _free(name, self._taken)
             self._taken.add(self._names[identity])
@@ -69,9 +69,9 @@ def _free(name: str, taken: Container[str]) -> str:
     return name if name not in taken else next(one for n in count(2) if (one := f"{name}_{n}") not in taken)
 
 
-def _reachable(place: str, local: dict[str, tuple[str, Any]]) -> set[str]:
-    found = {place}
-    waiting = [place]
+def _reachable(address: str, local: dict[str, tuple[str, Any]]) -> set[str]:
+    found = {address}
+    waiting = [address]
     while waiting:
         for reference in references(local[waiting.pop()][1]):
             head = _head(reference)
@@ -103,5 +103,5 @@ def _followed(reference: str, names: dict[str, str]) -> str:
 
 
 def _refers_to_root(schema: object) -> bool:
-    """Whether it refers to its whole document, or to a place in it that is no definition."""
+    """Whether it refers to its whole document, or to a part of it that is not a definition."""
     return any(one == "#" or (one.startswith("#/") and not one.startswith(_DEFINED)) for one in references(schema))

@@ -64,7 +64,7 @@ def adapter_of(annotation: object) -> TypeAdapter[Any]:
     """Pydantic's adapter for a type.
 
     Raises:
-        SchemaError: where Pydantic can't make a schema of it.
+        SchemaError: Pydantic can't make a schema of it.
     """
     from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter
 
@@ -115,7 +115,7 @@ def jsonable(value: object) -> Json:
     """A value that isn't plain JSON (a model, a dataclass, a date …) as JSON.
 
     Raises:
-        ValueError: where it can't be.
+        ValueError: it can't be.
     """
     from pydantic_core import PydanticSerializationError, to_jsonable_python
 

@@ -37,8 +37,8 @@ def linked(schema: JsonObject, targets: Mapping[str, JsonObject]) -> JsonObject:
         names[address] = next(name for name in _numbered(stem) if name not in taken)
 
     def followed(reference: str) -> str:
-        address, _, place = reference.partition("#")
-        return f"#/$defs/{names[address]}{place}" if address in names else reference
+        address, _, inner = reference.partition("#")
+        return f"#/$defs/{names[address]}{inner}" if address in names else reference
 
     definitions |= {names[address]: parts[address] for address in targets if names[address] not in definitions}
     return redirected({**parts[""], "$defs": definitions}, followed)

@@ -1,4 +1,4 @@
-"""Judging values by a JSON Schema (draft 2020-12), offline and in linear time, with messages that name the place."""
+"""Judging values by a JSON Schema (draft 2020-12), offline and in linear time, with messages that name the path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Validator:
     """A compiled schema.
 
     Raises:
-        SchemaError: for an invalid schema, naming the place in it; for a reference that leaves it.
+        SchemaError: for an invalid schema, naming the path in it; for a reference that leaves it.
     """
 
     __slots__ = ("_compiled",)
@@ -39,7 +39,7 @@ class Validator:
             return False
 
     def complaint(self, value: Json) -> str | None:
-        """What is wrong with a value and where, in one line; None where it is valid."""
+        """What is wrong with a value and where, in one line; None if it is valid."""
         try:
             if self._compiled.is_valid(value):
                 return None
@@ -50,13 +50,13 @@ class Validator:
 
     def _problems(self, value: Json) -> Iterator[str]:
         for error in self._compiled.iter_errors(value):
-            place = json_path(error.instance_path)
+            path = json_path(error.instance_path)
             message = error.message if len(error.message) <= _MOST_TEXT else f"{error.message[:_MOST_TEXT]}…"
-            yield f"{place}: {message}" if place else message
+            yield f"{path}: {message}" if path else message
 
 
 def json_path(path: list[Any]) -> str:
-    """A place in a value as it is written in messages: `days[0].low`."""
+    """A path in a value as messages write it: `days[0].low`."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
@@ -66,8 +66,8 @@ def _compile(schema: Json, tool: str | None, at: str) -> Any:
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, RecursionError) as error:
         inner = json_path(error.instance_path) if isinstance(error, jsonschema_rs.ValidationError) else ""
         message = getattr(error, "message", None) or str(error).split("\n", 1)[0]
-        place = ".".join(part for part in (at, inner) if part)
-        raise SchemaError(f"not a valid JSON Schema: {message[:_MOST_TEXT]}", tool=tool, path=place or None) from None
+        path = ".".join(part for part in (at, inner) if part)
+        raise SchemaError(f"not a valid JSON Schema: {message[:_MOST_TEXT]}", tool=tool, path=path or None) from None
 
 
 @lru_cache(maxsize=4096)
@@ -89,7 +89,7 @@ def is_schema(schema: object) -> bool:
 
 
 def unsatisfiable(schema: JsonObject) -> set[str]:
-    """The innermost places of a schema that provably no value satisfies; where it says `false`, that is intended."""
+    """The paths of the innermost schemas that provably no value satisfies; a literal `false` is meant, and left out."""
     from jsonschema_rs import canonical
 
     try:
@@ -97,6 +97,8 @@ def unsatisfiable(schema: JsonObject) -> set[str]:
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):
         return set()
     meant = canonical.UnsatisfiableReason.Literal
-    places = {pointer for pointer, reason in found.items() if not isinstance(reason, meant)}
-    outer = {pointer.rpartition("/")[0] for pointer in places}
-    return {".".join(pointer.split("/")[1:]) for pointer in places if not any(one.startswith(pointer) for one in outer)}
+    pointers = {pointer for pointer, reason in found.items() if not isinstance(reason, meant)}
+    outer = {pointer.rpartition("/")[0] for pointer in pointers}
+    return {
+        ".".join(pointer.split("/")[1:]) for pointer in pointers if not any(one.startswith(pointer) for one in outer)
+    }

@@ -38,7 +38,7 @@ DEFINITIONS = ("$defs", "definitions")
 
 
 class Slot(NamedTuple):
-    """A place that holds an object schema: its container, and the steps to it from the schema around it."""
+    """A position that holds an object schema: its container, and the steps to it from the schema around it."""
 
     container: Any
     steps: tuple[str | int, ...]

@@ -1,4 +1,4 @@
-"""What was fetched before, kept by content: in memory, and in a folder where there is one (D12)."""
+"""What was fetched before, kept by content: in memory, and in a folder if there is one (D12)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Cache:
         return kept if kept is not None or self._folder is None else _read(self._folder, url)
 
     def keep(self, url: str, content: bytes, headers: Mapping[str, str]) -> None:
-        """Keep what a URL answered with, where its server doesn't forbid it."""
+        """Keep what a URL answered with, unless its server forbids it."""
         directives = _directives(headers.get("cache-control", ""))
         self._drop(url)
         if "no-store" in directives:

@@ -82,7 +82,7 @@ class Fetcher:
             async with asyncio.timeout(self._seconds):
                 return await self._followed(_parsed(url))
         except TimeoutError:
-            raise DelegateError(f"{shown(url)}: it took longer than {self._seconds:g} seconds") from None
+            raise DelegateError(f"{shown(url)}: took longer than {self._seconds:g} seconds") from None
 
     async def _followed(self, url: URL) -> Fetched:
         for _ in range(self._redirects + 1):
@@ -92,7 +92,7 @@ class Fetcher:
             if url.scheme == "https" and found.scheme == "http":
                 raise DelegateForbidden(f"{shown(url)} redirects from https to http")
             url = found
-        raise DelegateForbidden(f"{shown(url)}: more than {self._redirects} redirects")
+        raise DelegateForbidden(f"{shown(url)}: redirected more than {self._redirects} times")
 
     async def _hop(self, url: URL) -> Fetched | URL:
         """The content of one address, or the address that it redirects to."""
@@ -152,7 +152,7 @@ class Fetcher:
 
     async def _content(self, url: URL, response: Response, headers: dict[str, str]) -> bytes:
         if headers.get("content-encoding", "identity") != "identity":
-            raise DelegateForbidden(f"{shown(url)} answers compressed, which wasn't asked for")
+            raise DelegateForbidden(f"{shown(url)} sent compressed content, which wasn't asked for")
         content = bytearray()
         announced = headers.get("content-length", "0")
         is_large = not announced.isdigit() or len(announced) > 18 or int(announced) > self._most_bytes
@@ -212,13 +212,13 @@ def _parsed(url: str) -> URL:
     except ImportError:
         raise DelegateError("fetching needs httpx2: pip install 'actum[http]'") from None
     if len(url) > _LONGEST_URL or "\\" in url or any(ord(one) <= 0x20 or ord(one) == 0x7F for one in url):
-        raise DelegateForbidden(f"{shown(url)} is no URL")
+        raise DelegateForbidden(f"{shown(url)} is not a URL")
     try:
         parsed = httpx2.URL(url).copy_with(fragment=None)
         has_credentials = "@" in urlsplit(url).netloc
         port = _port(parsed)
     except (httpx2.InvalidURL, ValueError, TypeError):
-        raise DelegateForbidden(f"{shown(url)} is no URL") from None
+        raise DelegateForbidden(f"{shown(url)} is not a URL") from None
     if parsed.scheme not in {"http", "https"}:
         raise DelegateForbidden(f"{shown(url)}: only http and https are fetched")
     if has_credentials or parsed.userinfo:

@@ -16,7 +16,7 @@ def read_text(path: Path) -> str:
     """The text of a file.
 
     Raises:
-        IdeaError: where it can't be read, is too large or is not UTF-8.
+        IdeaError: it can't be read, is too large or is not UTF-8.
     """
     try:
         with path.open("rb") as file:  # its size may not be known before: a pipe, a device
@@ -34,7 +34,7 @@ def write_text(path: Path, text: str) -> None:
     """Put a text in the place of a file, whole or not at all.
 
     Raises:
-        IdeaError: where it can't be written.
+        IdeaError: it can't be written.
     """
     write_bytes(path, text.encode("utf-8"))
 

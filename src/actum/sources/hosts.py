@@ -23,7 +23,7 @@ _ISATAP = {0x00005EFE, 0x02005EFE}
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address belongs to a host on the public internet, also where it embeds another address.
+    """Whether an IP address belongs to a host on the public internet, also if it embeds another address.
 
     What Python calls global is not enough: to it, translated and tunnelled forms of private addresses are global.
     """
@@ -58,7 +58,7 @@ def is_inner_name(host: str) -> bool:
 
 
 def literal_address(host: str) -> str | None:
-    """The address that a host is written as, None where it is a name.
+    """The address that a host is written as, None if it is a name.
 
     Raises:
         ValueError: for a number in any other form than the usual one: some resolvers read `2130706433`, `0x7f.1` or

@@ -17,7 +17,7 @@ def load_activities(name: str, base: Path) -> str:
         What the module is called once it is imported.
 
     Raises:
-        IdeaError: where there is none, or it fails.
+        IdeaError: there is none, or it fails.
     """
     try:
         if name.endswith(".py"):

@@ -43,7 +43,7 @@ def locate(reference: str, bases: Sequence[Path], roots: Sequence[Path], suffixe
 
 
 def root_of(path: Path, roots: Sequence[Path]) -> Path | None:
-    """The root that a resolved path lies below, None where there is none."""
+    """The root that a resolved path lies below, None if there is none."""
     return next((root for root in (root.resolve() for root in roots) if path.is_relative_to(root)), None)
 
 
@@ -51,7 +51,7 @@ def read_below(path: Path, roots: Sequence[Path], most: int) -> bytes:
     """The content of a resolved path below a root; no link is followed any more.
 
     Raises:
-        DelegateForbidden: a link has been put in its way, it is no plain file, or larger than `most` bytes.
+        DelegateForbidden: a link has been put in its way, it is not a regular file, or larger than `most` bytes.
         DelegateError: it can't be read.
     """
     root = root_of(path, roots)
@@ -60,7 +60,7 @@ def read_below(path: Path, roots: Sequence[Path], most: int) -> bytes:
     try:
         with os.fdopen(_opened(root, path.relative_to(root)), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise DelegateForbidden(f"{path.name!r} is no plain file")
+                raise DelegateForbidden(f"{path.name!r} is not a regular file")
             content = file.read(most + 1)
     except OSError as error:
         raise DelegateError(f"{path.name!r} can't be read: {error.strerror or error}") from None

@@ -43,11 +43,11 @@ class RunLog:
         """Write one entry.
 
         Raises:
-            IdeaError: where it can't be written; the run ends, since what it did would not be known.
+            IdeaError: it can't be written; the run ends, since what it did would not be known.
         """
         assert self._file is not None
         if self._is_broken:
-            raise IdeaError(f"{self.path}: an entry could not be written before, so no more are")
+            raise IdeaError(f"{self.path}: an earlier entry could not be written, so nothing more is")
         line = f"{encode(entry)}\n".encode()
         self._is_broken = True  # until the whole line is there: nothing may follow a part of one
         try:
@@ -84,7 +84,7 @@ class RunLog:
             yield entry
 
     def clear(self) -> None:
-        """Begin anew, once the run's file holds what the log held."""
+        """Begin again, once the run's file holds what the log held."""
         assert self._file is not None
         os.ftruncate(self._file, 0)
         self._is_broken = False

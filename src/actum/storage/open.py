@@ -10,7 +10,7 @@ from ..ideas.store import Store
 
 
 def default_store() -> str:
-    """The store that is meant where none is named: ACTUM_STORE, else a file of SQLite in the current folder."""
+    """The store that is meant if none is named: ACTUM_STORE, else a file of SQLite in the current folder."""
     return os.environ.get("ACTUM_STORE") or ".actum/ideas.db"
 
 
@@ -32,9 +32,7 @@ def open_store(url: str | Path) -> Store:
 
         return SqliteStore(text.removeprefix("sqlite:"))
     if "://" in text:
-        raise IdeaError(
-            f"{text.partition('://')[0]}:// names no store: there are postgresql://, sqlite:FILE and folders"
-        )
-    from .files import FolderStore
+        raise IdeaError(f"{text.partition('://')[0]}:// is not a store: use postgresql://, sqlite:FILE or a folder")
+    from .folder import FolderStore
 
     return FolderStore(text)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import IdeaError
-from ..ideas.store import Draft, Entry, Line
+from ..ideas.store import Draft, Line, StoredVersion
 from . import rows
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _LOCK = 0x41637475
 
 
 class PostgresStore:
-    """Connects when it is first used, and makes its tables where there are none.
+    """Connects when it is first used, and makes its tables where they are missing.
 
     Raises:
         IdeaError: the database can't be reached, or the store is of a later version than this one knows.
@@ -32,8 +32,8 @@ class PostgresStore:
         self._open: AsyncConnection[Any] | None = None
         self._one_at_a_time = asyncio.Lock()
 
-    async def append(self, draft: Draft, after: int | None) -> Entry | None:
-        """Append to a line whose end is `after`; None where it has another end."""
+    async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
+        """Append to a line whose end is `after`; None if it has another end."""
         async with self._connected() as database, database.transaction():
             await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
             end = await _one(database, *rows.last_of(draft.line))
@@ -45,17 +45,17 @@ class PostgresStore:
             await database.execute(_sql(rows.ADD_ENTRY), rows.row_of(entry))
         return entry
 
-    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> Entry | None:
+    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
         """The last entry of a line."""
         async with self._connected() as database:
 
-            async def find(query: str, values: list[Any]) -> Entry | None:
+            async def find(query: str, values: list[Any]) -> StoredVersion | None:
                 found = await _one(database, query, values)
                 return None if found is None else rows.entry_of(found)
 
             return await rows.latest(find, line, version, at)
 
-    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[Entry]:
+    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
         """A page of a line's entries, the last first."""
         async with self._connected() as database:
             found = await _all(database, *rows.page_of(line, before, most))
@@ -110,7 +110,7 @@ class PostgresStore:
                 known = int(found[0]) if found is not None and found[0] is not None else 0
                 if known > rows.FORMAT:
                     raise IdeaError(
-                        f"the store was made by a newer Actum (format {known}, understood is {rows.FORMAT})"
+                        f"the store was made by a newer Actum (format {known}; this one reads up to {rows.FORMAT})"
                     )
                 if known == 0:
                     for statement in filter(str.strip, rows.SCHEMA.format(blob="BYTEA").split(";")):

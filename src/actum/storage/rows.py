@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
-from ..ideas.store import Draft, Entry, Line
+from ..ideas.store import Draft, Line, StoredVersion
 from ..ideas.version import Version
 
-Find: TypeAlias = Callable[[str, list[Any]], Awaitable[Entry | None]]
-"""Runs a query and returns the entry in its one row, None where it has none."""
+Find: TypeAlias = Callable[[str, list[Any]], Awaitable[StoredVersion | None]]
+"""Runs a query and returns the entry in its one row, None if it has none."""
 FORMAT = 1
 """The version of the schema below; a store of a later one is left alone."""
 
@@ -42,7 +42,7 @@ LINES = (
 )
 
 
-async def latest(find: Find, line: Line, version: Sequence[int], at: int | None) -> Entry | None:
+async def latest(find: Find, line: Line, version: Sequence[int], at: int | None) -> StoredVersion | None:
     """The last entry of a line, of a version and of a moment.
 
     Versions rise with time. So the last entry of a moment is the answer if it is of that version; if it is of a later
@@ -81,9 +81,9 @@ def lines_of(domain: str, prefix: str) -> list[Any]:
     return [domain, prefix, prefix, len(below), below]
 
 
-def entry_of(row: Sequence[Any]) -> Entry:
+def entry_of(row: Sequence[Any]) -> StoredVersion:
     """The entry in a row."""
-    return Entry(
+    return StoredVersion(
         sequence=int(row[0]),
         line=Line(domain=row[1], path=row[2], branch=row[3]),
         version=Version(int(row[4]), int(row[5]), int(row[6])),
@@ -94,10 +94,10 @@ def entry_of(row: Sequence[Any]) -> Entry:
     )
 
 
-def appended(draft: Draft, last: Sequence[Any] | None, now: int) -> Entry:
+def appended(draft: Draft, last: Sequence[Any] | None, now: int) -> StoredVersion:
     """The entry that a draft becomes behind the last of the whole store: later than it, whatever the clock says."""
     sequence, latest = (int(last[0]), int(last[1])) if last is not None else (0, 0)
-    return Entry(
+    return StoredVersion(
         sequence=sequence + 1,
         line=draft.line,
         version=draft.version,
@@ -108,7 +108,7 @@ def appended(draft: Draft, last: Sequence[Any] | None, now: int) -> Entry:
     )
 
 
-def row_of(entry: Entry) -> list[Any]:
+def row_of(entry: StoredVersion) -> list[Any]:
     """An entry as the values of `ADD_ENTRY`."""
     line, version = entry.line, entry.version
     numbers = [version.breaking, version.compatible, version.solution]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import IdeaError
-from ..ideas.store import Draft, Entry, Line
+from ..ideas.store import Draft, Line, StoredVersion
 from . import rows
 
 T = TypeVar("T")
@@ -22,10 +22,10 @@ _PATIENCE = 60.0
 
 
 class SqliteStore:
-    """Opens, and where it is missing makes, the file when it is first used.
+    """Opens the file when it is first used, and makes it if it is missing.
 
     Raises:
-        IdeaError: it is no store, of a later version than this one knows, or can't be read or written.
+        IdeaError: it is not a store, is of a later version than this one knows, or can't be read or written.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -33,20 +33,20 @@ class SqliteStore:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-store")
         self._open: sqlite3.Connection | None = None
 
-    async def append(self, draft: Draft, after: int | None) -> Entry | None:
-        """Append to a line whose end is `after`; None where it has another end."""
+    async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
+        """Append to a line whose end is `after`; None if it has another end."""
         return await self._on_thread(lambda database: self._append(database, draft, after))
 
-    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> Entry | None:
+    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
         """The last entry of a line."""
 
-        async def find(query: str, values: list[Any]) -> Entry | None:
+        async def find(query: str, values: list[Any]) -> StoredVersion | None:
             found = await self._on_thread(lambda database: database.execute(query, values).fetchone())
             return None if found is None else rows.entry_of(found)
 
         return await rows.latest(find, line, version, at)
 
-    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[Entry]:
+    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
         """A page of a line's entries, the last first."""
         query, values = rows.page_of(line, before, most)
         found = await self._on_thread(lambda database: database.execute(query, values).fetchall())
@@ -95,7 +95,7 @@ class SqliteStore:
             known = int(database.execute("PRAGMA user_version").fetchone()[0])
             if known > rows.FORMAT:
                 raise IdeaError(
-                    f"{self._path}: it was made by a newer Actum (format {known}, understood is {rows.FORMAT})"
+                    f"{self._path}: made by a newer Actum (format {known}; this one reads up to {rows.FORMAT})"
                 )
             if known == 0:
                 self._make(database)
@@ -112,13 +112,13 @@ class SqliteStore:
             if database.execute("PRAGMA user_version").fetchone()[0]:
                 return  # another process was first
             if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise IdeaError(f"{self._path}: it is a database, but no store of Ideas")
+                raise IdeaError(f"{self._path}: a database, but not a store of Ideas")
             for statement in rows.SCHEMA.format(blob="BLOB").split(";"):
                 database.execute(statement)
             database.execute(f"PRAGMA user_version = {rows.FORMAT}")
 
     @staticmethod
-    def _append(database: sqlite3.Connection, draft: Draft, after: int | None) -> Entry | None:
+    def _append(database: sqlite3.Connection, draft: Draft, after: int | None) -> StoredVersion | None:
         with _transaction(database):
             query, values = rows.last_of(draft.line)
             end = database.execute(query, values).fetchone()

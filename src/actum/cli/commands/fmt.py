@@ -26,7 +26,7 @@ def fmt(*ideas: str, check: Flag = False) -> int:
     files = [(Path(name), *_texts(name)) for name in ideas]  # all are read before one is written
     others = [(path, laid) for path, text, laid in files if text != laid]
     for path, laid in others:
-        print(f"{path}: {'has another layout' if check else 'laid out'}", file=sys.stderr)
+        print(f"{path}: {'not in the standard layout' if check else 'laid out'}", file=sys.stderr)
         if not check:
             write_text(path, laid)
     return 1 if check and others else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...ideas.address import parse_address
 from ...ideas.library import shown_moment
-from ...ideas.store import Entry
+from ...ideas.store import StoredVersion
 from ..options import StoreName, library_of
 from ..render.lines import printable
 
@@ -28,6 +28,6 @@ async def log(address: str, /, *, most: int = 20, store: StoreName = None) -> in
     return 0
 
 
-def _described(entry: Entry) -> str:
+def _described(entry: StoredVersion) -> str:
     note = f"  {printable(entry.note)}" if entry.note else ""
     return f"{entry.address}  {shown_moment(entry.created_at)}  {entry.digest[:12]}{note}"

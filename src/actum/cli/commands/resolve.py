@@ -18,7 +18,7 @@ async def resolve(
     at
         A moment, such as 2026-11-20T12:00:00Z: versions saved later are not seen.
     search
-        The branches to look at, in order; `main` where none is named.
+        The branches to look at, in order; `main` if none is named.
     store
         The store, as for `actum save`.
     """

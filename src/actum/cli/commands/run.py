@@ -75,7 +75,7 @@ async def run(
     record
         A file to record the model's requests and answers in.
     save
-        A file to keep the run in while it goes on; `actum resume` continues it.
+        A file to keep the run in while it runs; `actum resume` continues it.
     versions
         An address, such as idea:runs/monday, to save each request with its answer at as a version.
     store
@@ -95,7 +95,7 @@ async def run(
     if approve == "hold" and save is None:
         raise CommandError("--approve hold needs --save FILE, where the calls wait")
     if versions is not None and save is None:
-        raise CommandError("--versions needs --save FILE, which the run is resumed from")
+        raise CommandError("--versions needs --save FILE, to resume the run from")
     context = loaded.context
     if approve == "plan":
         context, given = await _planned(loaded, given, questions)

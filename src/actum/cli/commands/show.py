@@ -52,7 +52,7 @@ async def show(
     provider
         The schema as this provider would get it: openai, anthropic, google or grammar.
     output
-        A file to write to, in place of stdout.
+        A file to write to, instead of stdout.
     activities
         A module or file with Activities, beside those that the Idea names.
     tools

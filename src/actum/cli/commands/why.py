@@ -18,7 +18,7 @@ def why(run: str, reference: str | None = None, /, *, instance: str | None = Non
     run
         The run's file, or the address that it was saved at.
     reference
-        The value, such as †state.report; the run's output where none is named.
+        The value, such as †state.report; the run's output if none is named.
     instance
         The instance that the value is seen from.
     json

@@ -23,7 +23,7 @@ _MOST_NAMES = 6
 
 
 class Renderer(Protocol):
-    """Shows a run while it goes on."""
+    """Shows a run while it runs."""
 
     def __enter__(self) -> Renderer: ...
     def __exit__(self, *_: object) -> None: ...

@@ -1,4 +1,4 @@
-"""How a run is shown while it goes on, and its output and its exit code at the end."""
+"""How a run is shown while it runs, and its output and its exit code at the end."""
 
 from __future__ import annotations
 

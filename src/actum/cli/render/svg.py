@@ -63,25 +63,25 @@ def svg_of(graph: PlanGraph) -> str:
 
 def _layout(graph: PlanGraph) -> _Layout:
     rows = [list(layer) for layer in graph.layers()]
-    level = {index: place for place, layer in enumerate(rows) for index in layer}
+    level = {index: row for row, layer in enumerate(rows) for index in layer}
     widths = [_width(vertex) for vertex in graph.vertices]
     ways: list[list[int]] = []
     bends: dict[tuple[int, int], int] = {}
     for edge in graph.edges:
         way = [edge.source]
-        for place in range(level[edge.source] + 1, level[edge.target]):
-            # Lines from one vertex run together as far as they go the same way.
-            if (edge.source, place) not in bends:
-                bends[edge.source, place] = len(widths)
-                rows[place].append(len(widths))
+        for row in range(level[edge.source] + 1, level[edge.target]):
+            # Lines from one vertex run together while they go the same way.
+            if (edge.source, row) not in bends:
+                bends[edge.source, row] = len(widths)
+                rows[row].append(len(widths))
                 widths.append(_BEND)
-            way.append(bends[edge.source, place])
+            way.append(bends[edge.source, row])
         ways.append([*way, edge.target])
     return _Layout(rows, widths, ways)
 
 
 def _ordered(layout: _Layout) -> _Layout:
-    """Each row sorted by where its neighbours stand, downwards and upwards in turn, so that fewer lines cross."""
+    """Each row sorted by where its neighbours are, downwards and upwards in turn, so that fewer lines cross."""
     above: defaultdict[int, list[int]] = defaultdict(list)
     below: defaultdict[int, list[int]] = defaultdict(list)
     for way in layout.ways:
@@ -90,16 +90,16 @@ def _ordered(layout: _Layout) -> _Layout:
             below[upper].append(lower)
     for turn in range(_TURNS):
         rows = layout.rows if turn % 2 == 0 else reversed(layout.rows)
-        place = {one: (at + 0.5) / len(row) for row in layout.rows for at, one in enumerate(row)}
+        across = {one: (at + 0.5) / len(row) for row in layout.rows for at, one in enumerate(row)}
         for row in rows:
-            row.sort(key=partial(_pull, above if turn % 2 == 0 else below, place))
-            place |= {one: (at + 0.5) / len(row) for at, one in enumerate(row)}
+            row.sort(key=partial(_pull, above if turn % 2 == 0 else below, across))
+            across |= {one: (at + 0.5) / len(row) for at, one in enumerate(row)}
     return layout
 
 
-def _pull(neighbours: dict[int, list[int]], place: dict[int, float], one: int) -> float:
-    near = [place[other] for other in neighbours.get(one, ())]
-    return sum(near) / len(near) if near else place[one]
+def _pull(neighbours: dict[int, list[int]], across: dict[int, float], one: int) -> float:
+    near = [across[other] for other in neighbours.get(one, ())]
+    return sum(near) / len(near) if near else across[one]
 
 
 def _width(vertex: Vertex) -> float:

@@ -48,7 +48,7 @@ class _Level:
 
 
 class LiveTree:
-    """Draws the tree on stderr, anew with every event but no more than ten times a second."""
+    """Draws the tree on stderr, again with every event, but at most ten times a second."""
 
     def __init__(self, title: str) -> None:
         self._title = title

@@ -73,7 +73,7 @@ class Approvals:
     def must_wait(self, job: Job) -> bool:
         """Whether a call is held and nobody is there to decide on it."""
         decision = self.decision(job)
-        return decision is not None and decision.verdict == "held" and self.approve is None
+        return decision is not None and decision.ruling == "held" and self.approve is None
 
     async def approved(self, job: Job, call: Call, context: Context) -> Call | None:
         """The call that may run: as it was decided before, else as the approver says; None where it has to wait.
@@ -82,9 +82,9 @@ class Approvals:
             ApprovalDenied: with the reason.
         """
         decision = self.decision(job)
-        if decision is not None and decision.verdict == "deny":
+        if decision is not None and decision.ruling == "deny":
             raise ApprovalDenied(decision.reason or "denied", tool=job.tool.name)
-        approved = decision if decision is not None and decision.verdict == "approve" else None
+        approved = decision if decision is not None and decision.ruling == "approve" else None
         if approved is not None and (approved.replacement or approved.shown in (None, shown(call, context))):
             return call
         if self.approve is not None:
@@ -94,7 +94,7 @@ class Approvals:
     def hold(self, job: Job, shown: JsonObject | None) -> None:
         """Note that a call waits for a decision; `shown` is what it is about, None where that is known already."""
         decision = self.decision(job)
-        if shown is not None and (decision is None or (decision.verdict, decision.shown) != ("held", shown)):
+        if shown is not None and (decision is None or (decision.ruling, decision.shown) != ("held", shown)):
             self._journal.add(approval(job.of, job.call, "held", shown=shown, takes=job.tool.parameters))
         job.node.status = Status.HELD
 

@@ -244,7 +244,7 @@ class Calls:
 
 def _finished(wanted: Wanted, graph: Graph, journal: Journal) -> Finished:
     values: list[Any] = []
-    for expression, path in zip(wanted.output.expressions, wanted.output.places, strict=True):
+    for expression, path in zip(wanted.output.expressions, wanted.output.paths, strict=True):
         instance = str(path[0]) if path and path[0] in wanted.instances else None
         value = graph.evaluate(expression, wanted.script, instance)
         if value is MISSING:

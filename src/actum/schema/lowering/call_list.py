@@ -26,7 +26,7 @@ class StoredCalls:
         self._wire: JsonObject = {}
 
     def without(self, call: JsonObject, index: int) -> JsonObject:
-        """A call without the path that it may be given, which `place` offers beside it."""
+        """A call without the path that it may be given, which `offer` adds beside it."""
         properties = properties_of(call)
         path = properties.get(STORED_AT)
         if not is_object(path) or STORED_AT in required_of(call) or "const" in path:
@@ -38,7 +38,7 @@ class StoredCalls:
         self.tools.append(index)
         return {**call, "properties": {name: one for name, one in properties.items() if name != STORED_AT}}
 
-    def place(self, lowered: JsonObject, definitions: JsonObject) -> None:
+    def offer(self, lowered: JsonObject, definitions: JsonObject) -> None:
         """Offer beside the calls an object that holds one of them and its path."""
         if not self.tools:
             return
@@ -71,9 +71,9 @@ def lowered_calls(
     # A single tool may have an `anyOf` of its own, beside its properties.
     several = "anyOf" in items and "properties" not in items
     options: list[JsonObject] = items["anyOf"] if several else [items]
-    place = "#/properties/calls/items"
+    path = "#/properties/calls/items"
     offered = [stored.without(one, at) for at, one in enumerate(options)] if stored is not None else options
-    nodes = [walk.call(one, f"{place}/anyOf/{at}" if several else place) for at, one in enumerate(offered)]
+    nodes = [walk.call(one, f"{path}/anyOf/{at}" if several else path) for at, one in enumerate(offered)]
     wires = [wire for wire, _ in nodes]
     shapes = {_tool(option): shape for option, (_, shape) in zip(options, nodes, strict=True)}
     return head | {"items": {"anyOf": wires} if several else wires[0]}, shapes

@@ -15,7 +15,7 @@ from .definitions import Definitions
 from .merging import judges, merged, weight
 
 INLINED = 20_000
-"""How many values of definitions may be copied into the places that refer to them."""
+"""How many values of definitions may be copied to where they are referred to."""
 
 _DEEPEST = 32
 """How many steps from the root, and how many copies within copies, a definition may still be copied.
@@ -27,7 +27,7 @@ _CONDITIONS = {"if", "then", "else", "not", "description", "title", "$comment"}
 
 
 class Combining:
-    """Says as one schema what a composed schema says in parts; None where that is not simple or not cheap."""
+    """Says as one schema what a composed schema says in parts; None if that is not simple or not cheap."""
 
     def __init__(self, document: JsonObject) -> None:
         self.definitions = Definitions(document)
@@ -35,7 +35,7 @@ class Combining:
         self._open: list[str] = []
 
     def target(self, reference: Any) -> Any:
-        """What a reference points at, None where at nothing."""
+        """What a reference points at, None if it points at nothing."""
         name = self.definitions.name(reference)
         return None if name is None else self.definitions.target(name)
 

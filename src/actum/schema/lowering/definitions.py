@@ -24,7 +24,7 @@ class Definitions:
         self._waiting: deque[str] = deque()
 
     def name(self, reference: object) -> str | None:
-        """The name under `$defs` of what a reference points at; None where it points at nothing in the document."""
+        """The name under `$defs` of what a reference points at; None if it points at nothing in the document."""
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
         if reference not in self._names:

@@ -35,7 +35,7 @@ LADDER = (STRICT, ASIDE, LOOSE, PROMPTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeLimits:
-    """The most that one strict schema may hold; None where the provider publishes no number.
+    """The most that one strict schema may hold; None if the provider publishes no number.
 
     `names` counts the characters of property and definition names, enum and const values; `large_enum` those of one
     enum of more than 250 strings; `optional` properties that are not required; `unions` every `anyOf`.
@@ -131,7 +131,7 @@ ANTHROPIC = Dialect(
 
 GOOGLE = Dialect(
     name="google",
-    # There is no schema that Gemini is sent and does not enforce: `responseJsonSchema` is all or nothing.
+    # Gemini enforces every schema that it is sent: `responseJsonSchema` is all or nothing.
     rungs=(STRICT, ASIDE, PROMPTED),
     # https://ai.google.dev/api/generate-content#generationconfig (`responseJsonSchema`, and the docstring of
     # google-genai's `response_json_schema`): the supported keywords, by name; `enum` "for strings and numbers"; no

@@ -1,4 +1,4 @@
-"""`enum` and `const` as a dialect takes them: the values by their types, each type a schema of its own."""
+"""`enum` and `const` as a dialect takes them: the values by their types, a schema for each type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .restoring import json_types
 
 
 def literals(schema: JsonObject, dialect: Dialect) -> tuple[list[JsonObject] | None, list[str]]:
-    """The options that the listed values make, None where one can't be listed; and what is left to the local check."""
+    """The options that the listed values make, None if one can't be listed; and what is left to the local check."""
     values: list[Any] = schema["enum"] if "enum" in schema else [schema["const"]]
     if "enum" in schema and "const" in schema:
         values = [value for value in values if value == schema["const"]]

@@ -23,8 +23,8 @@ from .verbatim import Verbatim
 class Lowered:
     """A schema for the wire, what was changed on the way, and how an answer's parts are read back.
 
-    `problems` say why the rung can't be used, a line each with place, number and limit; none: it can. `notes` say
-    what was changed and what is therefore judged here only. `rung` is None where no dialect asked for anything.
+    `problems` say why the rung can't be used, a line each with path, number and limit; none: it can. `notes` say
+    what was changed and what is therefore judged here only. `rung` is None if no dialect asked for anything.
     """
 
     schema: JsonObject
@@ -75,7 +75,7 @@ def _lowered(text: str, dialect: Dialect, rung: Rung) -> Lowered:
     defined = walk.defined()
     definitions = {name: wire for name, (wire, _) in defined.items()}
     if stored is not None:
-        stored.place(lowered, definitions)
+        stored.offer(lowered, definitions)
     if definitions:
         lowered["$defs"] = definitions
     limits = exceeded(lowered, dialect.limits) if is_strict else ()

@@ -34,7 +34,7 @@ _JUDGING = (
 _LONGEST_CHAIN = 8
 
 Target: TypeAlias = Callable[[Any], Any]
-"""What a `$ref` points at; None where nothing."""
+"""What a `$ref` points at; None if nothing."""
 
 
 def judges(keyword: str) -> bool:
@@ -71,7 +71,7 @@ def fits(value: Any, kind: str) -> bool:
 
 
 def takes_null(schema: Any, target: Target, depth: int = 0) -> bool:
-    """Whether null is valid; where that is hard to say, it is taken to be."""
+    """Whether null is valid; if that is hard to say, it is assumed to be."""
     if not is_object(schema) or depth > _LONGEST_CHAIN:
         return schema is not False
     named = schema.get("type")
@@ -102,7 +102,7 @@ def weight(schema: Any) -> int:
 
 
 def merged(left: JsonObject, right: JsonObject) -> JsonObject | None:
-    """The schema of what both take; None where one schema can't say it simply."""
+    """The schema of what both take; None if one schema can't say it simply."""
     result = dict(left)
     for key, value in right.items():
         if key not in result:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..json import JsonObject, encode
 from .merging import judges
-from .scalars import REFERENCE
+from .scalars import REFERENCE_PATTERN
 
 _LONGEST_WORD = 80
 
@@ -19,7 +19,7 @@ _STRUCTURE = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What lowering changed at a place of the composed schema, and what is therefore checked locally."""
+    """What lowering changed at a path of the composed schema, and what is therefore checked locally."""
 
     path: str
     change: str
@@ -43,11 +43,11 @@ class Remarks:
         return tuple(self._problems)
 
     def note(self, path: str, change: str) -> None:
-        """Record what was changed at a place."""
+        """Record what was changed at a path."""
         self._notes[Note(path=path, change=change)] = None
 
     def problem(self, path: str, what: str) -> None:
-        """Record why a place can't be sent."""
+        """Record why what is at a path can't be sent."""
         self._problems[f"{path}: {what}"] = None
 
     def head(self, kind: str | None, schema: JsonObject, path: str, said: frozenset[str] = frozenset()) -> JsonObject:
@@ -70,7 +70,7 @@ class Remarks:
 
 
 def _word(key: str, value: Any) -> str:
-    if value == REFERENCE:
+    if value == REFERENCE_PATTERN:
         return "a reference, it begins with †"
     if isinstance(value, dict | list) or (isinstance(value, int | float) and abs(value) >= 2**53 - 1):
         return ""

@@ -16,7 +16,7 @@ _LONGEST_CHAIN = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Property:
     """One property. `dropped`: the value by which the wire says that an optional one is absent."""
 
     shape: Shape = None
@@ -27,7 +27,7 @@ class Member:
 class Members:
     """An object, by the properties that need restoring; `rest` is the shape of all others."""
 
-    named: Mapping[str, Member] = field(default_factory=dict[str, Member])
+    named: Mapping[str, Property] = field(default_factory=dict[str, Property])
     rest: Shape = None
 
 
@@ -58,7 +58,7 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class AnyOf:
     """A union: the first branch that takes the value."""
 
     branches: tuple[Branch, ...]
@@ -75,8 +75,8 @@ STORED = "_call"
 STORED_AT = "_outputPath"
 """The members of a call that is told apart from where its result is stored."""
 
-Shape: TypeAlias = "Members | Items | Entries | Choice | Named | None"
-"""How values of a schema are restored; None where the wire holds them as they are."""
+Shape: TypeAlias = "Members | Items | Entries | AnyOf | Named | None"
+"""How values of a schema are restored; None if the wire holds them as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class Shapes:
             match shape:
                 case Named(name=name):
                     shape = self.named.get(name)
-                case Choice(branches=branches):
+                case AnyOf(branches=branches):
                     shape = self._chosen(value, branches)
                 case _:
                     return shape
@@ -189,7 +189,7 @@ def json_types(value: Any) -> frozenset[str]:
             return frozenset({"object"})
 
 
-def _is_dropped(value: Any, member: Member) -> bool:
+def _is_dropped(value: Any, member: Property) -> bool:
     match member.dropped:
         case "null":
             return value is None

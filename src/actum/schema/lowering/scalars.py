@@ -10,7 +10,7 @@ from ..json import JsonObject
 from .dialects import Dialect
 from .merging import ASSERTIONS
 
-REFERENCE = "^†"
+REFERENCE_PATTERN = "^†"
 """The pattern of a reference as the protocol writes it (T9)."""
 
 WIRE_REFERENCE = '^†[^"\\\\\\x00-\\x1f]+$'
@@ -30,7 +30,7 @@ def kept(kind: str, schema: JsonObject, dialect: Dialect) -> tuple[JsonObject, f
         spelled = _spelled(kind, key, value, schema, dialect)
         if spelled is not None:
             result[spelled[0]] = spelled[1]
-            if spelled[1] == value or value == REFERENCE or spelled[0] != key:
+            if spelled[1] == value or value == REFERENCE_PATTERN or spelled[0] != key:
                 whole.add(key)
     # vLLM refuses a length beside a pattern or a format; two ways to spell a string are one too many for the others.
     for one, others in (("pattern", ("format", "minLength", "maxLength")), ("format", ("minLength", "maxLength"))):
@@ -58,7 +58,9 @@ def _spelled(kind: str, key: str, value: Any, schema: JsonObject, dialect: Diale
         return None
     match key:
         case "pattern":
-            return (key, WIRE_REFERENCE) if value == REFERENCE else (key, value) if takes(dialect, value) else None
+            return (
+                (key, WIRE_REFERENCE) if value == REFERENCE_PATTERN else (key, value) if takes(dialect, value) else None
+            )
         case "format":
             return (key, value) if value in dialect.formats else None
         case _:

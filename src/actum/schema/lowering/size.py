@@ -19,7 +19,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 @dataclass(slots=True)
 class Size:
-    """What a schema holds, with the place where each count grew last."""
+    """What a schema holds, with the path where each count grew last."""
 
     properties: int = 0
     names: int = 0
@@ -32,7 +32,7 @@ class Size:
     within: SizeLimits = field(default_factory=SizeLimits)
 
     def add(self, what: str, amount: int, path: Path) -> None:
-        """Count, and keep the first place beyond the limit."""
+        """Count, and keep the first path beyond the limit."""
         value = getattr(self, what) + amount
         setattr(self, what, value)
         self.reach(what, value, path)
@@ -57,7 +57,7 @@ _WORDS = {
 
 
 def exceeded(schema: JsonObject, limits: SizeLimits) -> tuple[str, ...]:
-    """The limits that a lowered schema exceeds: the place where it does, the number and the limit, a line each."""
+    """The limits that a lowered schema exceeds: the path where it does, the number and the limit, a line each."""
     if limits == SizeLimits():
         return ()
     size = Size(within=limits)
@@ -77,10 +77,10 @@ def _measure(one: Subschema, size: Size) -> None:
     schema, path, _ = one
     required = set(required_of(schema))
     for name in properties_of(schema):
-        place = (*path, "properties", name)
-        size.add("properties", 1, place)
-        size.add("names", len(name), place)
-        size.add("optional", name not in required, place)
+        inner = (*path, "properties", name)
+        size.add("properties", 1, inner)
+        size.add("names", len(name), inner)
+        size.add("optional", name not in required, inner)
     values: list[Any] = schema.get("enum", [schema["const"]] if "const" in schema else [])
     characters = sum(len(value if isinstance(value, str) else encode(value)) for value in values)
     size.add("names", characters, path)
@@ -91,7 +91,7 @@ def _measure(one: Subschema, size: Size) -> None:
 
 
 def _depth(root: JsonObject) -> tuple[int, Path]:
-    """The deepest nesting of objects and lists, and its place; a cycle counts once."""
+    """The deepest nesting of objects and lists, and its path; a cycle counts once."""
     # By recursion, which ends far below every limit: a chain of definitions may be of any length.
     known: dict[str, tuple[int, Path]] = {}
     definitions: JsonObject = root.get("$defs", {})

@@ -15,7 +15,7 @@ from .dialects import Dialect
 from .literals import literals
 from .merging import fits_beside, judges, kinds, of_kind, takes_null
 from .remarks import Remarks
-from .restoring import Entries, Items, Member, Members, Named, Shape
+from .restoring import Entries, Items, Members, Named, Property, Shape
 from .scalars import kept
 from .unions import Node, any_of, branches, null, or_null
 
@@ -110,31 +110,31 @@ class Strict:
         rest, rest_shape = self._rest(schema, path)
         wires: JsonObject = {}
         firm: list[str] = []
-        members: dict[str, Member] = {}
+        members: dict[str, Property] = {}
         for name, inner in properties.items():
-            place = f"{path}/properties/{name}"
-            wires[name], members[name], is_firm = self._property(name, inner, place, name in required, is_call)
+            inner_path = f"{path}/properties/{name}"
+            wires[name], members[name], is_firm = self._property(name, inner, inner_path, name in required, is_call)
             firm.extend([name] if is_firm else [])
         wire |= {"properties": wires, "required": firm, "additionalProperties": rest}
-        telling = any(member != Member() for member in members.values()) or rest_shape is not None
+        telling = any(member != Property() for member in members.values()) or rest_shape is not None
         return wire, Members(named=members, rest=rest_shape) if telling else None
 
     def _property(
         self, name: str, schema: Any, path: str, required: bool, is_call: bool
-    ) -> tuple[JsonObject, Member, bool]:
+    ) -> tuple[JsonObject, Property, bool]:
         if is_call and name == "_with" and self._dialect.closed:
             wire, shape = self._map(schema, path, "parameter", "reference")
-            return wire, Member(shape=shape, dropped="empty"), True
+            return wire, Property(shape=shape, dropped="empty"), True
         self._optional += not required
         node = self.node(schema, path)
         self._optional -= not required
         if is_call and name == "_output":
             wire, shape = or_null(node)
-            return wire, Member(shape=shape), required or self._dialect.all_required
+            return wire, Property(shape=shape), required or self._dialect.all_required
         leaves_out = not required and not takes_null(schema, self._combining.target)
         firm = required or self._dialect.all_required
         wire, shape = or_null(node) if firm and not required else node
-        return wire, Member(shape=shape, dropped="null" if leaves_out else None), firm
+        return wire, Property(shape=shape, dropped="null" if leaves_out else None), firm
 
     def _rest(self, schema: JsonObject, path: str) -> tuple[Any, Shape]:
         extra = schema.get("additionalProperties")

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from ..json import JsonObject, encode
 from .merging import kinds
-from .restoring import Branch, Choice, Shape
+from .restoring import AnyOf, Branch, Shape
 
 Node: TypeAlias = tuple[JsonObject, Shape]
 """A schema of the wire, and how its values are read back."""
@@ -19,7 +19,7 @@ def null() -> Node:
 
 
 def any_of(nodes: Iterable[Node], description: str | None = None) -> Node:
-    """The union of what was lowered; one schema, where it is no union at all."""
+    """The union of what was lowered; a single schema where only one is left."""
     options: dict[str, Node] = {}
     for wire, shape in nodes:
         if "anyOf" in wire:
@@ -34,7 +34,7 @@ def any_of(nodes: Iterable[Node], description: str | None = None) -> Node:
     if all(shape is None for _, shape in options.values()):
         return union, None
     told = ((frozenset(kinds(wire)) or None, wire, shape) for wire, shape in options.values())
-    return union, Choice(branches=tuple(Branch(types=types, wire=wire, shape=shape) for types, wire, shape in told))
+    return union, AnyOf(branches=tuple(Branch(types=types, wire=wire, shape=shape) for types, wire, shape in told))
 
 
 def or_null(node: Node) -> Node:
@@ -49,5 +49,5 @@ def branches(node: Node) -> list[Node]:
     if "anyOf" not in wire:
         return [node]
     wires: list[JsonObject] = wire["anyOf"]
-    shapes = [branch.shape for branch in shape.branches] if isinstance(shape, Choice) else [None] * len(wires)
+    shapes = [branch.shape for branch in shape.branches] if isinstance(shape, AnyOf) else [None] * len(wires)
     return list(zip(wires, shapes, strict=True))

@@ -14,8 +14,8 @@ from ..walk import DEFINITIONS, HOLDS, properties_of, required_of
 from .definitions import Definitions
 from .merging import kinds, takes_null
 from .remarks import Remarks
-from .restoring import Branch, Choice, Items, Member, Members, Named, Shape
-from .scalars import REFERENCE, WIRE_REFERENCE
+from .restoring import AnyOf, Branch, Items, Members, Named, Property, Shape
+from .scalars import REFERENCE_PATTERN, WIRE_REFERENCE
 from .unions import Node, null
 
 _LEFT_OUT = {"$schema", "$id", "additionalItems", *DEFINITIONS}
@@ -58,7 +58,7 @@ class Verbatim:
         wire, shape = self.node(schema, path)
         output = properties_of(schema).get("_output")
         if isinstance(shape, Members) and "_output" in shape.named:
-            named = {**shape.named, "_output": Member(shape=shape.named["_output"].shape)}
+            named = {**shape.named, "_output": Property(shape=shape.named["_output"].shape)}
             shape = Members(named=named, rest=shape.rest)
         if output is not None and not takes_null(output, self._target):
             wire["properties"]["_output"] = {"anyOf": [wire["properties"]["_output"], null()[0]]}
@@ -80,7 +80,7 @@ class Verbatim:
                 return None, None
             self.definitions.refer("", name, firm=True)
             return f"#/$defs/{name}", Named(name=name)
-        return (WIRE_REFERENCE if key == "pattern" and value == REFERENCE else value), None
+        return (WIRE_REFERENCE if key == "pattern" and value == REFERENCE_PATTERN else value), None
 
     def _shape(self, node: JsonObject, wire: JsonObject, shapes: dict[str, Any]) -> Shape:
         if "properties" in node:
@@ -88,7 +88,7 @@ class Verbatim:
         for keyword in ("anyOf", "oneOf"):
             if any(shape is not None for shape in shapes.get(keyword) or ()):
                 pairs = zip(wire[keyword], shapes[keyword], strict=True)
-                return Choice(branches=tuple(_branch(inner, shape) for inner, shape in pairs))
+                return AnyOf(branches=tuple(_branch(inner, shape) for inner, shape in pairs))
         first: tuple[Shape, ...] = tuple(shapes.get("prefixItems") or ())
         if any(first) or shapes.get("items") is not None:
             return Items(first=first, rest=shapes.get("items"))
@@ -99,7 +99,7 @@ class Verbatim:
     def _members(self, node: JsonObject, shapes: dict[str, Any]) -> Shape:
         required = set(required_of(node))
         members = {
-            name: Member(
+            name: Property(
                 shape=shapes["properties"][name],
                 dropped=None if name in required or takes_null(inner, self._target) else "null",
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..dataflow.fold import METHODS
-from ..schema.compose import REFERENCE, References, or_reference
+from ..schema.compose import REFERENCE_SCHEMA, References, or_reference
 from ..schema.gathering import rooted
 from ..schema.json import JsonObject, is_object
 from .call import EACH, WITH
@@ -19,7 +19,7 @@ class Offer:
     """What of the request decides how a tool is offered."""
 
     references: References | None = None
-    """The form of references, None where the model's provider decides."""
+    """The form of references, None if the model's provider decides."""
     reasoning: bool = False
     instances: tuple[str, ...] = ()
     each: bool = False
@@ -37,7 +37,7 @@ def call_schema(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     if offer.references != "aside":
         parameters = {name: or_reference(schema) for name, schema in parameters.items()}
     elif parameters:
-        after[WITH] = {"type": "object", "additionalProperties": dict(REFERENCE)}
+        after[WITH] = {"type": "object", "additionalProperties": dict(REFERENCE_SCHEMA)}
     properties = {**before, **parameters, **after}
     must = {"_tool", *tool.schema.get("required", [])} | _written(tool, offer, is_latent=is_latent)
     result: JsonObject = {"type": "object", **rest, "properties": properties}
@@ -57,7 +57,9 @@ def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     elif offer.instances:
         found["_instance"] = {"enum": list(offer.instances)}
     if offer.each and not is_latent:
-        found[EACH] = dict(REFERENCE) if offer.references == "aside" else {"anyOf": [_LITERALS, dict(REFERENCE)]}
+        found[EACH] = (
+            dict(REFERENCE_SCHEMA) if offer.references == "aside" else {"anyOf": [_LITERALS, dict(REFERENCE_SCHEMA)]}
+        )
     for key in ("_delegate", "_activity", "_scopes"):
         if key in tool.meta and not tool.is_fixed(key):
             found[key] = _cut(tool.meta[key], offer) if key == "_scopes" else tool.meta[key]
@@ -85,7 +87,7 @@ def _meta_after(tool: Tool, *, is_latent: bool) -> JsonObject:
         found["_output"] = tool.output
     path = tool.meta.get("_outputPath")
     if path is None and (tool.output is not None or tool.is_delegated):
-        found["_outputPath"] = dict(REFERENCE)
+        found["_outputPath"] = dict(REFERENCE_SCHEMA)
     elif path is not None and "const" not in path:
         found["_outputPath"] = path
     method = tool.meta.get("_outputMethod")

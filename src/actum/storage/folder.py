@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from ..errors import IdeaError
-from ..ideas.store import Draft, Entry, Line
+from ..ideas.store import Draft, Line, StoredVersion
 from ..schema.json import encode
 from ..sources.files import write_bytes
 from . import rows
@@ -30,20 +30,20 @@ class FolderStore:
     """Makes the folder when it is first written to.
 
     Raises:
-        IdeaError: it is no store, of a later version than this one knows, or can't be read or written.
+        IdeaError: it is not a store, is of a later version than this one knows, or can't be read or written.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder)
 
-    async def append(self, draft: Draft, after: int | None) -> Entry | None:
-        """Append to a line whose end is `after`; None where it has another end."""
+    async def append(self, draft: Draft, after: int | None) -> StoredVersion | None:
+        """Append to a line whose end is `after`; None if it has another end."""
         return await self._off_loop(lambda: self._append(draft, after))
 
-    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> Entry | None:
+    async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
         """The last entry of a line: in its log versions and moments only rise, so it is found by halving."""
 
-        def is_before(entry: Entry) -> bool:
+        def is_before(entry: StoredVersion) -> bool:
             own = (entry.version.breaking, entry.version.compatible, entry.version.solution)
             return own[: len(version)] <= tuple(version) and (at is None or entry.created_at <= at)
 
@@ -53,7 +53,7 @@ class FolderStore:
         own = (found.version.breaking, found.version.compatible, found.version.solution)
         return found if own[: len(version)] == tuple(version) else None
 
-    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[Entry]:
+    async def entries(self, line: Line, before: int | None = None, most: int = 100) -> list[StoredVersion]:
         """A page of a line's entries, the last first."""
         return await self._off_loop(lambda: self._page(line, before, most))
 
@@ -80,24 +80,24 @@ class FolderStore:
         except OSError as error:
             raise IdeaError(f"{self._folder}: {error.strerror or error}") from error
 
-    def _append(self, draft: Draft, after: int | None) -> Entry | None:
+    def _append(self, draft: Draft, after: int | None) -> StoredVersion | None:
         with self._locked():
             end = self._last(draft.line, lambda _: True)
             if (None if end is None else end.sequence) != after:
                 return None
-            place = self._folder / "last.json"
-            last = json.loads(place.read_bytes()) if place.exists() else None
+            path = self._folder / "last.json"
+            last = json.loads(path.read_bytes()) if path.exists() else None
             entry = rows.appended(draft, last, time.time_ns() // 1_000)
             content = self._folder / "contents" / entry.digest[:2] / entry.digest
             if not content.exists():
                 write_bytes(content, draft.content)
             # The number is used up first: should the line not be written, it is left out, and none is given twice.
-            write_bytes(place, encode([entry.sequence, entry.created_at]).encode())
+            write_bytes(path, encode([entry.sequence, entry.created_at]).encode())
             self._write(self._log(draft.line), entry)
         return entry
 
     @staticmethod
-    def _write(path: Path, entry: Entry) -> None:
+    def _write(path: Path, entry: StoredVersion) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as log:
             size = log.seek(0, os.SEEK_END)
@@ -106,15 +106,15 @@ class FolderStore:
             log.flush()
             os.fsync(log.fileno())
 
-    def _last(self, line: Line, is_before: Callable[[Entry], bool]) -> Entry | None:
-        """The last entry that is still before what is asked for; all that are stand first in the log."""
+    def _last(self, line: Line, is_before: Callable[[StoredVersion], bool]) -> StoredVersion | None:
+        """The last entry before what is asked for; all of those come first in the log."""
         self._check_format()
         path = self._log(line)
         if not path.exists():
             return None
         with path.open("rb") as log:
             low, high = 0, _whole(log, log.seek(0, os.SEEK_END))
-            found: Entry | None = None
+            found: StoredVersion | None = None
             while low < high:
                 middle = _start_of_line(log, (low + high) // 2, low)
                 entry, after = self._entry_at(log, middle)
@@ -124,12 +124,12 @@ class FolderStore:
                     high = middle
             return found
 
-    def _page(self, line: Line, before: int | None, most: int) -> list[Entry]:
+    def _page(self, line: Line, before: int | None, most: int) -> list[StoredVersion]:
         self._check_format()
         path = self._log(line)
         if not path.exists():
             return []
-        page: list[Entry] = []
+        page: list[StoredVersion] = []
         with path.open("rb") as log:
             end = _whole(log, log.seek(0, os.SEEK_END))
             if before is not None:
@@ -156,15 +156,15 @@ class FolderStore:
     def _log(self, line: Line) -> Path:
         return self._folder / "lines" / (line.domain or _LOCAL) / line.path / f"~{line.branch}.jsonl"
 
-    def _entry_at(self, log: BinaryIO, place: int) -> tuple[Entry, int]:
-        log.seek(place)
+    def _entry_at(self, log: BinaryIO, offset: int) -> tuple[StoredVersion, int]:
+        log.seek(offset)
         text = log.readline()
         try:
             row: Any = json.loads(text)
             entry = rows.entry_of(row)
         except (ValueError, TypeError, IndexError):
-            raise IdeaError(f"{log.name}: the line at byte {place} is damaged") from None
-        return entry, place + len(text)
+            raise IdeaError(f"{log.name}: the line at byte {offset} is damaged") from None
+        return entry, offset + len(text)
 
     @contextmanager
     def _locked(self) -> Generator[None]:
@@ -173,11 +173,11 @@ class FolderStore:
         self._folder.mkdir(parents=True, exist_ok=True)
         with (self._folder / "lock").open("ab") as lock:
             flock(lock, LOCK_EX)
-            place = self._folder / "format.json"
-            if not place.exists():
+            path = self._folder / "format.json"
+            if not path.exists():
                 if set(os.listdir(self._folder)) - {"lock"}:
-                    raise IdeaError(f"{self._folder}: it is a folder with something in it, but no store of Ideas")
-                write_bytes(place, encode({"store": rows.FORMAT}).encode())
+                    raise IdeaError(f"{self._folder}: the folder is not empty, and not a store of Ideas")
+                write_bytes(path, encode({"store": rows.FORMAT}).encode())
             self._check_format()
             yield
 
@@ -190,22 +190,22 @@ class FolderStore:
             raise IdeaError(f"{self._folder}: its format.json is damaged") from None
         if not isinstance(known, int) or known > rows.FORMAT:
             raise IdeaError(
-                f"{self._folder}: it was made by a newer Actum (format {known}, understood is {rows.FORMAT})"
+                f"{self._folder}: made by a newer Actum (format {known}; this one reads up to {rows.FORMAT})"
             )
 
 
 _CHUNK = 4_096
 
 
-def _start_of_line(log: BinaryIO, place: int, lowest: int) -> int:
-    """Where the line begins that a place lies in, not before `lowest`."""
-    while place > lowest:
-        first = max(lowest, place - _CHUNK)
+def _start_of_line(log: BinaryIO, offset: int, lowest: int) -> int:
+    """Where the line begins that holds an offset, not before `lowest`."""
+    while offset > lowest:
+        first = max(lowest, offset - _CHUNK)
         log.seek(first)
-        found = log.read(place - first).rfind(b"\n")
+        found = log.read(offset - first).rfind(b"\n")
         if found >= 0:
             return first + found + 1
-        place = first
+        offset = first
     return lowest
 
 

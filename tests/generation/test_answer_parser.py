@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actum.generation import stream
-from actum.generation.stream import AnswerParser, AnswerSyntax, Element, Member
+from actum.generation import answer_parser
+from actum.generation.answer_parser import AnswerParser, AnswerSyntax, Element, Member
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -95,7 +95,7 @@ def test_an_output_is_seen_as_it_grows(output: str, has_calls: bool) -> None:
 
 
 def test_a_call_that_is_too_long_is_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream, "MOST_CHARACTERS", 100_000)
+    monkeypatch.setattr(answer_parser, "MOST_CHARACTERS", 100_000)
     parser = AnswerParser()
     list(parser.feed('{"calls":[{"text":"'))
     tracemalloc.start()
@@ -121,7 +121,7 @@ def test_reading_by_tokens_costs_a_long_answer_no_more_for_each_call() -> None:
 
         def count(frame: FrameType, event: str, _: object) -> None:
             nonlocal counts
-            counts += event == "call" and frame.f_code.co_filename == stream.__file__
+            counts += event == "call" and frame.f_code.co_filename == answer_parser.__file__
 
         sys.setprofile(count)
         for start in range(0, len(token) * calls, 4):

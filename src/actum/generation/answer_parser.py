@@ -1,6 +1,6 @@
 """The text of an answer as it arrives: every element of `calls` the moment its brace closes, in one pass (L1, L3).
 
-It finds where values begin and end; what stands in them is judged by who decodes them. Memory holds the value under way
+It finds where values begin and end; whoever decodes them judges what is in them. Memory holds the value being read
 and nothing before it. Code fences and chatter around the answer are passed over.
 
 Most deltas are a few characters of a call that can't end in them: those are put by until one comes that closes
@@ -31,9 +31,9 @@ class AnswerSyntax(ValueError):
 
 
 class Element(NamedTuple):
-    """The text of the N-th element of `calls`, or why it was not kept."""
+    """The text of the element of `calls` at an index, or why it was not kept."""
 
-    place: int
+    at: int
     text: str
     refused: str | None = None
 
@@ -62,7 +62,7 @@ class _Mode(IntEnum):
 
 
 _BEHIND = {",": _Mode.ITEM, "]": _Mode.AFTER, None: _Mode.AFTER_ITEM}
-"""What stands behind a whole call, by what follows it."""
+"""The mode after a whole call, by what follows it."""
 _CLOSING = {"{": "}", "[": "]"}
 _VISIBLE = re.compile(r"\S")
 _STRUCTURE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\],]', re.DOTALL)
@@ -94,7 +94,7 @@ class AnswerParser:
         """Take in the next piece of text and yield what it completes.
 
         Raises:
-            AnswerSyntax: where the answer stops being JSON of its form.
+            AnswerSyntax: the answer is not JSON of its form.
         """
         if _Mode.ITEM <= self._mode < _Mode.DONE and self._can_wait(text):
             self._put_by(text)
@@ -139,7 +139,7 @@ class AnswerParser:
         """The text has ended.
 
         Raises:
-            AnswerSyntax: where it ended too soon.
+            AnswerSyntax: it ended too soon.
         """
         if self._mode is _Mode.SEEK:
             raise AnswerSyntax("there is no JSON object with 'calls' and 'output' in the answer")
@@ -148,7 +148,7 @@ class AnswerParser:
             raise AnswerSyntax(f"the answer ends{where} before its object is closed")
 
     def _between(self, text: str, position: int) -> int:  # noqa: PLR0912 -- a table of states
-        """Read one character between values; what it may be depends on what stood before."""
+        """Read one character between values; what it may be depends on what came before."""
         if self._mode is _Mode.SEEK:
             start = text.find("{", position)
             if start < 0:
@@ -191,7 +191,7 @@ class AnswerParser:
                 return position
             case _:
                 where = f" in {self._key!r}" if self._key else ""
-                raise AnswerSyntax(f"{char!r} can't stand here{where}: the answer is not JSON")
+                raise AnswerSyntax(f"unexpected {char!r}{where}: the answer is not JSON")
         return position + 1
 
     def _restart(self) -> None:
@@ -296,7 +296,7 @@ class AnswerParser:
         except json.JSONDecodeError as error:
             raise AnswerSyntax(f"a key of the answer is not JSON: {error.msg}") from None
         if self._key in self._seen:
-            raise AnswerSyntax(f"{self._key!r} stands twice in the answer")
+            raise AnswerSyntax(f"{self._key!r} occurs twice in the answer")
         self._seen.add(self._key)
         self._mode = _Mode.COLON
 

@@ -1,0 +1,192 @@
+"""A saved Request, perhaps with its Solution, as a portable file (X1): all of an `Idea` that needs no agent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from ..errors import DelegateError, IdeaError
+from ..ideas.address import parse_address
+from ..ideas.config import IdeaConfig, Standing
+from ..ideas.file import IdeaText, plan_of, read_idea, write_idea
+from ..ideas.identity import identified
+from ..ideas.library import Library
+from ..protocol.config import Config
+from ..protocol.context import Context
+from ..protocol.declaration import parse_tool
+from ..protocol.message import instance_of
+from ..protocol.origin import is_url
+from ..protocol.scopes import notes_of
+from ..protocol.tool import Tool
+from ..schema.gathering import gathered
+from ..schema.infer import schema_like, shape_of
+from ..schema.json import JsonObject, is_list, is_object
+from ..sources.fetch import Fetcher
+from ..sources.files import read_text, write_text
+from ..storage.open import default_store, open_store
+from .coercion import blocking
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedIdea:
+    """A context and a schema; `config` says what it needs. Where it was read from is its context's `origin`."""
+
+    context: Context
+    schema: Any = None
+    meta: JsonObject = field(default_factory=dict[str, Any])
+    config: JsonObject = field(default_factory=dict[str, Any])
+    solution: JsonObject | None = None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read an Idea from a JSON file or a YAML one, an http(s) URL, or an `idea:` address.
+
+        The host that is named may be private, since the caller names it; a host that it redirects to may not.
+
+        Raises:
+            IdeaError: it can't be read or is not an Idea; the message names file, line and column.
+        """
+        if is_url(path):
+            return blocking(cls._fetched(str(path)))
+        if str(path).startswith("idea:"):
+            return blocking(cls._addressed(str(path)))
+        return cls._of(read_idea(read_text(Path(path)), str(path)), os.path.abspath(path))
+
+    @classmethod
+    async def _fetched(cls, url: str) -> Self:
+        try:
+            fetched = await Fetcher(allow_hosts=[urlsplit(url).hostname or ""]).fetch(url)
+            return cls._of(read_idea(fetched.content.decode("utf-8"), url), fetched.url)
+        except (DelegateError, UnicodeDecodeError, ValueError) as error:
+            raise IdeaError(error.message if isinstance(error, DelegateError) else f"{url}: {error}") from error
+
+    @classmethod
+    async def _addressed(cls, text: str) -> Self:
+        """The Idea at an `idea:` address: in the default store, else on the domain's own server (X4)."""
+        address = parse_address(text)
+        store = open_store(default_store())
+        try:
+            _, found = await Library(store=store).load(address)
+            return cls._of(found, None)
+        except IdeaError:
+            if address.url is None:
+                raise
+        finally:
+            await store.aclose()
+        idea = await cls._fetched(address.url)
+        if not address.admits(version := str(idea.meta.get("version", ""))):
+            raise IdeaError(f"{address}: that version isn't available; found {version or 'one without a number'}")
+        return idea
+
+    @classmethod
+    def _of(cls, text: IdeaText, origin: str | None) -> Self:
+        named = text.config.get("origin")
+        if isinstance(named, str) and origin is not None and not is_url(origin):
+            origin = os.path.abspath(os.path.join(os.path.dirname(origin), named))
+        return cls(
+            context=Context(text.context, origin=origin),
+            schema=text.schema,
+            meta=text.meta,
+            config=text.config,
+            solution=text.solution,
+        )
+
+    @property
+    def source(self) -> Path | None:
+        """The file that its relative paths start from, None for one made in code or fetched."""
+        origin = self.context.origin
+        return None if origin is None or is_url(origin) else Path(origin)
+
+    def save(self, path: str | Path) -> None:
+        """Write the Idea as JSON; an existing file is replaced whole or not at all.
+
+        Raises:
+            IdeaError: it can't be written.
+        """
+        write_text(Path(path), write_idea(self.text))
+
+    @property
+    def text(self) -> IdeaText:
+        """Its parts as they are written."""
+        return IdeaText(
+            context=self.context.messages,
+            schema=self.schema,
+            meta=self.meta,
+            config=self.config,
+            solution=self.solution,
+        )
+
+    def settings(
+        self,
+        standing: Standing = "own",
+        *,
+        name: str | None = None,
+        has_model: bool = False,
+        grants: Sequence[str] = (),
+    ) -> IdeaConfig:
+        """What its `config` says that counts; one from outside is refused what was not granted to it (D12, D15).
+
+        `name` is what it is called in messages, its file by default; `has_model` says that its user names the model.
+
+        Raises:
+            IdeaError: naming the file and the field that can't be used.
+        """
+        called = name or self.context.origin or "the Idea"
+        config = IdeaConfig.parse(self.config, called)
+        if not is_url(self.context.origin):
+            return config.of(standing)
+        asked = {"activities": config.activities, "model": () if has_model or config.model is None else (config.model,)}
+        for key, names in asked.items():
+            if refused := [one for one in names if one not in grants]:
+                reason = f"an Idea from outside can't name {refused[0]!r}, unless it is granted: Config(grants=[…])"
+                raise IdeaError(f"{called}: {reason}", path=f"config.{key}")
+        return config.of("foreign")
+
+    def identified(self, config: Config) -> Self:
+        """The Idea with its `meta` shown where the model is asked to raise it (T5)."""
+        if not config.meta:
+            return self
+        own = self.context
+        return replace(self, context=Context.checked(identified(own, self.meta), own.data_kinds, own.origin))
+
+    def without_model(self) -> Context:
+        """Its context with its saved solution as the plan: what runs if there is no model to ask (P3)."""
+        return self.context.extended(plan_of(self.solution))
+
+    def as_tool(self, name: str) -> Tool:
+        """The Idea as a tool: parameters from its input, `_output` from its schema, `_delegate` its file (X2).
+
+        Raises:
+            SchemaError: the input's schema makes no tool.
+        """
+        parts: dict[str, JsonObject] = {"input": _parameters(self.context)}
+        if self.schema is not None:
+            parts["output"] = shape_of(self.schema).schema
+        found, definitions = gathered(parts)
+        schema = found["input"]
+        schema["properties"] = dict(schema.get("properties", {}))
+        if "output" in found:
+            schema["properties"]["_output"] = found["output"]
+        if definitions:
+            schema["$defs"] = definitions
+        schema["_delegate"] = self.context.origin or name
+        return replace(parse_tool(schema, name, origin=self.context.origin), bound=self)
+
+
+def _parameters(context: Context) -> JsonObject:
+    """The schema of what a request takes: its input's, else that of values like the ones it has (X2).
+
+    What it has a value of is not required: the value is the default (D5).
+    """
+    values = context.get("†input")
+    own = values if is_object(values) else {}
+    inputs = [message for message in context if context.kind_of(message) == "input" and instance_of(message) is None]
+    declared = notes_of(inputs, "input", context.data_kinds).get("schema")
+    schema = dict(declared) if is_object(declared) else {"type": "object", **schema_like(own)}
+    if is_list(schema.get("required")):
+        schema["required"] = [name for name in schema["required"] if name not in own]
+    return schema
