@@ -136,7 +136,7 @@ def test_an_item_is_data_whatever_it_looks_like(items: list[str]) -> None:
     [
         (call("size", _each="†input.items[0]", of="†each"), "not a list"),
         (call("size", _each="†input.items", of="†each.name"), "item 0 has no †each.name"),
-        (call("size", _each="†input.items", of="†each <|> †state.x"), "stands alone"),
+        (call("size", _each="†input.items", of="†each <|> †state.x"), "must be a reference by itself"),
         (call("size", _each="†each", of="†each"), "can't name the items"),
         (call("size", _each="items", of="†each"), "a reference to a list, or a list"),
         (call("size", _each=7, of="†each"), "a reference to a list, or a list"),

@@ -28,7 +28,7 @@ class Budget:
         """Spend one request.
 
         Raises:
-            LimitExceeded: where there is none left, or tokens or money are spent.
+            LimitExceeded: none is left, or tokens or money are spent.
         """
         most = self.limits.requests
         if most is not None and self.requests >= most:
@@ -40,7 +40,7 @@ class Budget:
         """Spend one call.
 
         Raises:
-            LimitExceeded: where there is none left.
+            LimitExceeded: none is left.
         """
         self.check_calls()
         self.calls += 1
@@ -69,7 +69,7 @@ class Budget:
             return
         left = most - self.requests
         if left <= 1:
-            yield "This is the last request: `output` must be answered now, calls alone come to nothing."
+            yield "This is the last request: `output` must be answered now, calls made now can't be used."
         elif left <= 1 + _LITTLE:
             yield f"{left} requests are left, this one included."
 

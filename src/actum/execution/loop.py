@@ -34,7 +34,7 @@ from .turn import Turn
 
 
 class Loop:
-    """One run. `result` is what it has reached, at any time; `run` goes on until there is an output."""
+    """One run. `result` is its state at any time; `run` continues until there is an output."""
 
     def __init__(self, setup: Setup, budget: Budget, emit: Emitter) -> None:
         self._run = setup.run or urandom(16).hex()
@@ -67,7 +67,7 @@ class Loop:
 
     @property
     def result(self) -> Result[Any]:
-        """What the run has reached; its context is fit to be resumed (L8)."""
+        """The state of the run; its context can be resumed (L8)."""
         return Result(
             output=self._output,
             context=self._journal.context(),
@@ -289,10 +289,10 @@ class Loop:
         are_open = self._calls.open_scripts()
         for script in reversed(self._scripts):  # from the last, so that the earlier ones' beginnings don't move
             is_open = script.number in are_open or not script.is_concluded
-            if is_open and not script.stands and (script.calls or script.kept):
-                script.stands = True
+            if is_open and not script.is_planned and (script.calls or script.kept):
+                script.is_planned = True
                 self._journal.insert(script.start, script.message())
-        stay = [script for script in self._scripts if script.number in are_open or script.stands]
+        stay = [script for script in self._scripts if script.number in are_open or script.is_planned]
         for script in self._scripts:
             if script not in stay and script.is_concluded and self._journal.is_recorded:
                 self._journal.tell(entries.Closed(script.number))

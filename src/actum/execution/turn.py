@@ -32,7 +32,7 @@ class Turn:
     spent: Callable[[Usage], None]
 
     def element(self, index: int, call: Call | ActumError) -> None:
-        """Start a call, or let it wait; an element that is no call is an error of its own (L3)."""
+        """Start a call, or let it wait; an element that isn't a call is an error of its own (L3)."""
         script = self.script
         script.calls.append(call if isinstance(call, Call) else Call())
         if self.journal.is_recorded:

@@ -90,7 +90,7 @@ def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
         if not key.startswith("_") or key in {"_tool", "_output", "_outputPath", WITH, EACH}:
             continue
         if key not in META and key not in tool.meta:
-            raise InvalidParameters(f"{key!r} is no meta-property", tool=tool.name, path=key)
+            raise InvalidParameters(f"{key!r} is not a meta-property", tool=tool.name, path=key)
         if key == "_instance":
             _check_instance(value, tool, instances)
         _check_declared(key, value, tool)
@@ -159,7 +159,7 @@ def _check_writable(path: Expression, tool: Tool) -> None:
 def _method(call: Call, tool: Tool) -> OutputMethod:
     method = call.get("_outputMethod") or tool.fixed("_outputMethod") or "set"
     if method not in METHODS:
-        raise InvalidParameters(f"{method!r} is none of {', '.join(METHODS)}", tool=tool.name, path="_outputMethod")
+        raise InvalidParameters(f"{method!r} is not one of {', '.join(METHODS)}", tool=tool.name, path="_outputMethod")
     return method
 
 
@@ -178,25 +178,25 @@ def _with_references(call: Call, tool: Tool) -> dict[str, Any]:
     if not is_object(aside):
         raise InvalidParameters("it maps parameter paths to references", tool=tool.name, path=WITH)
     parameters = Fold(copy(call.parameters))
-    for place, reference in aside.items():
+    for path, reference in aside.items():
         if not isinstance(reference, str) or not is_expression(reference):
-            raise InvalidParameters(f"{reference!r} is no reference", tool=tool.name, path=f"{WITH}.{place}")
+            raise InvalidParameters(f"{reference!r} is not a reference", tool=tool.name, path=f"{WITH}.{path}")
         try:
-            parameters.write("set", _parameter_path(place, tool), reference)
+            parameters.write("set", _parameter_path(path, tool), reference)
         except Misfit as error:
-            raise InvalidParameters(str(error), tool=tool.name, path=f"{WITH}.{place}") from None
+            raise InvalidParameters(str(error), tool=tool.name, path=f"{WITH}.{path}") from None
     return parameters.read()
 
 
-def _parameter_path(place: str, tool: Tool) -> Path:
-    reference, end = scan_reference(f"†parameters.{place}", 0)
-    if end != len(place) + len("†parameters."):
-        raise InvalidParameters(f"{place!r} is no parameter path", tool=tool.name, path=WITH)
+def _parameter_path(path: str, tool: Tool) -> Path:
+    reference, end = scan_reference(f"†parameters.{path}", 0)
+    if end != len(path) + len("†parameters."):
+        raise InvalidParameters(f"{path!r} is not the path of a parameter", tool=tool.name, path=WITH)
     return reference.path
 
 
 def resolved(job: Job, values: Sequence[Any]) -> Call:
-    """The call with its values in place of references, fixed meta-properties filled in, judged by the tool (C3).
+    """The call with its values in path of references, fixed meta-properties filled in, judged by the tool (C3).
 
     Raises:
         InvalidParameters: the parameters don't fit the tool's schema.

@@ -41,7 +41,7 @@ class Attempts:
         self.started.clear()
 
     def adopt(self, job: Job) -> bool:
-        """Whether an earlier attempt has started the same call; then that one stands for this, under its place."""
+        """Whether an earlier attempt has started the same call; this one then ends as that one does, under its place."""
         started = self.started.get(digest(job, self._jobs))
         if not started:
             return False
@@ -59,7 +59,7 @@ class Attempts:
         return True
 
     def lead(self, job: Job) -> None:
-        """Let the calls that a call stands for end as it has."""
+        """Let the same calls of later attempts end as this one has."""
         followers = list(job.followers)
         while followers:  # a third attempt follows the second
             follower = followers.pop()

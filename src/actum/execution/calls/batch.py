@@ -30,7 +30,7 @@ def batch(call: Call, parameters: Template, *, is_latent: bool) -> Batch:
 
     Raises:
         InvalidParameters: it names no list, or the model itself would carry the calls out.
-        UnresolvedReference: `†each` stands within an expression, or a reference can't be read.
+        UnresolvedReference: `†each` is part of a larger expression, or a reference can't be read.
     """
     if is_latent:
         raise InvalidParameters(
@@ -44,7 +44,9 @@ def batch(call: Call, parameters: Template, *, is_latent: bool) -> Batch:
         raise InvalidParameters("it is a reference to a list, or a list", tool=call.tool, path=EACH)
     for expression in parameters.expressions:
         if not isinstance(expression, Reference) and any(one.kind == ITEM for one in references(expression)):
-            raise UnresolvedReference(f"†{ITEM} stands alone, not in {expression}", tool=call.tool)
+            raise UnresolvedReference(
+                f"†{ITEM} must be a reference by itself, not part of {expression}", tool=call.tool
+            )
     if any(one.kind == ITEM for expression in items.expressions for one in references(expression)):
         raise UnresolvedReference(f"†{ITEM} is an item, it can't name the items", tool=call.tool, path=EACH)
     return Batch(items)
@@ -59,7 +61,7 @@ def calls_of(job: Job, own: Batch, values: Sequence[Any]) -> Iterator[tuple[Call
     """The call for each item, with its parameters; `values` are those of what is `outside`.
 
     Raises:
-        InvalidParameters: what `_each` refers to is no list.
+        InvalidParameters: what `_each` refers to isn't a list.
         UnresolvedReference: an item lacks what `†each.…` names.
     """
     count = len(own.items.expressions)

@@ -101,7 +101,7 @@ class Calls:
         self._scheduler.add(job)
 
     def reject(self, script: Script, index: int, error: ActumError) -> None:
-        """Take in an element of `calls` that is no call at all."""
+        """Take in an element of `calls` that isn't a call."""
         self._refuse(self._register.node(script, index), script, error, None)
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
@@ -111,7 +111,7 @@ class Calls:
         self._scheduler.pump()
 
     def resume(self, plan: Standing) -> Script:
-        """Take in a plan that stands in the context: what is done or has failed for good is not made again (L8)."""
+        """Take in a plan of the context: what is done or has failed for good is not made again (L8)."""
         script = Script.standing(plan.authored, plan.calls)
         script.is_authored = plan.authored.is_given and not is_url(self._journal.origin)
         self._scheduler.items |= {plan.authored.place(index): items for index, items in plan.items.items()}

@@ -74,7 +74,7 @@ class Answered(NamedTuple):
 
 
 Carried: TypeAlias = Yield | ActumError | Held | Answered
-"""How a call ends, as far as it is known before its result is written."""
+"""How a call ends, before its result is written."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -133,7 +133,7 @@ class Carrier:
         return self.journal.scoped(job.scopes, job.node.instance, reader)
 
     async def _delegated(self, job: Job, call: Call, context: Context) -> Carried:
-        """Let the delegate go on from where it was cut before; where it is cut again, keep what it has reached (L8)."""
+        """Let the delegate continue from where it was cut before; if it is cut again, keep its context (L8)."""
         before = self.journal.decisions.suspended(job.of, job.call)
         suspension = Suspension(place=job.place, call=job.call, context=before)
         try:

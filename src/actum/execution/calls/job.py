@@ -136,7 +136,7 @@ class Yield(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a call was refused or failed; an element that is no call at all, or an answer, has no job and no call."""
+    """Why a call was refused or failed; an element that isn't a call, or an answer, has no job and no call."""
 
     error: ActumError
     of: str

@@ -51,7 +51,7 @@ class Results:
         """Append what a call has returned; return its value and the paths that were written.
 
         Raises:
-            InvalidParameters: the path that the Activity named is none of the call's, or can't take the value.
+            InvalidParameters: the path that the Activity named isn't one of the call's, or can't take the value.
             ScopeDenied: it would open a gate.
         """
         self.finished += 1
@@ -91,7 +91,7 @@ class Results:
         )
 
     def standing(self, job: Job) -> tuple[Any] | None:
-        """What stands at the paths that a call writes, None where any is empty."""
+        """The value at the paths that a call writes, None if any is empty."""
         values = [self._journal.memory.read(target, job.node.instance) for target in job.node.written or job.targets]
         return (values[-1],) if values and MISSING not in values else None
 
@@ -107,7 +107,7 @@ class Results:
             return job.targets
         if result.path not in job.alternatives:
             there = ", ".join(str(reference) for reference in job.alternatives) or "none"
-            raise InvalidParameters(f"{result.path} is none of its alternatives: {there}", tool=job.tool.name)
+            raise InvalidParameters(f"{result.path} is not one of its alternatives: {there}", tool=job.tool.name)
         return (result.path,)
 
     def _check_gates(self, job: Job, value: Any, targets: tuple[Reference, ...]) -> None:

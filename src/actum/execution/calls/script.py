@@ -16,7 +16,7 @@ from ...schema.json import JsonObject
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Script(Answer):
-    """One attempt of an answer. `run` is the id of the run that began it; `start` how many messages stood before it."""
+    """One attempt of an answer. `run` is the id of the run that began it; `start` is how many messages were before it."""
 
     number: int = 0
     run: str = ""
@@ -30,12 +30,12 @@ class Script(Answer):
     is_concluded: bool = False
     is_authored: bool = False
     """Whether a developer wrote its calls, who may add to what their tools declare (S9)."""
-    stands: bool = False
-    """Whether its plan message stands in the context."""
+    is_planned: bool = False
+    """Whether the context holds its plan message."""
 
     @classmethod
     def standing(cls, plan: Authored, calls: list[Call]) -> Script:
-        """The answer that stands in the context as a plan, with its calls as they were decided."""
+        """The answer that the context holds as a plan, with its calls as they were decided."""
         return cls(
             number=plan.number,
             run=plan.run,
@@ -44,11 +44,11 @@ class Script(Answer):
             output=plan.output,
             places=dict(plan.places),
             is_concluded=True,
-            stands=True,
+            is_planned=True,
         )
 
     def solution(self, answered: Answered, output: Any, instances: list[str]) -> Solution[Any]:
-        """The answer as it is given out, with its output as far as it is known."""
+        """The answer for the caller; `output` is None while it isn't known."""
         return Solution(
             meta=answered.meta,
             calls=answered.calls,

@@ -29,7 +29,7 @@ class Standstill:
         self._emit = emit
 
     def judge(self, ends: Ends) -> bool:
-        """Judge the calls that wait once; False where some of them may go on."""
+        """Judge the calls that wait once; False if some of them may still run."""
         graph, nodes = self._register.graph, self._register.nodes
         found = verdicts(graph, nodes, is_gate)
         self._apply(found, _FINAL, ends)
@@ -45,7 +45,7 @@ class Standstill:
         return True
 
     def end(self, ends: Ends) -> None:
-        """Judge them for the last time: those that would wait for each other don't go on."""
+        """Judge them for the last time: those that wait for each other never run."""
         found = verdicts(self._register.graph, self._register.nodes, is_gate, frees=False)
         self._apply(found, tuple(Fate), ends)
 

@@ -20,8 +20,8 @@ _AHEAD = 8
 class Workers(Generic[T, R]):
     """Pieces of work, begun in the order in which they are added, each with the context variables of the whole run.
 
-    `carry` carries one piece out; while that waits, other tasks take what else is there. `end` is given what a piece
-    has come to, and may add more of them.
+    `carry` carries one piece out; while that waits, other tasks take what else is there. `end` is given the
+    outcome of a piece, and may add more of them.
     """
 
     def __init__(self, carry: Callable[[T], Awaitable[R]], end: Callable[[T, R], None]) -> None:

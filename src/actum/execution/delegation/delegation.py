@@ -54,7 +54,7 @@ class Delegation:
     async def __call__(self, call: Call, tool: Tool, context: Context, suspension: Suspension | None = None) -> Any:
         """The output of the delegate's own run, which sees of its parent only the scoped context (D4, D7).
 
-        With a suspension it goes on from there, and says there what it has come to when it is cut (L8).
+        With a suspension it continues from there, and leaves its context there if it is cut (L8).
         """
         name = str(call["_delegate"])
         self._check_depth(name, tool)
@@ -162,7 +162,7 @@ class Delegation:
         try:
             result = await _kept(loop, kept)
             if result.output is None and result.errors:
-                # Without a model a run ends where it stands; for who called it, that is a failure like any other.
+                # Without a model a run ends without an output; to its caller, that is a failure like any other.
                 raise DelegateError(result.errors[0].code)
             return result.output
         except LimitExceeded as error:
@@ -231,14 +231,14 @@ def _described(tool: Tool) -> str:
 
 
 def _returned(result: Yield) -> Any:
-    """What an Activity came to, as if it had returned it itself."""
+    """The result of an Activity, as if it had returned that itself."""
     if result.messages:
         return list(result.messages)
     return result.value if result.path is None else Output(result.value, str(result.path))
 
 
 async def _kept(loop: Loop, kept: Suspension) -> Result[Any]:
-    """Run to the end; where it is cut or has to wait, keep what it has come to (L8)."""
+    """Run to the end; if it is cut or has to wait, keep its context (L8)."""
     try:
         result = await loop.run()
     except (asyncio.CancelledError, LimitExceeded):

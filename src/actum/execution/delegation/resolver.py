@@ -37,7 +37,7 @@ class Resolver(Protocol):
         """The saved request.
 
         Raises:
-            DelegateError: where there is none, or it may not be used.
+            DelegateError: there is none, or it may not be used.
         """
         ...
 
@@ -62,6 +62,6 @@ class Machine(Protocol):
         """The registry with the Activities of these modules; files among them start from `origin`.
 
         Raises:
-            IdeaError: where there is no such module, or it fails.
+            IdeaError: there is no such module, or it fails.
         """
         ...

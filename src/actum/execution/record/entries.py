@@ -1,4 +1,4 @@
-"""What a run writes down while it goes on, entry by entry, each told before anything is built on it (L8).
+"""What a run writes down as it runs, entry by entry, each told before anything is built on it (L8).
 
 As JSON an entry is `{"at": [places], …}`: the places of the delegated calls that lead to the run it is about, and
 what is new there.
@@ -29,7 +29,7 @@ class Began:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """A message stands behind the others."""
+    """A message was appended."""
 
     message: JsonObject
 
@@ -40,7 +40,7 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """The plan of an answer stands where that answer began."""
+    """The plan of an answer was inserted where that answer began."""
 
     index: int
     message: JsonObject
@@ -122,7 +122,7 @@ def parse_entry(entry: Mapping[str, Any]) -> Entry:
     """Read an entry.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it isn't one.
     """
     message = entry.get("message", entry.get("inserted"))
     if is_list(context := entry.get("began")):

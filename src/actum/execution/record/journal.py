@@ -42,7 +42,7 @@ class Journal:
         self._messages = context.messages
         self._record = record or Recorder()
         self.is_recorded = self._record.tell is not None
-        """Whether anybody is told the entries; else there is no need to make one."""
+        """Whether anybody is told the entries; else none has to be made."""
         if self.is_recorded:
             self._record(Began(context=list(self._messages), run=run, call=self._record.call))
         self.origin = context.origin
@@ -101,7 +101,7 @@ class Journal:
         return Context.checked(self._messages, self.data_kinds, self.origin)
 
     def read(self, reference: Reference, instance: str | None) -> Any:
-        """What a reference names for a call of that instance; a gate as it stood when the run began (C7)."""
+        """What a reference names for a call of that instance; a gate as it was when the run began (C7)."""
         memory = self._gates if is_gate(reference) else self.memory
         return memory.read(reference, instance)
 
@@ -111,7 +111,7 @@ class Journal:
         """Append what a call has returned at one path, for the instance that the call is made for.
 
         Raises:
-            InvalidParameters: what stands at the path can't take it.
+            InvalidParameters: the value at the path can't take it.
         """
         write = Write(reference.kind, instance, method, reference.path, value)
         try:
@@ -164,7 +164,7 @@ class Journal:
     def insert(self, index: int, message: JsonObject) -> None:
         """Put the plan of the answer under way where that answer began, before what its calls have written (L8).
 
-        The only change of a log that else only grows: what stands behind it belongs to that answer's calls.
+        The only change to a log that otherwise only grows: all messages after it belong to that answer's calls.
         """
         self._messages.insert(index, message)
         self._record(Inserted(index, message))

@@ -57,7 +57,7 @@ def standing_plans(
     (O4). One that failed is made again, unless the model has been told and has answered since.
 
     Raises:
-        MessageError: an element of a plan is no call, or its output holds what is no reference.
+        MessageError: an element of a plan isn't a call, or its output has a malformed reference.
     """
     if not marks.plans:
         return

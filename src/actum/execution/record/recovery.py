@@ -18,7 +18,7 @@ _At: TypeAlias = tuple[str, ...]
 
 @dataclass(slots=True)
 class _Told:
-    """An answer under way as far as it has been told."""
+    """What has been told of an answer under way."""
 
     start: int
     calls: list[JsonObject] = field(default_factory=list[JsonObject])
@@ -29,7 +29,7 @@ class _Told:
 
 @dataclass(slots=True)
 class _Run:
-    """One run as far as it has been told."""
+    """What has been told of one run."""
 
     messages: list[JsonObject] = field(default_factory=list[JsonObject])
     run: str = ""
@@ -81,7 +81,7 @@ def recovered(entries: Iterable[JsonObject]) -> list[JsonObject]:
 
     Raises:
         MessageError: a message in it is malformed.
-        ValueError: an entry is none, or is about a run that has not begun.
+        ValueError: an entry is malformed, or is about a run that has not begun.
     """
     runs: dict[_At, _Run] = {}
     for entry in entries:
