@@ -11,7 +11,7 @@ import pytest
 
 from actum import models
 from actum.errors import ModelError
-from actum.models import Model, ModelRequest, Recorded, Recording, Scripted, Usage
+from actum.models import Model, ModelRequest, Recording, Replay, Scripted, Usage
 
 
 def request(text: str = "Go.", schema: Any = None, **more: Any) -> ModelRequest:
@@ -57,7 +57,7 @@ async def test_the_kth_identical_request_gets_the_kth_recording(path: Path) -> N
     recording = Recording(Scripted(["1", "2", "3"]), path)
     for _ in range(3):
         await ask(recording)
-    replay = Recorded(path)
+    replay = Replay(path)
     assert [(await ask(replay))[0] for _ in range(3)] == ["1", "2", "3"]
     assert "recorded 3 times" in str(await refused(replay))
 
@@ -69,7 +69,7 @@ async def test_a_failed_answer_is_recorded_as_far_as_it_came_and_fails_again(pat
 
     recording = Recording(Scripted([breaking]), path)
     await refused(recording)
-    stream = Recorded(path).stream(request())
+    stream = Replay(path).stream(request())
     assert await anext(stream) == '{"a":'
     with pytest.raises(ModelError) as caught:
         await anext(stream)
@@ -88,7 +88,7 @@ async def test_an_answer_that_was_left_is_recorded_as_far_as_it_was_read(path: P
     assert await anext(stream) == "a"
     await stream.aclose()
     assert lines(path)[0]["deltas"] == ["a"]
-    stream = Recorded(path).stream(request())
+    stream = Replay(path).stream(request())
     assert await anext(stream) == "a"
     with pytest.raises(ModelError, match="left before its end"):
         await anext(stream)
@@ -100,7 +100,7 @@ async def test_a_split_surrogate_pair_survives(path: Path) -> None:
         yield '\ude00"'
 
     await ask(Recording(Scripted([split]), path))
-    assert (await ask(Recorded(path)))[:2] == ['"\ud83d', '\ude00"']
+    assert (await ask(Replay(path)))[:2] == ['"\ud83d', '\ude00"']
 
 
 async def test_lines_of_concurrent_requests_stay_whole(path: Path) -> None:
@@ -108,7 +108,7 @@ async def test_lines_of_concurrent_requests_stay_whole(path: Path) -> None:
     await asyncio.gather(*(ask(recording, request(str(n))) for n in range(20)))
     records = lines(path)
     assert sorted(int(record["request"]["messages"][1]["content"]) for record in records) == list(range(20))
-    replay = Recorded(path)
+    replay = Replay(path)
     results = await asyncio.gather(*(ask(replay, request(str(n))) for n in range(20)))
     for n, items in enumerate(results):
         assert json.loads("".join(item for item in items if isinstance(item, str)))["n"] == n
@@ -127,11 +127,11 @@ async def test_a_file_is_added_to_and_never_written_over(path: Path) -> None:
 
 
 async def test_an_unknown_request_says_how_it_differs(path: Path) -> None:
-    assert "answers.jsonl can't be read" in str(await refused(Recorded(path)))
+    assert "answers.jsonl can't be read" in str(await refused(Replay(path)))
     write(path, b"")
-    assert "request number 1: nothing is recorded" in str(await refused(Recorded(path)))
+    assert "request number 1: nothing is recorded" in str(await refused(Replay(path)))
     await ask(Recording(Scripted(["1"]), path))
-    replay = Recorded(path)
+    replay = Replay(path)
     assert "differs from the nearest recorded one at message 1" in str(await refused(replay, request("other")))
     assert "with another schema" in str(await refused(replay, request(schema={"type": "array"})))
     longer = ModelRequest(
@@ -161,14 +161,14 @@ async def test_an_unknown_request_says_how_it_differs(path: Path) -> None:
 async def test_a_malformed_line_is_named(path: Path, line: str) -> None:
     await ask(Recording(Scripted(["1"]), path))
     write(path, f"{json.dumps(lines(path)[0])}\n\n{line}\n".encode())
-    error = await refused(Recorded(path))
+    error = await refused(Replay(path))
     assert error.code == "model_recording"
     assert f"{path}, line 3" in str(error)
 
 
 async def test_what_is_not_text_is_no_recording(path: Path) -> None:
     write(path, b"\xff\xfe\x00")
-    assert "can't be read" in str(await refused(Recorded(path)))
+    assert "can't be read" in str(await refused(Replay(path)))
 
 
 async def test_a_recording_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..generation.model import Model, ModelMessage, ModelRequest, Usage
 from .providers import load
-from .recording import Recorded, Recording
+from .recording import Recording, Replay
 from .scripted import Scripted
 
-__all__ = ["Model", "ModelMessage", "ModelRequest", "Recorded", "Recording", "Scripted", "Usage", "load"]
+__all__ = ["Model", "ModelMessage", "ModelRequest", "Recording", "Replay", "Scripted", "Usage", "load"]

@@ -13,7 +13,7 @@
 | `model_truncated` | the answer reached max_tokens | no |
 | `model_refused` | the model or a content filter declined | no |
 
-Beside them `load` raises `model_unknown` and `model_not_installed`, `Recorded` `model_recording` and `Scripted`
+Beside them `load` raises `model_unknown` and `model_not_installed`, `Replay` `model_recording` and `Scripted`
 `model_script_exhausted`; none is retryable.
 """
 

@@ -12,7 +12,7 @@ from ..errors import ModelError
 from ..generation.model import Model
 from .endpoint import Endpoint, Kind
 from .hosted import Hosted
-from .recording import Recorded
+from .recording import Replay
 from .retrying import Retrying
 
 
@@ -109,7 +109,7 @@ def load(
     if prefix == "replay" and rest:
         if not Path(rest).is_file():
             raise ModelError(f"there is no recording {rest!r}", code="model_recording")
-        return Recorded(rest)
+        return Replay(rest)
     provider = PROVIDERS.get(prefix)
     if provider is None or not rest:
         known = ", ".join(f"{known}:…" for known in (*PROVIDERS, "replay"))

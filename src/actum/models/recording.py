@@ -1,4 +1,4 @@
-"""What a model was asked and answered, as a file: written by `Recording`, answered from by `Recorded`.
+"""What a model was asked and answered, as a file: written by `Recording`, answered from by `Replay`.
 
 One JSON object a line: `name`, `request` (messages, schema, settings, mode), `deltas` as they came, then `usage` or
 `error`. It holds everything that was sent and received, so it is as private as that; keys, and the headers that
@@ -81,7 +81,7 @@ class Recording:
             await close()
 
 
-class Recorded:
+class Replay:
     """Answers from a recording: the request with the same messages and schema, the k-th time with the k-th of them."""
 
     def __init__(self, path: str | os.PathLike[str], *, dialect: Dialect | None = None) -> None:

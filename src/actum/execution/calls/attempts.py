@@ -41,7 +41,7 @@ class Attempts:
         self.started.clear()
 
     def adopt(self, job: Job) -> bool:
-        """Whether an earlier attempt has started the same call; this one then ends as that one does, under its place."""
+        """Whether an earlier attempt has started the same call; this one then ends as that does, under its place."""
         started = self.started.get(digest(job, self._jobs))
         if not started:
             return False

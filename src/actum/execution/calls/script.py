@@ -16,7 +16,7 @@ from ...schema.json import JsonObject
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class Script(Answer):
-    """One attempt of an answer. `run` is the id of the run that began it; `start` is how many messages were before it."""
+    """One attempt of an answer. `run` is the id of the run that began it, `start` how many messages came before it."""
 
     number: int = 0
     run: str = ""
