@@ -71,6 +71,8 @@ class Marks:
         if not (found or plain or plans_at or decided):
             return cls((), {}, 0)
         plans, count = _numbered(messages, plans_at, found, decided, is_old=bool(plain))
+        if plain:  # the answers that left these are known by the indices of messages: others begin behind them
+            count = max(count, plain[-1] + 1)
         left: defaultdict[Place, list[int]] = defaultdict(list)
         for index, place in found:
             left[place].append(index)

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, Final, TypeAlias
 
 from ...dataflow.expression import MISSING
-from ...dataflow.graph import Node, Status
+from ...dataflow.graph import Node
 from ...errors import ApprovalDenied, InvalidParameters, UnresolvedReference
 from ...protocol.approvals import Decision, approval
 from ...protocol.call import Call
@@ -96,7 +96,7 @@ class Approvals:
         decision = self.decision(job)
         if shown is not None and (decision is None or (decision.ruling, decision.shown) != ("held", shown)):
             self._journal.add(approval(job.of, job.call, "held", shown=shown, takes=job.tool.parameters))
-        job.node.status = Status.HELD
+        job.hold()
 
     def replace(self, job: Job, decided: Call) -> Sequence[Any]:
         """Let another call run in the place of the planned one, and record that; return what it refers to (L6).

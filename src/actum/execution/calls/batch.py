@@ -131,7 +131,7 @@ def item_ended(item: Job, error: ActumError | None, journal: Journal, ends: Ends
 def gather(job: Job, own: Batch, journal: Journal, ends: Ends) -> None:
     """End the call for all items: its result is the list of theirs; where one failed, the model is told the others."""
     if any(item.node.status is Status.HELD for item in own.jobs):
-        job.node.status = Status.HELD
+        job.hold()
         return
     if not own.errors:
         ends.finish(job, Yield(value=[item.node.value for item in own.jobs]))
