@@ -19,7 +19,12 @@ from actum.execution.record.entries import (
     Restarted,
     parse_entry,
 )
+from actum.execution.record.plans import standing_plans
 from actum.execution.record.recovery import recovered
+from actum.protocol.approvals import approval
+from actum.protocol.context import Memory
+from actum.protocol.marks import Marks
+from actum.protocol.message import DATA_KINDS
 from actum.protocol.place import Place
 
 pytestmark = pytest.mark.rule("L8")
@@ -113,3 +118,21 @@ def test_a_delegate_under_way_is_suspended_unless_its_call_is_done() -> None:
 def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
     with pytest.raises(ValueError, match="has not begun"):
         recovered(told(Appended(TEXT)))
+
+
+PLAN: Json = {"type": "plan", "plan": [CALL], **MARKS}
+FAILED: Json = {"type": "error", "call": CALL, "error": "it broke", "_of": "0.0"}
+
+
+@pytest.mark.parametrize(("behind", "failed"), [([], set[int]()), ([{**LEFT, "_of": "1.0"}], {0})])
+def test_a_failed_call_is_made_again_unless_the_model_has_answered_since(behind: list[Json], failed: set[int]) -> None:
+    messages = [PLAN, FAILED, *behind]
+    (standing,) = standing_plans(messages, Memory(), Marks.of(messages), DATA_KINDS)
+    assert (standing.done, standing.failed) == ({}, failed)
+
+
+@pytest.mark.rule("C9", "L6")
+def test_a_decision_that_was_saved_before_places_names_a_plan_by_its_message() -> None:
+    plan: Json = {"type": "plan", "plan": [CALL]}
+    marks = Marks.of([TEXT, plan, approval("1.0", CALL, "held")])
+    assert [one.number for one in marks.plans] == [1]
