@@ -5,6 +5,7 @@ Nobody has run the example with a real model here. To record one: actum run prod
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import tempfile
@@ -53,7 +54,7 @@ def record(path: Path) -> None:
         os.chdir(folder)
         try:
             model = models.Recording(ByHand(answers), path)
-            Agent(model, roots=[HERE]).run_sync(idea.context, idea.schema, input={})
+            asyncio.run(idea.run(Agent(model, roots=[HERE])))
         finally:
             os.chdir(before)
     lines = sorted(path.read_text(encoding="utf-8").splitlines())

@@ -186,13 +186,13 @@ def test_held_approved_denied_and_resumed_from_the_command_line(tmp_path: Path) 
     path = job(tmp_path)
     run = actum("run", str(path), "-q", "--approve", "hold", "--save", "run.json", cwd=tmp_path)
     assert (run.returncode, run.stdout, ran(tmp_path)) == (3, "", [])
-    assert "waiting for approval 1.0" in run.stderr
+    assert "waiting for approval 0.0" in run.stderr
     listed = json.loads(actum("waiting", "run.json", "--json", cwd=tmp_path).stdout)
-    assert [(one["of"], one["call"]["_tool"]) for one in listed] == [("1.0", "step"), ("1.5", "inner")]
-    assert actum("approve", "run.json", "1.0", cwd=tmp_path).returncode == 0
-    assert actum("deny", "run.json", "1.5", "--because", "too loud", cwd=tmp_path).returncode == 0
-    twice = actum("approve", "run.json", "1.0", cwd=tmp_path)
-    assert (twice.returncode, "no call waits for a decision at '1.0'" in twice.stderr) == (2, True)
+    assert [(one["of"], one["call"]["_tool"]) for one in listed] == [("0.0", "step"), ("0.5", "inner")]
+    assert actum("approve", "run.json", "0.0", cwd=tmp_path).returncode == 0
+    assert actum("deny", "run.json", "0.5", "--because", "too loud", cwd=tmp_path).returncode == 0
+    twice = actum("approve", "run.json", "0.0", cwd=tmp_path)
+    assert (twice.returncode, "no call waits for a decision at '0.0'" in twice.stderr) == (2, True)
     resumed = actum("resume", "run.json", "-q", "--approve", "all", cwd=tmp_path)
     assert resumed.returncode == 1
     assert "too loud" in resumed.stderr
@@ -343,8 +343,8 @@ def test_the_runs_of_a_folder_are_listed_with_what_they_wait_for(tmp_path: Path)
     path = job(tmp_path)
     actum("run", str(path), "-q", "--approve", "hold", "--save", "runs/held.json", cwd=tmp_path)
     listed = actum("runs", cwd=tmp_path).stdout
-    assert listed.startswith('runs/held.json  waits for 1.0 {"_tool":"step",')
-    assert ', 1.5 {"_tool":"inner",' in listed
+    assert listed.startswith('runs/held.json  waits for 0.0 {"_tool":"step",')
+    assert ', 0.5 {"_tool":"inner",' in listed
     (tmp_path / "runs/held.json.log").write_text('{"at": []}\n')
     assert "was cut" in actum("runs", cwd=tmp_path).stdout
     empty = actum("runs", "nowhere", cwd=tmp_path)

@@ -18,7 +18,7 @@ from tests.models.wires import WIRES, Wire
 
 from actum.errors import ModelError
 from actum.generation.model import Model, ModelRequest, Usage
-from actum.models import Recorded, Recording, Scripted
+from actum.models import Recording, Replay, Scripted
 
 BOUND = 20
 REQUEST = ModelRequest(messages=({"role": "user", "content": "Go."},), schema={"type": "object"})
@@ -67,7 +67,7 @@ async def replay(folder: Path, answers: Sequence[Answer]) -> AsyncGenerator[Mode
                 await read(model)
         else:
             await read(model)
-    yield Recorded(folder / "recorded.jsonl")
+    yield Replay(folder / "recorded.jsonl")
 
 
 def hosted(wire: Wire) -> Adapter:

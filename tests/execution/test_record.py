@@ -19,7 +19,12 @@ from actum.execution.record.entries import (
     Restarted,
     parse_entry,
 )
+from actum.execution.record.plans import standing_plans
 from actum.execution.record.recovery import recovered
+from actum.protocol.approvals import approval
+from actum.protocol.context import Memory
+from actum.protocol.marks import Marks
+from actum.protocol.message import DATA_KINDS
 from actum.protocol.place import Place
 
 pytestmark = pytest.mark.rule("L8")
@@ -75,7 +80,7 @@ def told(*entries: Entry, at: tuple[str, ...] = ()) -> list[Json]:
 
 BEGAN = Began(context=[TEXT], run="r")
 ARRIVED = [Arrived(answer=0, start=1, call=CALL), Arrived(answer=0, start=1, call=CALL)]
-MARKS: Json = {"_of": "0", "_run": "r"}
+MARKS: Json = {"_of": "0", "_run": "r", "_by": "model"}
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ MARKS: Json = {"_of": "0", "_run": "r"}
         (told(BEGAN, ARRIVED[0], Restarted(answer=0, by=1, start=1, kept={})), [TEXT]),
         (
             told(BEGAN, ARRIVED[0], Restarted(answer=0, by=1, start=1, kept={Place(0, 0): CALL})),
-            [TEXT, {"type": "plan", "plan": [CALL], "_of": "1", "_run": "r", "_places": {"0": "0.0"}}],
+            [TEXT, {"type": "plan", "plan": [CALL], "_of": "1", "_run": "r", "_by": "model", "_places": {"0": "0.0"}}],
         ),
         (told(BEGAN, Appended(LEFT), BEGAN), [TEXT]),
     ],
@@ -113,3 +118,21 @@ def test_a_delegate_under_way_is_suspended_unless_its_call_is_done() -> None:
 def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
     with pytest.raises(ValueError, match="has not begun"):
         recovered(told(Appended(TEXT)))
+
+
+PLAN: Json = {"type": "plan", "plan": [CALL], **MARKS}
+FAILED: Json = {"type": "error", "call": CALL, "error": "it broke", "_of": "0.0"}
+
+
+@pytest.mark.parametrize(("behind", "failed"), [([], set[int]()), ([{**LEFT, "_of": "1.0"}], {0})])
+def test_a_failed_call_is_made_again_unless_the_model_has_answered_since(behind: list[Json], failed: set[int]) -> None:
+    messages = [PLAN, FAILED, *behind]
+    (standing,) = standing_plans(messages, Memory(), Marks.of(messages), DATA_KINDS)
+    assert (standing.done, standing.failed) == ({}, failed)
+
+
+@pytest.mark.rule("C9", "L6")
+def test_a_decision_that_was_saved_before_places_names_a_plan_by_its_message() -> None:
+    plan: Json = {"type": "plan", "plan": [CALL]}
+    marks = Marks.of([TEXT, plan, approval("1.0", CALL, "held")])
+    assert [one.number for one in marks.plans] == [1]

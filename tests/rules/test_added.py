@@ -115,7 +115,7 @@ async def test_a_solution_that_the_author_wrote_may_and_one_of_a_model_may_not()
     written: Json = {"calls": calls, "output": "†calls.0"}
     own = Idea(context=Context([STATE]), solution=written)
     assert (await own.run(Agent(None, tools=tools))).output == "looked"
-    kept = Idea(context=Context([STATE]), solution={**written, "number": 0})
+    kept = Idea(context=Context([STATE]), solution=written, meta={"run": {"tick": 1}})
     with pytest.raises(errors.ScopeDenied):
         await kept.run(Agent(None, tools=tools))
     assert len(saw) == 1

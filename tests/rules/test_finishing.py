@@ -55,7 +55,7 @@ class Case:
     """A plan, the order in which its calls finish, which of them wait, and where its runs are cut."""
 
     elements: Sequence[Element]
-    is_corrected: bool
+    corrections: int
     turns: Sequence[int]
     held: Sequence[bool]
     cuts: Sequence[Cut]
@@ -78,7 +78,7 @@ class Case:
         calls = self.calls()
         good = answer(*calls, output=[f"†calls.{at}" for at in range(len(calls))])
         bad = {**good, "output": 5}
-        return models.Scripted([bad, good] if self.is_corrected else [good])
+        return models.Scripted([*[bad] * self.corrections, good])
 
 
 @st.composite
@@ -88,7 +88,7 @@ def drawn(draw: st.DrawFn) -> Case:
     kinds = st.sampled_from(CUTS)
     return Case(
         elements=elements,
-        is_corrected=draw(st.booleans()),
+        corrections=draw(st.integers(0, 2)),
         turns=draw(st.permutations(range(made))),
         held=draw(st.lists(st.booleans(), min_size=made, max_size=made)),
         cuts=draw(st.lists(st.tuples(kinds, st.integers(0, 40)), max_size=3)),

@@ -243,7 +243,7 @@ async def test_redirects_are_followed_to_where_they_may_and_not_for_ever() -> No
     ).running() as net:
         assert (await net.fetcher().fetch("http://example.com/a")).url == "http://other.example/c"
         assert [address for address, _ in net.connected] == ["93.184.216.34", "93.184.216.34", "93.184.216.35"]
-        with pytest.raises(errors.DelegateForbidden, match="more than 3 redirects"):
+        with pytest.raises(errors.DelegateForbidden, match="redirected more than 3 times"):
             await net.fetcher(redirects=3).fetch("http://example.com/loop")
         assert len(net.seen) == 3 + 4
 

@@ -21,7 +21,7 @@ from ..protocol.message import OF
 from ..protocol.origin import is_url
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
-from ..schema.json import JsonObject
+from ..schema.json import JsonObject, is_object
 from ..sources.run_log import RunLog
 from .agent import Agent
 from .idea import Idea
@@ -100,7 +100,8 @@ class KeptRun:
 
     def _conclude(self) -> None:
         """Let the output of a run that ended before outputs were left in the context stand there, too (M4)."""
-        context, output = self.idea.context, self.idea.meta.get(RUN, {}).get("output")
+        context, about = self.idea.context, self.idea.meta.get(RUN)
+        output = about.get("output") if is_object(about) else None
         if output is not None and not any(message.get("type") == "output" for message in context):
             last: JsonObject = {"type": "output", "output": output, OF: str(max(0, Marks.of(context).next_answer - 1))}
             self.idea = replace(self.idea, context=context.extended([last]))

@@ -155,7 +155,7 @@ class SavedIdea:
 
     def without_model(self) -> Context:
         """Its context with its saved solution as the plan: what runs if there is no model to ask (P3)."""
-        return self.context.extended(plan_of(self.solution))
+        return self.context.extended(plan_of(self.solution, self.meta))
 
     def as_tool(self, name: str) -> Tool:
         """The Idea as a tool: parameters from its input, `_output` from its schema, `_delegate` its file (X2).

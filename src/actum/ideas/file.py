@@ -15,6 +15,8 @@ from ..schema.validator import Validator
 from .layout import laid_out
 from .positions import Positions
 
+RUN = "run"
+"""The member of an Idea's `meta` in which a run keeps what it knows of itself."""
 _KEYS = ("meta", "config", "context", "schema", "solution")
 
 
@@ -31,12 +33,12 @@ def answer_of(solution: Any) -> JsonObject | None:
     return solution
 
 
-def plan_of(solution: JsonObject | None) -> list[JsonObject]:
+def plan_of(solution: JsonObject | None, meta: JsonObject | None = None) -> list[JsonObject]:
     """A saved answer as a plan, which runs if there is no model to ask (P3)."""
     if solution is None:
         return []
     plan: JsonObject = {"type": "plan", "plan": solution.get("calls") or []}
-    if "number" in solution:  # a run has written down what its model answered (S9)
+    if RUN in (meta or {}):  # a run has written down what its model answered (S9)
         plan[BY] = "model"
     return [plan if solution.get("output") is None else {**plan, "output": solution["output"]}]
 

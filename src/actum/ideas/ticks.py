@@ -12,10 +12,7 @@ from ..errors import IdeaError
 from ..protocol.marks import Authored
 from ..protocol.place import Place
 from ..schema.json import JsonObject, encode, is_object
-from .file import IdeaText
-
-RUN = "run"
-"""The member of an Idea's `meta` in which a run keeps what it knows of itself."""
+from .file import RUN, IdeaText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

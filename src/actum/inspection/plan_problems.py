@@ -32,17 +32,21 @@ class Premises:
     """What the calls of a plan may count on.
 
     For the plan of a delegate, `incoming` are the references that a caller may fill: what its tool's scopes let through
-    and its input. It is None for an Idea that its user runs: its context declares the input.
+    and its input. It is None for an Idea that its user runs: its context declares the input. With `may_be_delegate`, a
+    caller may also bring whole kinds that the context doesn't have: a saved solution may be of a call by scopes.
     """
 
     context: Context
     toolset: Toolset
     incoming: Sequence[Reference] | None = None
+    may_be_delegate: bool = False
 
     def may_bring(self, reference: Reference) -> bool:
         """Whether what a reference names may come from outside of the context."""
         if self.incoming is not None:
             return any(overlaps(one, reference) for one in self.incoming)
+        if self.may_be_delegate and reference.kind not in self.context.memory().kinds():
+            return True
         return reference.kind == "input" and bool(reference.path) and reference.path[0] in self._declared
 
     @property

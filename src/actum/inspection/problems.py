@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -126,7 +126,8 @@ def _inspect_plans(solution: Any, found: Findings) -> None:
         if not is_list(calls):
             found.add("'calls' must be a list of calls", *path)
             continue
-        for error, index in plan_problems(calls, output, around):
+        is_solution = path[0] == "solution"
+        for error, index in plan_problems(calls, output, replace(around, may_be_delegate=is_solution)):
             found.problems.append((error, (*path, index) if index is not None else last))
 
 

@@ -85,7 +85,11 @@ def digest(job: Job, jobs: Mapping[int, Job]) -> str:
 def _meaning(job: Job, jobs: Mapping[int, Job]) -> str:
     def meant(reference: Reference) -> Reference:
         target = _target(reference, job, jobs)
-        return reference if target is None else Reference(CALLS, (target.digest, *reference.path[1:]))
+        if target is None:
+            return reference
+        # Of equal calls only the place tells which is meant; an attempt that takes one over keeps it (C9).
+        meaning = f"{target.digest} {target.place}" if target.is_started else target.digest
+        return Reference(CALLS, (meaning, *reference.path[1:]))
 
     own = {key: value for key, value in job.call.items() if key.startswith("_")}
     if job.batch is not None:

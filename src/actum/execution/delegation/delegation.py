@@ -180,7 +180,7 @@ class Delegation:
         messages = kept.context
         if messages is None:
             own = found if not runtime.config.meta else _with_meta(found)
-            saved = plan_of(found.solution) if runtime.model is None else []
+            saved = plan_of(found.solution, found.meta) if runtime.model is None else []
             # A run of its own: what the saved request was once part of has other calls, with other keys (C9).
             messages = [*without_run(self._messages(own, scoped, call)), *saved]
         if runtime.model is None and not any(message.get("type") == "plan" for message in messages):
