@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -18,3 +20,17 @@ settings.load_profile("ci" if os.environ.get("CI") else "everywhere")
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def registry_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    """What a test registers process-wide is gone after it, and so are the modules of Activities that it has loaded."""
+    from actum import tools
+
+    for kept in ("_tools", "_activities"):
+        monkeypatch.setattr(tools, kept, dict(getattr(tools, kept)))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith("actum_activities_"):
+            del sys.modules[name]
