@@ -119,3 +119,13 @@ async def test_a_solution_that_the_author_wrote_may_and_one_of_a_model_may_not()
     with pytest.raises(errors.ScopeDenied):
         await kept.run(Agent(None, tools=tools))
     assert len(saw) == 1
+
+
+@pytest.mark.parametrize("added", ADDED, ids=str)
+async def test_a_strangers_plan_may_add_none(added: Json) -> None:
+    tools, saw = looking()
+    plan: Json = {"type": "plan", "plan": [call("look", name="a", **added)]}
+    fetched = Context([STATE, plan], origin="https://example.com/idea.json")
+    result = await Agent(None, tools=tools).run(fetched)
+    assert [type(error) for error in result.errors] == [errors.ScopeDenied]
+    assert saw == []
