@@ -1,12 +1,16 @@
-"""Expressions over references: `a <|> b`, `a *> b` and parentheses (O5). The caller says what a reference holds."""
+"""Expressions over references: `a <|> b`, `a *> b`, parentheses (O5), and what is computed of them (E).
+
+The caller says what a reference holds.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
+from .computing.text import Computed
 from .reference import SIGIL, Reference, ReferenceSyntax, clip, scan_reference
 
 MOST_TERMS = 256
@@ -49,7 +53,15 @@ class Each:
         return " *> ".join(str(part) for part in self.parts)
 
 
-Expression: TypeAlias = "Reference | First | Each"
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A computed value with what it reads, by reference: all that is needed to compute it (E3)."""
+
+    computed: Computed
+    values: Mapping[Reference, Any]
+
+
+Expression: TypeAlias = "Reference | First | Each | Computed"
 
 
 def is_expression(text: str) -> bool:
@@ -81,6 +93,8 @@ def references(expression: Expression) -> Iterator[Reference]:
     match expression:
         case Reference():
             yield expression
+        case Computed(references=read):
+            yield from read
         case First(options=parts) | Each(parts=parts):
             for part in parts:
                 yield from references(part)
@@ -95,11 +109,16 @@ def mapped(expression: Expression, change: Callable[[Reference], Reference]) -> 
             return First(tuple(mapped(option, change) for option in options))
         case Each(parts=parts):
             return Each(tuple(mapped(part, change) for part in parts))
+        case Computed():
+            return replace(expression, references=tuple(map(change, expression.references)))
 
 
 def evaluate(expression: Expression, read: Callable[[Reference], Any]) -> Any:
-    """The expression's value where `read` gives each reference's value or MISSING."""
+    """The expression's value where `read` gives each reference's value or MISSING; of a computed one, what it reads."""
     match expression:
+        case Computed(references=read_by):
+            values = {reference: read(reference) for reference in read_by}
+            return MISSING if MISSING in values.values() else Bound(expression, values)
         case Reference():
             return read(expression)
         case First(options=options):

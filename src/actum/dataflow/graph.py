@@ -1,7 +1,8 @@
 """The graph of one run's calls: which are ready, which wait and for what (C6, O6, P1). Pure: it starts nothing.
 
 A call reads the writes of calls listed before it, and waits for a path that nothing holds until some call has filled
-it. One that is waiting is looked at again when a path, a call or a writer that it waits for changes, never otherwise.
+it; one that comes after others (`_then`, ordered effects) waits for them, too. A call that is waiting is looked at
+again when a path, a call or a writer that it waits for changes, never otherwise.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from enum import IntEnum, auto
 from typing import Any, TypeAlias, cast
 
 from .coming_writes import ComingWrites, Region
-from .expression import MISSING, Each, Expression, First, evaluate, references
+from .computing.text import Computed
+from .expression import MISSING, Bound, Each, Expression, First, evaluate, references
 from .fold import Fold
 from .reference import Reference
 from .waiters import Waiters
 
 CALLS = "calls"
 """The kind whose N-th member is the result of the N-th call of the same answer (O6)."""
+RESULTS = "results"
+"""The kind whose member N is the result that earlier answers have left, and a model was shown as that (O10)."""
 
 
 _NOTHING = cast("set[int]", frozenset())  # frozen: it is every call's default
@@ -36,6 +40,10 @@ class Status(IntEnum):
     SKIPPED = auto()
     OWED = auto()
     HELD = auto()
+
+
+PASSED = frozenset({Status.DONE, Status.SKIPPED})
+"""What a call is when those that come after it may start (C11, T14)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,21 +70,30 @@ class Node:
     instance: str | None = None
     scopes: Sequence[Reference] = ()
     """What of the context it is handed: it waits for the writes there that are listed before it (S8)."""
+    after: Sequence[Node] = ()
+    """The calls that must have succeeded, or been skipped, before it starts (C11, T14)."""
+    is_barrier: bool = False
+    """Whether it is a `_then`: no call, but what those behind it come after."""
     status: Status = Status.WAITING
     value: Any = MISSING
     written: Sequence[Reference] = ()
     unmet: set[int] = _NOTHING
-    """What it waits for: the expressions by their index, behind them the scopes."""
+    """What it waits for: the expressions by their index, behind them the scopes, behind these the calls."""
     partial: set[int] = _NOTHING
 
     def read(self, place: int) -> Expression:
-        """What it waits for at this index."""
+        """What it waits for at this index, where that isn't a call."""
         count = len(self.expressions)
         return self.expressions[place] if place < count else self.scopes[place - count]
 
     def is_scope(self, place: int) -> bool:
         """Whether it waits for a scope at this index, whose value need not exist."""
-        return place >= len(self.expressions)
+        return len(self.expressions) <= place < len(self.expressions) + len(self.scopes)
+
+    def comes_after(self, place: int) -> Node | None:
+        """The call that it comes after, where that is what it waits for at this index."""
+        number = place - len(self.expressions) - len(self.scopes)
+        return self.after[number] if number >= 0 else None
 
 
 _Waiter: TypeAlias = tuple[Node, int]
@@ -91,6 +108,8 @@ class Graph:
         self._paths: Waiters[_Waiter] = Waiters()
         self._coming: ComingWrites[_Waiter] = ComingWrites()
         self.ready: deque[Node] = deque()
+        self.hopeless: deque[Node] = deque()
+        """Those that refer to a call that was skipped: the owner skips them, too (C7, C10)."""
         self.waiting: dict[int, Node] = {}
 
     def add(self, node: Node) -> None:
@@ -98,6 +117,11 @@ class Graph:
         node.answer.nodes[node.index] = node
         for reference in node.writes:
             self._coming.announce(reference, node.instance, node.number)
+        self._assess(node)
+
+    def again(self, node: Node) -> None:
+        """Look at a call anew whose expressions have changed: its condition has been judged (C10)."""
+        node.partial = _NOTHING
         self._assess(node)
 
     def values(self, node: Node) -> list[Any] | None:
@@ -109,8 +133,17 @@ class Graph:
         return None
 
     def evaluate(self, expression: Expression, answer: Answer, instance: str | None) -> Any:
-        """The current value of an expression of that answer, or MISSING."""
+        """The current value of an expression of that answer, or MISSING; of a computed one, what it reads (E3)."""
+        if isinstance(expression, Computed):
+            values = [self._read_computed(one, answer, instance) for one in expression.references]
+            return MISSING if MISSING in values else Bound(expression, dict(zip(expression.references, values)))
         return evaluate(expression, lambda reference: self._value(reference, answer, instance))
+
+    def _read_computed(self, reference: Reference, answer: Answer, instance: str | None) -> Any:
+        """What a computed value reads: of a call that was skipped, null (C10)."""
+        target = _target(reference, answer)
+        skipped = target is not None and target.status is Status.SKIPPED
+        return None if skipped else self._value(reference, answer, instance)
 
     def settle(self, node: Node, status: Status, value: Any = MISSING, written: Sequence[Reference] = ()) -> None:
         """A call has ended, at least for this tick: wake what waited for it."""
@@ -142,12 +175,13 @@ class Graph:
 
     def missing(self, node: Node) -> list[Reference]:
         """The references that a waiting call waits for."""
-        unmet = [reference for place in sorted(node.unmet) for reference in references(node.read(place))]
+        places = [place for place in sorted(node.unmet) if node.comes_after(place) is None]
+        unmet = [reference for place in places for reference in references(node.read(place))]
         absent = [reference for reference in unmet if self._value(reference, node.answer, node.instance) is MISSING]
         return absent or unmet
 
     def _assess(self, node: Node) -> None:
-        count = len(node.expressions) + len(node.scopes)
+        count = len(node.expressions) + len(node.scopes) + len(node.after)
         if not count:
             self._make_ready(node)
             return
@@ -175,15 +209,35 @@ class Graph:
 
     def _check(self, node: Node, place: int) -> None:
         waits: list[Callable[[_Waiter], None]] = []
-        if (
-            self._met_by_writes(node, place, waits)
-            if node.is_scope(place)
-            else self._met(node.expressions[place], node, place, waits)
-        ):
+        if self._is_met(node, place, waits):
             node.unmet.discard(place)
             return
         for wait in waits:
             wait((node, place))
+        if place < len(node.expressions) and self._is_hopeless(node.expressions[place], node.answer):
+            self.hopeless.append(node)
+
+    def _is_met(self, node: Node, place: int, waits: list[Callable[[_Waiter], None]]) -> bool:
+        if (before := node.comes_after(place)) is not None:
+            if before.status not in PASSED:
+                waits.append(lambda waiter: before.answer.waiters.setdefault(before.index, []).append(waiter))
+            return before.status in PASSED
+        if node.is_scope(place):
+            return self._met_by_writes(node, place, waits)
+        return self._met(node.expressions[place], node, place, waits)
+
+    def _is_hopeless(self, expression: Expression, answer: Answer) -> bool:
+        """Whether an expression will never have a value, because calls that it refers to were skipped."""
+        match expression:
+            case First(options=options):
+                return all(self._is_hopeless(option, answer) for option in options)
+            case Each(parts=parts):
+                return any(self._is_hopeless(part, answer) for part in parts)
+            case Reference():
+                target = _target(expression, answer)
+                return target is not None and target.status is Status.SKIPPED
+            case Computed():
+                return False
 
     def _met(self, expression: Expression, node: Node, place: int, waits: list[Callable[[_Waiter], None]]) -> bool:
         match expression:
@@ -191,10 +245,21 @@ class Graph:
                 return any(self._met(option, node, place, waits) for option in options)
             case Each(parts=parts):
                 return all(self._met(part, node, place, waits) for part in parts)
+            case Computed(references=read):
+                return all(self._met_inside(one, node, place, waits) for one in read)
             case Reference(kind="calls"):
                 return self._met_by_call(expression, node, waits)
             case Reference():
                 return self._met_by_path(expression, node, place, waits)
+
+    def _met_inside(
+        self, reference: Reference, node: Node, place: int, waits: list[Callable[[_Waiter], None]]
+    ) -> bool:
+        """Whether a computed value can read a reference: a call that was skipped is null to it (C10)."""
+        target = _target(reference, node.answer)
+        if target is not None and target.status is Status.SKIPPED:
+            return True
+        return self._met(reference, node, place, waits)
 
     def _met_by_writes(self, node: Node, place: int, waits: list[Callable[[_Waiter], None]]) -> bool:
         """Whether no call listed before is still to write inside a scope."""
@@ -235,8 +300,7 @@ class Graph:
     def _value(self, reference: Reference, answer: Answer, instance: str | None) -> Any:
         if reference.kind != CALLS:
             return self._read(reference, instance)
-        index = call_index(reference)
-        node = answer.nodes.get(index) if index is not None else None
+        node = _target(reference, answer)
         if node is None or node.status is not Status.DONE:
             return MISSING
         return Fold(node.value).read(reference.path[1:])
@@ -246,8 +310,14 @@ def _waiting_in(region: Region[_Waiter], threshold: float) -> Callable[[_Waiter]
     return lambda waiter: region.wait(threshold, waiter)
 
 
+def _target(reference: Reference, answer: Answer) -> Node | None:
+    """The call of an answer that a reference names, None for a reference to anything else."""
+    index = call_index(reference) if reference.kind == CALLS else None
+    return answer.nodes.get(index) if index is not None else None
+
+
 def call_index(reference: Reference) -> int | None:
-    """The N of `†calls.N`, None where it has none."""
+    """The N of `†calls.N` or `†results.N`, None where it has none."""
     return reference.path[0] if reference.path and isinstance(reference.path[0], int) else None
 
 

@@ -11,6 +11,8 @@ Segment: TypeAlias = str | int
 Path: TypeAlias = tuple[Segment, ...]
 
 SIGIL = "†"
+NUMBERED = frozenset({"calls", "results"})
+"""What is referred to by a number: the calls of the same answer, the results that earlier ones have left (O6, O10)."""
 
 _NAME = r'[^\s.\[\]()<>|&*"†]+'
 _KIND = re.compile(_NAME)
@@ -30,8 +32,8 @@ class Reference:
     path: Path = ()
 
     def __str__(self) -> str:
-        if self.kind == "calls" and self.path and isinstance(self.path[0], int):
-            return f"{SIGIL}calls.{self.path[0]}{print_path(self.path[1:])}"
+        if self.kind in NUMBERED and self.path and isinstance(self.path[0], int):
+            return f"{SIGIL}{self.kind}.{self.path[0]}{print_path(self.path[1:])}"
         return f"{SIGIL}{self.kind}{print_path(self.path)}"
 
     def covers(self, other: Reference) -> bool:
@@ -68,7 +70,7 @@ def scan_reference(text: str, start: int) -> tuple[Reference, int]:
         position = segment.end()
     if position < len(text) and text[position] in '.["†':
         raise ReferenceSyntax(f"no path segment can be read at character {position} of {clip(text)!r}")
-    if kind.group() == "calls" and path and isinstance(path[0], str) and path[0].isdigit():
+    if kind.group() in NUMBERED and path and isinstance(path[0], str) and path[0].isdigit():
         path[0] = int(path[0])
     return Reference(kind.group(), tuple(path)), position
 

@@ -1,17 +1,17 @@
-"""JSON with references at some leaves: found and parsed once, filled when their values are there (A5, O1, O7)."""
+"""JSON with references and computed values at some leaves: parsed once, filled when they are there (A5, E1, O1, O7)."""
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..schema.json import is_list, is_object
+from .computing.source import ComputingSyntax
+from .computing.text import Computed, read_text
 from .expression import Expression, is_expression, parse
 from .fold import SCALARS
 from .reference import SIGIL, Path, ReferenceSyntax, print_path
-
-_OPENING = (SIGIL, "(")
-"""How a reference, and what is spelled like one, begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +35,26 @@ class Template(NamedTuple):
         return _fill(self.value, values)
 
 
-def template(value: Any) -> Template:
-    """Parse the references of a JSON value; `††` at the start of a string is a literal † (O1).
+def template(value: Any, kinds: Container[str] = ()) -> Template:
+    """Parse the references and the computed values of a JSON value; `††` is a literal † (E1, O1).
+
+    `kinds` are the data kinds that exist: a text that seems to refer to one of them, but doesn't, is refused.
 
     Raises:
-        ReferenceSyntax: naming the path of the reference that can't be read.
+        ReferenceSyntax: naming the path of what can't be read.
     """
     if _is_flat(value):
         return Template(value, (), (), is_flat=True)
     if _is_literal(value):
         return Template(value, (), ())
-    compiler = _Compiler()
+    compiler = _Compiler(kinds)
     return Template(compiler.visit(value, ()), tuple(compiler.expressions), tuple(compiler.paths))
 
 
 def escaped(value: Any) -> Any:
-    """A literal value as it is authored: a string that begins with † has a second one (O1)."""
+    """A literal value as it is authored: each † in it is written twice (E1, O1)."""
     if isinstance(value, str):
-        return SIGIL + value if value.startswith(SIGIL) else value
+        return value.replace(SIGIL, SIGIL * 2)
     if is_object(value):
         return {key: escaped(member) for key, member in value.items()}
     return [escaped(item) for item in value] if is_list(value) else value
@@ -64,7 +66,7 @@ def _is_flat(value: Any) -> bool:
         return False
     for member in value.values():
         if isinstance(member, str):
-            if member.startswith(_OPENING):
+            if SIGIL in member:
                 return False
         elif isinstance(member, dict | list):
             return False
@@ -74,14 +76,15 @@ def _is_flat(value: Any) -> bool:
 def _is_literal(value: Any) -> bool:
     """Whether nothing in a value can be a reference or is spelled like one."""
     if isinstance(value, str):
-        return not value.startswith(_OPENING)
+        return SIGIL not in value
     if type(value) in SCALARS:
         return True
     return all(map(_is_literal, value.values() if is_object(value) else value))
 
 
 class _Compiler:
-    def __init__(self) -> None:
+    def __init__(self, kinds: Container[str]) -> None:
+        self.kinds = kinds
         self.expressions: list[Expression] = []
         self.paths: list[Path] = []
 
@@ -95,20 +98,32 @@ class _Compiler:
         return [self.visit(item, (*path, index)) for index, item in enumerate(value)]
 
     def _text(self, text: str, path: Path) -> Any:
-        if text.startswith(SIGIL * 2):
-            return text[1:]
-        if not is_expression(text):
+        if SIGIL not in text:
             return text
         try:
-            expression = parse(text)
-        except ReferenceSyntax as error:
-            if not text.startswith(SIGIL):
-                return text
+            expression = self._expression(text)
+        except (ReferenceSyntax, ComputingSyntax) as error:
             where = print_path(path).lstrip(".")
             raise ReferenceSyntax(f"at {where}: {error}" if where else str(error)) from None
+        if isinstance(expression, str):
+            return expression
         self.expressions.append(expression)
         self.paths.append(path)
         return Hole(len(self.expressions) - 1)
+
+
+    def _expression(self, text: str) -> Expression | str:
+        """What a text refers to or computes; a text without that, as it is meant (E1)."""
+        problem: ReferenceSyntax | None = None
+        if is_expression(text):
+            try:
+                return parse(text)
+            except ReferenceSyntax as error:
+                problem = error
+        found: Computed | str = read_text(text, self.kinds)
+        if problem is not None and text.startswith(SIGIL) and isinstance(found, str):
+            raise problem
+        return found
 
 
 def _fill(value: Any, values: list[Any]) -> Any:

@@ -13,6 +13,7 @@ from enum import IntEnum
 from math import inf
 from typing import TypeAlias
 
+from .computing.text import Computed
 from .expression import MISSING, Each, Expression, First, references
 from .graph import CALLS, Graph, Node, Status, call_index
 from .path_tree import PathTree
@@ -47,7 +48,7 @@ class Verdict:
 class _Behind:
     """A reference that other waiting calls may fill."""
 
-    reference: Reference
+    reference: Reference | None
     nodes: tuple[Node, ...]
 
 
@@ -82,7 +83,7 @@ class _Judgement:
         for node in waiting:
             for other in self._behind(node):
                 self._dependents[other.number].append(node)
-        self._spread({node: Verdict(Fate.PROPOSAL, gates) for node in waiting if (gates := self._gates(node))})
+        self._spread({node: held for node in waiting if (held := self._held(node)) is not None})
         if frees:
             self._spread({node: Verdict(Fate.FREE) for node in waiting if self._stands(node)})
         undecided = {node.number: node for node in waiting if node.number not in self._decided}
@@ -94,13 +95,19 @@ class _Judgement:
                 self._settle(deque(self._break_cycle(node)))
         return self._decided
 
-    def _gates(self, node: Node) -> tuple[Reference, ...]:
+    def _held(self, node: Node) -> Verdict | None:
+        """The verdict of a call that a gate holds, or a call that is held; None for any other."""
         verdicts = [outlook for outlook in self._leaves(node) if isinstance(outlook, Verdict)]
-        return tuple(one for verdict in verdicts if verdict.fate is Fate.PROPOSAL for one in verdict.references)
+        held = [verdict for verdict in verdicts if verdict.fate is Fate.PROPOSAL]
+        return Verdict(Fate.PROPOSAL, tuple(one for verdict in held for one in verdict.references)) if held else None
 
     def _stands(self, node: Node) -> bool:
         return all(
-            node.is_scope(place) or self._graph.evaluate(node.read(place), node.answer, node.instance) is not MISSING
+            node.comes_after(place) is None
+            and (
+                node.is_scope(place)
+                or self._graph.evaluate(node.read(place), node.answer, node.instance) is not MISSING
+            )
             for place in node.unmet
         )
 
@@ -122,7 +129,7 @@ class _Judgement:
         while settled:
             node = settled.popleft()
             if node.number not in self._decided:
-                parts = [self._fate(node.read(place), node, place) or _HELD_UP for place in sorted(node.unmet)]
+                parts = [self._fate_at(place, node) or _HELD_UP for place in sorted(node.unmet)]
                 self._decided[node.number] = min(parts, key=lambda verdict: verdict.fate)
             for dependent in self._dependents.pop(node.number, ()):
                 if dependent.number in self._open:
@@ -140,9 +147,26 @@ class _Judgement:
         self._decided |= dict.fromkeys((member.number for member in cycle), Verdict(Fate.CYCLE, nodes=tuple(cycle)))
         return cycle
 
+    def _fate_at(self, place: int, node: Node) -> Verdict | None:
+        before = node.comes_after(place)
+        if before is None:
+            return self._fate(node.read(place), node, place)
+        outlook = _coming_after(before)
+        if not isinstance(outlook, _Behind):
+            return outlook
+        decided = self._decided.get(before.number, _HELD_UP)
+        if decided.fate in {Fate.SKIPPED, Fate.FREE}:
+            return Verdict(Fate.FREE)  # once that is skipped, this one may go on
+        return decided if decided.fate in {Fate.OWED, Fate.PROPOSAL} else Verdict(Fate.FAILED, (), (before,))
+
     def _fate(self, expression: Expression, node: Node, place: int) -> Verdict | None:
         """Why an expression is not there yet; None where it is."""
         match expression:
+            case Computed(references=read):
+                # A call that will be skipped is null to it: it goes on then.
+                fates = [fate for fate in (self._fate(one, node, place) for one in read) if fate is not None]
+                fates = [Verdict(Fate.FREE) if _is_skipped_call(fate) else fate for fate in fates]
+                return min(fates, key=_gravity, default=None)
             case First(options=options):
                 fates = [self._fate(option, node, place) for option in options]
                 return max((fate for fate in fates if fate is not None), key=_gravity, default=None)
@@ -156,9 +180,10 @@ class _Judgement:
     def _fate_behind(self, outlook: _Behind) -> Verdict:
         found = [(self._decided[other.number], other) for other in outlook.nodes if other.number in self._decided]
         verdict, other = max(found, key=lambda pair: pair[0].fate)
+        named = () if outlook.reference is None else (outlook.reference,)
         if verdict.fate in {Fate.OWED, Fate.SKIPPED, Fate.PROPOSAL}:
-            return Verdict(verdict.fate, (outlook.reference,))
-        return Verdict(Fate.FAILED, (outlook.reference,), (other,))
+            return Verdict(verdict.fate, named)
+        return Verdict(Fate.FAILED, named, (other,))
 
     def _behind(self, node: Node) -> list[Node]:
         behind = {
@@ -171,6 +196,10 @@ class _Judgement:
 
     def _leaves(self, node: Node) -> Iterator[_Outlook]:
         for place in sorted(node.unmet):
+            if (before := node.comes_after(place)) is not None:
+                if (outlook := _coming_after(before)) is not None:
+                    yield outlook
+                continue
             for reference in references(node.read(place)):
                 outlook = self._outlook(reference, node, place)
                 if outlook is not None:
@@ -216,6 +245,25 @@ _LEAST_BEHIND = 16
 """Among very many calls only so many that may fill one path are looked at, so that judging stays linear."""
 _HELD_UP = Verdict(Fate.SKIPPED)
 """What can't be told: no reference of the call is known to be missing."""
+
+
+def _coming_after(before: Node) -> _Outlook | None:
+    """What a call that comes after another waits for; None once that has passed (C11, T14)."""
+    match before.status:
+        case Status.DONE | Status.SKIPPED:
+            return None
+        case Status.FAILED:
+            return Verdict(Fate.FAILED, (), (before,))
+        case Status.HELD:
+            return Verdict(Fate.PROPOSAL)
+        case Status.OWED:
+            return Verdict(Fate.OWED)
+        case Status.WAITING | Status.READY:
+            return _Behind(None, (before,))
+
+
+def _is_skipped_call(verdict: Verdict) -> bool:
+    return verdict.fate is Fate.SKIPPED and all(one.kind == CALLS for one in verdict.references)
 
 
 def _without_hope(reference: Reference, writers: Mapping[Status, list[Node]]) -> Verdict:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..dataflow.computing.evaluator import RunAllowance
 from ..errors import LimitExceeded
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
@@ -23,6 +24,8 @@ class Budget:
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
     started: float = field(default_factory=time.monotonic)
+    computing: RunAllowance = field(default_factory=RunAllowance)
+    """What computed values may cost, those of all of the run together (E4)."""
 
     def ask(self) -> None:
         """Spend one request.

@@ -59,7 +59,7 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
         awaits_all=True,
     )
     try:
-        await _run_group(calls, Calls(scheduler, around.journal), around.budget, group)
+        await _run_group(calls, Calls(scheduler, around.journal, drain=0), around.budget, group)
     except BaseException as error:
         if pattern == "all":
             await asyncio.shield(asyncio.ensure_future(_undo(group, around.toolset, error)))

@@ -55,7 +55,7 @@ class Loop:
             approve=setup.runtime.approve,
             parallel=setup.config.parallel,
         )
-        self._calls = Calls(scheduler, self._journal)
+        self._calls = Calls(scheduler, self._journal, drain=setup.config.drain)
         self._next_answer = self._marks.next_answer
         self._scripts: list[Script] = []
         self._turn: Turn | None = None
@@ -64,6 +64,8 @@ class Loop:
         self._usage = Usage()
         self._output: Any = None
         self._last: tuple[Counter[str], int] | None = None
+        self._is_withheld = False
+        """Whether the last answer had an output that was not delivered (O9)."""
 
     @property
     def result(self) -> Result[Any]:
@@ -123,8 +125,9 @@ class Loop:
             if self._setup.runtime.model is None:
                 self._check_without_model()
             else:
+                self._withhold(*self._scripts)
                 outcome = await self._until_the_end(self._setup.runtime.model)
-        await self._calls.drain(self._setup.config.drain)
+        await self._calls.drain()
         if isinstance(outcome, Finished):
             self._tell_model()  # what failed beside it comes first: the output is the last message
             self._deliver(outcome)
@@ -217,7 +220,9 @@ class Loop:
             budget=self._budget,
             emit=self._emit,
             spent=self._spend,
+            notices=(_WITHHELD,) if self._is_withheld else (),
         )
+        self._is_withheld = False
         retries = self._setup.config.retries
         answered, self._frame = await ask(model, self._frame, self._judge, turn, turn, retries=retries)
         script = turn.script
@@ -230,10 +235,17 @@ class Loop:
         outcome = await self._calls.settle(self._wanted(script, answered))
         script.is_concluded = True
         if isinstance(outcome, GoOn):
+            self._withhold(script)
             self._let_plans_stand()
             self._check_progress(script, before)
             self._calls.forget()
         return outcome
+
+    def _withhold(self, *scripts: Script) -> None:
+        """Drop the outputs of answers beside which a call has failed; the model is told (O9)."""
+        for script in scripts:
+            self._is_withheld = self._is_withheld or script.output is not None
+            script.output = None
 
     def _wanted(self, script: Script, answered: Answered) -> Wanted | None:
         if answered.output is None:
@@ -244,11 +256,11 @@ class Loop:
     def _record(self, script: Script, answered: Answered) -> Any:
         """Keep the answer as a solution; return its output unless that must be resolved first."""
         output: Any = None
-        if answered.output is not None and not answered.output.expressions:
-            output = self._judge.finished(answered.output.value)
-        elif answered.output is not None:
-            script.output = answered.authored
-        shown = output if script.output is None else script.output
+        shown: Any = None
+        if answered.output is not None:
+            script.output = shown = answered.authored
+            if not answered.output.expressions:
+                output = shown = self._judge.finished(answered.output.value)
         if answered.output is not None and self._journal.is_recorded:
             self._journal.tell(entries.Answered(answer=script.number, start=script.start, output=answered.authored))
         solution = script.solution(answered, shown, self._journal.instances)
@@ -297,6 +309,13 @@ class Loop:
             if script not in stay and script.is_concluded and self._journal.is_recorded:
                 self._journal.tell(entries.Closed(script.number))
         self._scripts = stay
+
+
+_WITHHELD = (
+    "Your last `output` was not delivered, because a call failed. What has been done stays done: "
+    "make what is missing, and answer the output again."
+)
+"""What a model is told beside the errors, so that it repeats neither what is done nor what is not true."""
 
 
 def _begun(context: Context, run: str) -> tuple[Context, Marks]:

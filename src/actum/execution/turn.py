@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import ActumError
@@ -30,6 +30,8 @@ class Turn:
     budget: Budget
     emit: Emitter
     spent: Callable[[Usage], None]
+    notices: Sequence[str] = ()
+    """What the model should know of its last answer."""
 
     def element(self, index: int, call: Call | ActumError) -> None:
         """Start a call, or let it wait; an element that isn't a call is an error of its own (L3)."""
@@ -70,8 +72,9 @@ class Turn:
 
     def before(self, complaint: str | None, frame: Frame) -> ModelRequest:
         """Spend a request, and make it."""
-        notices = [*self.budget.notices(), *([complaint] if complaint else [])]
+        notices = [*self.budget.notices(), *self.notices, *([complaint] if complaint else [])]
         self.budget.ask()
+        self.journal.show()
         context = self.journal.context()
         waiting, owed = self.calls.open_calls(self.script) if self.calls is not None else ([], [])
         request = frame.request(context, waiting=waiting, owed=owed, notices=notices)

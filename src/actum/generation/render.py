@@ -9,6 +9,7 @@ from ..messages.block import BLOCK_SIGIL
 from ..messages.plan import open_calls
 from ..messages.role import RAW
 from ..protocol.context import Context
+from ..protocol.numbering import in_order
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, encode
 from .model import ModelMessage
@@ -87,7 +88,7 @@ def _first_line(text: str) -> str:
 
 def _shown(context: Context) -> Iterable[Block]:
     view = ContextView(context)
-    for message in context:
+    for message in in_order(context.messages):
         kind = KINDS.get(str(message.get("type", RAW))) or (KINDS["data"] if context.kind_of(message) else None)
         if kind is not None:
             yield from kind.show(message, view)

@@ -9,9 +9,21 @@ from ..dataflow.fold import exported
 from ..dataflow.reference import Reference
 from ..messages.kind import Trace
 from ..protocol.context import Context
-from ..protocol.message import is_item, is_record, is_result
+from ..protocol.call import VALUE
+from ..protocol.message import NUMBER, is_item, is_record, is_result, is_skip
+from ..protocol.numbering import result_of
 from ..protocol.scopes import notes_of
-from ..schema.json import JsonObject
+from ..schema.json import JsonObject, encode, is_list, is_object
+
+
+_MOST_SHOWN = 20_000
+"""How many characters of a result are shown; about as many tokens as a long page has."""
+
+
+def _size(value: Any) -> str:
+    if is_list(value):
+        return f"a list of {len(value)} items"
+    return f"an object of {len(value)} keys" if is_object(value) else "a text"
 
 
 class ContextView:
@@ -36,7 +48,25 @@ class ContextView:
             return "result"
         if is_item(message):
             return "item"
+        if is_skip(message):
+            return "skip"
         return "record" if is_record(message) else None
+
+    def number(self, message: JsonObject) -> int:
+        """The number of a result (M9)."""
+        return message[NUMBER]
+
+    def clipped(self, message: JsonObject) -> str:
+        """The value of a result as it is shown: what is long is cut, unless it was asked for by itself."""
+        text = encode(result_of(message))
+        if len(text) <= _MOST_SHOWN or VALUE in message["_call"]:
+            return text
+        reference = f"†results.{message[NUMBER]}"
+        whole = encode({VALUE: reference})
+        return (
+            f"{text[:_MOST_SHOWN]}…\n({_size(result_of(message))}, {len(text)} characters, cut here; {reference} is all "
+            f"of it, and {whole} shows it)"
+        )
 
     def is_first(self, kind: str) -> bool:
         """Whether a data kind is asked for the first time."""

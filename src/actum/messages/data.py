@@ -50,13 +50,15 @@ class Input:
 
 def _show(message: JsonObject, view: View) -> Iterable[Block]:
     match view.trace_of(message):
-        case "result":
-            call, value = encode(message["_call"]), encode(message["data"])
-            yield Block("user", f"{BLOCK_SIGIL}result of {call}\n{value}", Volatility.APPENDED)
-        case "record":
-            yield Block("user", f"{BLOCK_SIGIL}done {encode(message['_call'])}", Volatility.APPENDED)
+        case "result" | "record" as trace:
+            head = f"{BLOCK_SIGIL}result {view.number(message)} of {encode(message['_call'])}"
+            value = view.clipped(message) if trace == "result" else "done"
+            yield Block("user", f"{head}\n{value}", Volatility.APPENDED)
         case "item":
             return  # the result of the call for all items shows it
+        case "skip":
+            if "_when" in message["_call"]:  # else an alternative that was not taken, which nobody needs to know
+                yield Block("user", f"{BLOCK_SIGIL}skipped {encode(message['_call'])}", Volatility.APPENDED)
         case None:
             kind = view.kind_of(message)
             if kind is not None and view.is_first(kind):

@@ -13,8 +13,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 from ..schema.json import JsonObject
 from .block import Block
 
-Trace: TypeAlias = Literal["result", "item", "record"]
-"""What a call without an output path leaves: its result, that for one item of a list, or only that it was made."""
+Trace: TypeAlias = Literal["result", "item", "skip", "record"]
+"""What a call without an output path leaves: its result, that for one item of a list, that it was skipped, or only that
+it was made."""
 
 
 class View(Protocol):
@@ -31,6 +32,14 @@ class View(Protocol):
 
     def trace_of(self, message: JsonObject) -> Trace | None:
         """Which trace of a call without an output path a message is, None for any other message (C8)."""
+        ...
+
+    def number(self, message: JsonObject) -> int:
+        """The number under which a result is shown (M9)."""
+        ...
+
+    def clipped(self, message: JsonObject) -> str:
+        """The value of a result as it is shown: what is long is cut, with its size."""
         ...
 
     def is_first(self, kind: str) -> bool:

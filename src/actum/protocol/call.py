@@ -20,7 +20,13 @@ META = (
 WITH = "_with"
 """References beside the literal parameters, in the *aside* form (T9)."""
 EACH = "_each"
-"""The list for whose items a call is made, one by one; beyond the protocol, see docs/semantics.md."""
+"""The list for whose items a call is made, one by one (C12)."""
+WHEN = "_when"
+"""The condition that decides first whether a call is made (C10)."""
+VALUE = "_value"
+"""What an element holds that only computes, and names no tool (C13)."""
+THEN = "_then"
+"""The key of an element that is no call: what is listed behind it comes after what is listed before it (C11)."""
 
 
 class Call(dict[str, Any]):
@@ -59,6 +65,11 @@ class Call(dict[str, Any]):
     def parameters(self) -> JsonObject:
         """Everything that is not a meta-property."""
         return {key: value for key, value in self.items() if key[:1] != "_"}
+
+    @property
+    def is_then(self) -> bool:
+        """Whether this element of `calls` is no call, but orders those before and behind it (C11)."""
+        return THEN in self
 
     @property
     def instance(self) -> str | None:

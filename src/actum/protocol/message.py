@@ -23,6 +23,8 @@ _MOST_DIGITS = 10
 """How many digits the index of a call may have, in a mark."""
 RECORD = "record"
 """The kind of a message that only records that a call was made (C4, C8)."""
+SKIPPED: JsonObject = {"skipped": True}
+"""What the message of a call holds that was skipped (L8)."""
 RESULT = "result"
 """The kind of a result that has no output path (C8)."""
 OF = "_of"
@@ -33,6 +35,14 @@ BY = "_by"
 """The mark of a plan that a run has written down of a model's answer: `"model"`. One without it is an author's (S9)."""
 PLACES = "_places"
 """The mark of a plan with calls that an earlier attempt of the answer had started: their places by index (L3)."""
+
+
+SHOWN = "_shown"
+"""The mark of what a call has left: the number of the request that first showed it to the model (M9)."""
+NUMBER = "_number"
+"""The mark of a result: its number, by which later answers refer to it (M9, O10)."""
+RESERVED_KINDS = frozenset({"calls", "results", "each"})
+"""What references begin with that lead to no data message: no kind has such a name (T16)."""
 
 
 class Write(NamedTuple):
@@ -70,11 +80,19 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
     elif not isinstance(name, str) or name not in types:
         known = ", ".join(sorted({*KINDS, *data_kinds, *types} - {RAW}))
         raise MessageError(f"the type {name!r} is unknown; known are {known}", index=index)
+    if (of_kind := kind_of(own, data_kinds)) in RESERVED_KINDS:
+        raise MessageError(f"{of_kind!r} is no name for a kind: †{of_kind} means something else", index=index)
     if kind is not None and "of" in kind.keys:
         _check_place("of", own["of"], index)
     if OF in own or RUN in own or PLACES in own:
         _check_marks(own, index)
+    for mark in (SHOWN, NUMBER):
+        if mark in own and (type(own[mark]) is not int or not 0 <= own[mark] < _MOST_NUMBER):
+            raise MessageError(f"{mark!r} must be a whole number that is not negative", index=index)
     return own
+
+
+_MOST_NUMBER = 10**9
 
 
 def _check_marks(message: JsonObject, index: int) -> None:
@@ -133,6 +151,11 @@ def payload_of(message: JsonObject, kind: str) -> Any:
 def is_record(message: JsonObject) -> bool:
     """Whether a message only says that a call was made; an author may use the kind `record` for data of his own."""
     return message.get("kind") == RECORD and "_call" in message and "_outputPath" not in message
+
+
+def is_skip(message: JsonObject) -> bool:
+    """Whether a message says that a call was skipped (L8)."""
+    return is_record(message) and message["data"] == SKIPPED
 
 
 def is_result(message: JsonObject) -> bool:

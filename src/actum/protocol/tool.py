@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from ..dataflow.expression import Expression, parse
 from ..schema.json import JsonObject, is_object
@@ -13,6 +13,7 @@ from ..schema.validator import Validator
 from ..schema.walk import definitions_of
 from .call import META
 
+Effects: TypeAlias = Literal["none", "some", "ordered"]
 ANONYMOUS = "anonymous"
 """The `_delegate` that is an empty context (D2, D9)."""
 
@@ -133,9 +134,22 @@ class Tool:
         wanted = default if self.resolution is None else self.resolution == "upfront"
         return wanted and self.fixed("_delegate") not in {None, ANONYMOUS}
 
+    @cached_property
+    def effects(self) -> Effects:
+        """What its calls do: nothing but read, something unknown, or what must keep the order of the answer (T14)."""
+        return self.fixed("_effects") or "some"
+
+    @property
+    def timeout(self) -> float | None:
+        """How many seconds one of its calls may take, None where its author bounds nothing."""
+        return self.fixed("_timeout")
+
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
 
+
+VALUES = Tool(name="_value", schema={"type": "object", "properties": {}})
+"""Stands for the tool of an element that only computes (C13)."""
 
 _PLAIN = {"_tool", "_output", "_effects", "_timeout"}
 """The meta-properties that leave a call nothing to say but its parameters."""

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...dataflow.expression import Each, Expression, First, is_expression, parse
-from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod, exported
+from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod
 from ...dataflow.graph import CALLS, Node, written_paths
 from ...dataflow.reference import Path, ReferenceSyntax, scan_reference
 from ...dataflow.template import Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
-from ...protocol.call import EACH, META, WITH, Call
+from ...protocol.call import EACH, META, VALUE, WHEN, WITH, Call
 from ...protocol.scopes import scope_path, scopes_of
-from ...protocol.tool import Tool
+from ...protocol.tool import VALUES, Tool
 from ...schema.json import JsonObject, copy, is_object
 from .batch import batch, outside
 from .job import OPENED_BETWEEN_RUNS, Job
@@ -27,12 +27,10 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node, sc
     Raises:
         CallError: what is wrong with it, so that nothing of it runs.
     """
-    if not (name := call.tool):
-        raise UnknownTool("a call names its tool in '_tool'")
-    tool = toolset.find(name)
-    if tool.is_plain and len(parameters := call.parameters) == len(call) - 1:
+    tool = _tool_of(call, toolset)
+    if tool.is_plain and tool is not VALUES and len(parameters := call.parameters) == len(call) - 1:
         return _plain(call, tool, parameters, node, script, is_latent=toolset.is_latent(tool))
-    if script.is_authored:
+    if script.is_authored and tool is not VALUES:
         tool = _added(tool, call, toolset)
     _check_meta(call, tool, instances)
     _check_choices(call, tool)
@@ -44,17 +42,48 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node, sc
         path=path,
         method=_method(call, tool),
         scopes=scopes_of(tool, call),
-        is_latent=toolset.is_latent(tool),
+        is_latent=tool is not VALUES and toolset.is_latent(tool),
         node=node,
         script=script,
     )
-    node.expressions, node.writes, node.instance = job.template.expressions, written_paths(path), _instance(call, tool)
+    node.writes, node.instance = written_paths(path), _instance(call, tool)
+    condition = _condition(call, tool)
+    if EACH in call:
+        job.batch = batch(call, job.template, condition, is_latent=job.is_latent)
+    if condition is not None and (job.batch is None or job.batch.condition is None):
+        job.condition = condition
+    _enter(job)
+    return job
+
+
+def decided(job: Job) -> None:
+    """Let a call whose condition is true wait for all that it reads (C10)."""
+    job.is_decided = True
+    job.node.after = ()
+    _enter(job)
+
+
+def _enter(job: Job) -> None:
+    """Note in its node what a call waits for now: first what decides whether it is made, then the rest."""
+    node = job.node
+    if job.condition is not None and not job.is_decided:
+        node.expressions = job.condition.expressions
+        return
+    node.expressions = job.template.expressions if job.batch is None else tuple(outside(job.batch))
     if not job.is_latent:
         node.scopes = tuple(map(scope_path, job.scopes))
-    if EACH in call:
-        job.batch = batch(call, job.template, is_latent=job.is_latent)
-        node.expressions = outside(job.batch, job.template)
-    return job
+
+
+def _tool_of(call: Call, toolset: Toolset) -> Tool:
+    if VALUE in call:
+        if "_tool" in call:
+            raise InvalidParameters(
+                f"it is a call of a tool or a {VALUE!r}, not both", tool=call.tool or None, path=VALUE
+            )
+        return VALUES
+    if not (name := call.tool):
+        raise UnknownTool("a call names its tool in '_tool'")
+    return toolset.find(name)
 
 
 def _added(tool: Tool, call: Call, toolset: Toolset) -> Tool:
@@ -87,7 +116,11 @@ def _plain(call: Call, tool: Tool, parameters: JsonObject, node: Node, script: S
 
 def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
     for key, value in call.items():
-        if not key.startswith("_") or key in {"_tool", "_output", "_outputPath", WITH, EACH}:
+        if not key.startswith("_"):
+            if tool is VALUES:
+                raise InvalidParameters(f"what only computes takes no {key!r}", path=key)
+            continue
+        if key in _JUDGED_ELSEWHERE:
             continue
         if key not in META and key not in tool.meta:
             raise InvalidParameters(f"{key!r} is not a meta-property", tool=tool.name, path=key)
@@ -98,6 +131,9 @@ def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
         raise ScopeDenied(
             f"its output path is fixed to {tool.fixed('_outputPath')}", tool=tool.name, path="_outputPath"
         )
+
+
+_JUDGED_ELSEWHERE = {"_tool", "_output", "_outputPath", WITH, EACH, WHEN, VALUE}
 
 
 def _check_instance(value: Any, tool: Tool, instances: Sequence[str]) -> None:
@@ -163,9 +199,26 @@ def _method(call: Call, tool: Tool) -> OutputMethod:
     return method
 
 
+def _condition(call: Call, tool: Tool) -> Template | None:
+    """What decides whether a call is made: a reference or an expression, or true or false (C10)."""
+    if WHEN not in call:
+        return None
+    try:
+        condition = template(call[WHEN])
+    except ReferenceSyntax as error:
+        raise UnresolvedReference(str(error), tool=tool.name, path=WHEN) from None
+    if not isinstance(call[WHEN], bool) and not (isinstance(call[WHEN], str) and condition.expressions):
+        raise InvalidParameters(
+            'a condition is an expression such as "{†calls.0.total > 10}", or a reference to true or false',
+            tool=tool.name,
+            path=WHEN,
+        )
+    return condition
+
+
 def _template(call: Call, tool: Tool) -> Template:
     try:
-        return template(_with_references(call, tool))
+        return template({VALUE: call[VALUE]} if tool is VALUES else _with_references(call, tool))
     except ReferenceSyntax as error:
         raise UnresolvedReference(str(error), tool=tool.name) from None
 
@@ -193,18 +246,3 @@ def _parameter_path(path: str, tool: Tool) -> Path:
     if end != len(path) + len("†parameters."):
         raise InvalidParameters(f"{path!r} is not the path of a parameter", tool=tool.name, path=WITH)
     return reference.path
-
-
-def resolved(job: Job, values: Sequence[Any]) -> Call:
-    """The call with its values in path of references, fixed meta-properties filled in, judged by the tool (C3).
-
-    Raises:
-        InvalidParameters: the parameters don't fit the tool's schema.
-    """
-    parameters = job.template.value if job.is_final else job.template.fill([exported(value) for value in values])
-    if (problem := job.tool.validator.complaint(parameters)) is not None:
-        raise InvalidParameters(problem, tool=job.tool.name)
-    if job.is_final:
-        return job.call
-    written = {key: value for key, value in job.call.items() if key[0:1] == "_" and key != WITH}
-    return Call.of({"_tool": job.tool.name, **job.tool.constants, **written, **parameters})

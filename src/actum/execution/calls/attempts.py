@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from hashlib import sha256
+from typing import Any
 
-from ...dataflow.expression import mapped, references
+from ...dataflow.computing.text import Computed
+from ...dataflow.expression import Expression, mapped, references
 from ...dataflow.graph import CALLS, Graph, Status, call_index
 from ...dataflow.reference import Reference
-from ...protocol.call import EACH, Call
+from ...dataflow.template import Template
+from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place
 from ...schema.json import encode
 from ..record.entries import Adopted
@@ -91,16 +95,28 @@ def _meaning(job: Job, jobs: Mapping[int, Job]) -> str:
         meaning = f"{target.digest} {target.place}" if target.is_started else target.digest
         return Reference(CALLS, (meaning, *reference.path[1:]))
 
-    own = {key: value for key, value in job.call.items() if key.startswith("_")}
-    if job.batch is not None:
-        own[EACH] = job.batch.items.fill([str(mapped(one, meant)) for one in job.batch.items.expressions])
-    return encode(
-        [own, job.template.fill([str(mapped(one, meant)) for one in job.template.expressions])], sort_keys=True
-    )
+    own = {key: value for key, value in job.call.items() if key.startswith("_") and key not in (EACH, WHEN)}
+    items = None if job.batch is None else job.batch.items
+    condition = job.condition if job.batch is None else job.batch.condition or job.condition
+    templates = [None if one is None else _filled(one, meant) for one in (items, condition, job.template)]
+    return encode([own, *templates], sort_keys=True)
+
+
+def _filled(template: Template, meant: Callable[[Reference], Reference]) -> Any:
+    return template.fill([_spelled(one, meant) for one in template.expressions])
+
+
+def _spelled(expression: Expression, meant: Callable[[Reference], Reference]) -> str:
+    """An expression with its references as what they mean."""
+    changed = mapped(expression, meant)
+    if not isinstance(changed, Computed):
+        return str(changed)
+    parts = [part if isinstance(part, str) else f"{ast.dump(part.tree)}:{part.format}" for part in changed.parts]
+    return " ".join([*parts, *map(str, changed.references)])
 
 
 def _targets(job: Job, jobs: Mapping[int, Job]) -> Iterator[Job]:
-    for expression in job.node.expressions:
+    for expression, _ in job.authored:
         for reference in references(expression):
             if (target := _target(reference, job, jobs)) is not None:
                 yield target

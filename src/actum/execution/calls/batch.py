@@ -1,36 +1,35 @@
-"""A call that is made once for every item of a list: `_each` refers to the list, `†each` is the item.
+"""A call that is made once for every item of a list: `_each` refers to the list, `†each` is the item (C12).
 
 Each item's call is carried out, approved, counted and kept as any other; together they are one call of the answer,
-whose result is the list of theirs. It is ready when all that it refers to is there, so no item waits for anything.
+whose result is the list of theirs. It is ready when all that it refers to is there, so no item waits for anything but,
+where its tool keeps the order of the answer, for the one before it (T14).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeGuard
+from dataclasses import replace
 
-from ...dataflow.expression import MISSING, Expression, references
-from ...dataflow.fold import Fold
+from ...dataflow.computing.text import Computed
+from ...dataflow.expression import Expression, references
 from ...dataflow.graph import Answer, Node, Status
 from ...dataflow.reference import Reference, ReferenceSyntax
-from ...dataflow.template import Template, escaped, template
+from ...dataflow.template import Template, template
 from ...errors import ActumError, InvalidParameters, UnresolvedReference
-from ...protocol.call import EACH, WITH, Call
-from ...schema.json import copy, is_list
+from ...protocol.call import EACH, Call
 from ..record.journal import Journal
-from .job import Batch, Ends, Job, Yield
+from .job import ITEM, Batch, Ends, Job, Yield
+from .resolving import Item
 
-ITEM = "each"
-"""What `†each` begins with; only in a call that has `_each`."""
-_LEFT_OUT = {"_tool", EACH, WITH, "_outputPath", "_outputMethod"}
+_ITEM = Reference(ITEM)
 
 
-def batch(call: Call, parameters: Template, *, is_latent: bool) -> Batch:
+def batch(call: Call, parameters: Template, condition: Template | None, *, is_latent: bool) -> Batch:
     """Judge a call that says `_each`.
 
     Raises:
         InvalidParameters: it names no list, or the model itself would carry the calls out.
-        UnresolvedReference: `†each` is part of a larger expression, or a reference can't be read.
+        UnresolvedReference: `†each` is part of an expression such as `a <|> b`, or a reference can't be read.
     """
     if is_latent:
         raise InvalidParameters(
@@ -42,68 +41,46 @@ def batch(call: Call, parameters: Template, *, is_latent: bool) -> Batch:
         raise UnresolvedReference(str(error), tool=call.tool, path=EACH) from None
     if not isinstance(call[EACH], list) and not items.expressions:
         raise InvalidParameters("it is a reference to a list, or a list", tool=call.tool, path=EACH)
-    for expression in parameters.expressions:
-        if not isinstance(expression, Reference) and any(one.kind == ITEM for one in references(expression)):
-            raise UnresolvedReference(
-                f"†{ITEM} must be a reference by itself, not part of {expression}", tool=call.tool
-            )
-    if any(one.kind == ITEM for expression in items.expressions for one in references(expression)):
+    if any(_reads_item(expression) for expression in items.expressions):
         raise UnresolvedReference(f"†{ITEM} is an item, it can't name the items", tool=call.tool, path=EACH)
-    return Batch(items)
+    own = condition if condition is not None and any(map(_reads_item, condition.expressions)) else None
+    expressions = (*(() if own is None else own.expressions), *parameters.expressions)
+    for expression in expressions:
+        if not isinstance(expression, Reference | Computed) and _reads_item(expression):
+            raise UnresolvedReference(
+                f"†{ITEM} must be a reference by itself, or computed with; not part of {expression}", tool=call.tool
+            )
+    return Batch(items, expressions, own)
 
 
-def outside(own: Batch, parameters: Template) -> tuple[Expression, ...]:
+def outside(own: Batch) -> Iterator[Expression]:
     """What must be there before any item's call can run."""
-    return (*own.items.expressions, *(one for one in parameters.expressions if not _is_item(one)))
+    yield from own.items.expressions
+    for expression in own.expressions:
+        if isinstance(expression, Computed):
+            yield replace(expression, references=tuple(one for one in expression.references if one != _ITEM))
+        elif not _reads_item(expression):
+            yield expression
 
 
-def calls_of(job: Job, own: Batch, values: Sequence[Any]) -> Iterator[tuple[Call, Template]]:
-    """The call for each item, with its parameters; `values` are those of what is `outside`.
-
-    Raises:
-        InvalidParameters: what `_each` refers to isn't a list.
-        UnresolvedReference: an item lacks what `†each.…` names.
-    """
-    count = len(own.items.expressions)
-    items: Any = own.items.fill(list(values[:count]))
-    if not is_list(items):
-        kind = type(items).__name__
-        raise InvalidParameters(f"{job.call[EACH]} is not a list but {kind}", tool=job.tool.name, path=EACH)
-    meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in _LEFT_OUT}
-    for number, item in enumerate(items):
-        rest = iter(values[count:])
-        filled = [_part(item, one, number, job) if _is_item(one) else next(rest) for one in job.template.expressions]
-        parameters = job.template.fill(filled)
-        yield Call.of({"_tool": job.tool.name, **meta, **escaped(parameters)}), Template(parameters, (), ())
+def _reads_item(expression: Expression) -> bool:
+    return any(one.kind == ITEM for one in references(expression))
 
 
-def _is_item(expression: Expression) -> TypeGuard[Reference]:
-    return isinstance(expression, Reference) and expression.kind == ITEM
-
-
-def _part(item: Any, reference: Reference, number: int, job: Job) -> Any:
-    value = Fold(item).read(reference.path)
-    if value is MISSING:
-        raise UnresolvedReference(f"item {number} has no {reference}", tool=job.tool.name)
-    return copy(value)
-
-
-def items_of(job: Job, own: Batch, values: Sequence[Any], node_of: Callable[[Answer, int], Node]) -> list[Job]:
-    """The call for each item as a job of its own; its result is written by the call for all of them.
-
-    Raises:
-        ActumError: as `calls_of`.
-    """
+def items_of(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], Node]) -> list[Job]:
+    """The call for each item as a job of its own; its result is written by the call for all of them."""
     answer = Answer()
     made: list[Job] = []
-    for number, (call, parameters) in enumerate(list(calls_of(job, own, values))):
+    for number, item in enumerate(items):
         node = node_of(answer, number)
         node.instance = job.node.instance
+        if job.tool.effects == "ordered" and made:
+            node.after = (made[-1].node,)
         made.append(
             Job(
-                call=call,
+                call=item.call,
                 tool=job.tool,
-                template=parameters,
+                template=Template(item.parameters, (), ()),
                 path=None,
                 method="set",
                 scopes=job.scopes,
@@ -129,12 +106,16 @@ def item_ended(item: Job, error: ActumError | None, journal: Journal, ends: Ends
 
 
 def gather(job: Job, own: Batch, journal: Journal, ends: Ends) -> None:
-    """End the call for all items: its result is the list of theirs; where one failed, the model is told the others."""
+    """End the call for all items: its result is the list of theirs; where one failed, the model is told the others.
+
+    Where an item was skipped, its place in the list is null (C10).
+    """
     if any(item.node.status is Status.HELD for item in own.jobs):
         job.hold()
         return
     if not own.errors:
-        ends.finish(job, Yield(value=[item.node.value for item in own.jobs]))
+        values = [item.node.value if item.node.status is Status.DONE else None for item in own.jobs]
+        ends.finish(job, Yield(value=values))
         return
     for item in own.jobs:
         if item.node.status is Status.DONE and item.has_result:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, TypeAlias
 
+from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING, references
 from ...dataflow.fold import exported
 from ...dataflow.graph import CALLS, Graph, Node, Status, call_index
 from ...dataflow.template import Template
-from ...errors import ActumError, SolutionError, UnresolvedReference
+from ...errors import ActumError, CallError, InvalidParameters, SolutionError, UnresolvedReference
 from ...generation.offer import Toolset
-from ...protocol.call import Call
+from ...protocol.call import THEN, Call
 from ...protocol.origin import is_url
 from ...protocol.place import Place
 from ...schema.json import Json
@@ -25,6 +27,7 @@ from .diagnosis import missing_in_output
 from .job import SETTLED, Failure, Job
 from .scheduler import Scheduler
 from .script import Script
+from .withholding import withheld_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Finished:
     output: Any
     value: Json
     of: str
+    filters: Sequence[Filter] = ()
+    """How many items the filters of its expressions have kept (E7)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +65,15 @@ class Wanted:
     script: Script
     finished: Callable[[Json], Any]
     instances: Sequence[str] = field(default_factory=list[str])
+    optional: frozenset[ast.expr] = frozenset()
+    """The parts of its expressions that read as null where they are missing (E2)."""
 
 
 class Calls:
     """The calls of one run; nothing of them outlives the block that it is entered for (L7)."""
 
-    def __init__(self, scheduler: Scheduler, journal: Journal) -> None:
+    def __init__(self, scheduler: Scheduler, journal: Journal, *, drain: float) -> None:
+        self._drain = drain
         self._tasks = asyncio.TaskGroup()
         self._scheduler = scheduler
         self._register = scheduler.register
@@ -91,18 +99,33 @@ class Calls:
         self._register.toolset = toolset
 
     def accept(self, script: Script, index: int, call: Call) -> None:
-        """Take in the index-th call of an answer: refuse it, start it, or let it wait (C2, C6)."""
-        node = self._register.node(script, index)
+        """Take in the index-th element of an answer: refuse the call, start it, or let it wait (C2, C6)."""
+        if call.is_then:
+            self._order(script, index, call)
+            return
+        node = self._register.listed(script, index)
         try:
             job = judge(call, self._register.toolset, self._journal.instances, node, script)
         except ActumError as error:
             self._refuse(node, script, error, call)
             return
+        if job.tool.effects == "ordered":
+            node.after = (*node.after, *(() if script.ordered is None else (script.ordered,)))
+            script.ordered = node
         self._scheduler.add(job)
+
+    def _order(self, script: Script, index: int, call: Call) -> None:
+        """Take in a `_then`: what is listed behind it comes after what is listed before it (C11)."""
+        if call != {THEN: True}:
+            error = InvalidParameters(f'what orders the others is {{"{THEN}": true}} and nothing else', path=THEN)
+            self._refuse(self._register.listed(script, index), script, error, call)
+            return
+        self._graph.add(self._register.barrier(script, index))
+        self._scheduler.pump()
 
     def reject(self, script: Script, index: int, error: ActumError) -> None:
         """Take in an element of `calls` that isn't a call."""
-        self._refuse(self._register.node(script, index), script, error, None)
+        self._refuse(self._register.listed(script, index), script, error, None)
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
         script.nodes[node.index] = node
@@ -116,14 +139,19 @@ class Calls:
         script.is_authored = plan.authored.is_given and not is_url(self._journal.origin)
         self._scheduler.items |= {plan.authored.place(index): items for index, items in plan.items.items()}
         for index, call in enumerate(plan.calls):
-            if index in plan.done or index in plan.failed:
-                node = script.nodes[index] = self._register.node(script, index)
-                status = Status.DONE if index in plan.done else Status.FAILED
+            if (status := plan.status(index)) is not None:
+                node = script.nodes[index] = self._register.listed(script, index)
                 self._graph.settle(node, status, plan.done.get(index, MISSING))
+                if status is Status.FAILED and self._keeps_order(call):
+                    script.ordered = node
             elif self._scheduler.stop is None:  # what can't start any more stays in the plan
                 self.accept(script, index, call)
         self.close(script)
         return script
+
+    def _keeps_order(self, call: Call) -> bool:
+        tool = self._register.toolset.tools.get(call.tool)
+        return tool is not None and tool.effects == "ordered"
 
     def close(self, script: Script) -> None:
         """No more calls come in this answer, and none of its earlier attempts is looked back to."""
@@ -159,19 +187,40 @@ class Calls:
     async def settle(self, wanted: Wanted | None = None) -> Outcome:
         """Let calls run until nothing runs and nothing can start, and look at what is wanted then (L1).
 
+        It is delivered if no call has failed (O9); beside calls that wait for a decision, it waits with them.
+
         Raises:
             LimitExceeded: the budget did not let a call start.
         """
         if wanted is not None:
             self._await(wanted)
         await self._scheduler.settle()
-        if wanted is not None:
-            try:
-                return _finished(wanted, self._graph, self._journal)
-            except (UnresolvedReference, SolutionError) as error:
-                if not self._scheduler.failures and not self._is_waiting():
-                    self._scheduler.failures.append(Failure(error, str(wanted.script.number)))
-        return Waiting() if self._is_waiting() else GoOn()
+        held = [job.node.status is Status.HELD for job in self._open()]
+        if wanted is None:
+            return Waiting() if held and all(held) and not self._scheduler.failures else GoOn()
+        await self._scheduler.drain(self._drain)
+        if withheld_by(self._scheduler.failures, wanted, self._register):
+            return GoOn()
+        if any(held):
+            return Waiting()
+        try:
+            return await self._finished(wanted)
+        except (CallError, SolutionError) as error:
+            self._scheduler.failures.append(Failure(error, str(wanted.script.number)))
+        return GoOn()
+
+    async def _finished(self, wanted: Wanted) -> Finished:
+        values: list[Any] = []
+        for expression, path in zip(wanted.output.expressions, wanted.output.paths, strict=True):
+            instance = str(path[0]) if path and path[0] in wanted.instances else None
+            value = self._graph.evaluate(expression, wanted.script, instance)
+            if value is MISSING:
+                raise missing_in_output(expression, wanted.script, self._graph, self._journal)
+            values.append(value)
+        filters: list[Filter] = []
+        computed = await self._scheduler.compute(values, wanted.optional, filters)
+        output = wanted.output.fill([exported(value) for value in computed])
+        return Finished(wanted.finished(output), output, str(wanted.script.number), tuple(filters))
 
     def _await(self, wanted: Wanted) -> None:
         """Wait for the calls that an output reads, also for those that are started and forgotten otherwise (C8)."""
@@ -182,13 +231,9 @@ class Calls:
             if job is not None:
                 self._scheduler.await_call(job)
 
-    def _is_waiting(self) -> bool:
-        jobs = self._open()
-        return bool(jobs) and not self._scheduler.failures and all(job.node.status is Status.HELD for job in jobs)
-
-    async def drain(self, seconds: float) -> None:
-        """Wait, bounded, for the calls that nothing waits for; cancel those that take longer (C8)."""
-        await self._scheduler.drain(seconds)
+    async def drain(self) -> None:
+        """Wait, bounded, for the calls that nothing waits for; those that take longer are cut, and have failed (C8)."""
+        await self._scheduler.drain(self._drain)
 
     def take_failures(self) -> list[Failure]:
         """The failures that the model has not been told of; it will be now."""
@@ -240,15 +285,3 @@ class Calls:
         """The calls that stay for a later tick or run: waiting, owed by the model, held by a gate, or erased."""
         erased = self._scheduler.results.is_erased
         return [job for job in self._register.jobs.values() if job.node.status not in SETTLED or erased(job)]
-
-
-def _finished(wanted: Wanted, graph: Graph, journal: Journal) -> Finished:
-    values: list[Any] = []
-    for expression, path in zip(wanted.output.expressions, wanted.output.paths, strict=True):
-        instance = str(path[0]) if path and path[0] in wanted.instances else None
-        value = graph.evaluate(expression, wanted.script, instance)
-        if value is MISSING:
-            raise missing_in_output(expression, wanted.script, graph, journal)
-        values.append(exported(value))
-    output = wanted.output.fill(values)
-    return Finished(wanted.finished(output), output, str(wanted.script.number))

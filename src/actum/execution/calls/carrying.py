@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -16,11 +17,11 @@ from ...protocol.tool import Tool
 from ...schema.json import JsonObject
 from ..record.crossing import Reader
 from ..record.journal import Journal
-from .admission import resolved
 from .approval import Approvals, shown
 from .invoking import invoke, judged
 from .job import Job, Yield
 from .register import Register
+from .resolving import resolved
 from .results import Results
 
 
@@ -92,6 +93,18 @@ class Carrier:
     async def __call__(self, work: tuple[Job, Call]) -> Carried:
         """Carry out a call with its values."""
         job, call = work
+        if job.is_awaited and job.tool.timeout is None:
+            return await self._carry(job, call)
+        carried: Carried | None = None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None) as job.patience:
+                carried = await self._carry(job, call)
+        if carried is not None and not job.patience.expired():
+            return carried
+        why = "was still running when the run had ended" if job.tool.timeout is None else "has taken too long"
+        return ActivityError(f"it {why}, and was cut", tool=job.tool.name)
+
+    async def _carry(self, job: Job, call: Call) -> Carried:
         try:
             context = self._scoped(job) if job.scopes else self.journal.nothing
             if self.approvals.approve is not None or self.journal.decisions.by_place:
@@ -101,6 +114,8 @@ class Carrier:
                 if approved != call:
                     call, context = self._replaced(job, approved, context)
             self.results.begin(job, call, context)
+            if job.patience is not None and job.tool.timeout is not None:
+                job.patience.reschedule(asyncio.get_running_loop().time() + job.tool.timeout)
             if job.is_latent:
                 return Answered(call)
             if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
@@ -128,7 +143,7 @@ class Carrier:
 
     def _scoped(self, job: Job) -> Context:
         """What of the context crosses to a call."""
-        authored = (job.parent or job).node.expressions
+        authored = [expression for expression, _ in (job.parent or job).authored]
         reader = Reader(place=job.place, references=[one for each in authored for one in references(each)])
         return self.journal.scoped(job.scopes, job.node.instance, reader)
 

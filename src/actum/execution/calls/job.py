@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import asyncio
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from ...dataflow.computing.evaluator import Filter
+from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Expression, First
 from ...dataflow.fold import OutputMethod
 from ...dataflow.graph import Node, Status, written_paths
-from ...dataflow.reference import Reference
+from ...dataflow.reference import Path, Reference, print_path
 from ...dataflow.template import Template
 from ...errors import ActivityError, ActumError
 from ...messages import MessageObject
-from ...protocol.call import Call
+from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place
-from ...protocol.tool import Tool
+from ...protocol.tool import VALUES, Tool
 from ...schema.json import Json
 from ..record.journal import GATES
 from .script import Script
 
 OPENED_BETWEEN_RUNS = Reference("state", (GATES,))
 """Where gates stand: no call may choose to write there (C7)."""
+ITEM = "each"
+"""What `†each` begins with; only in a call that has `_each`."""
 _MOST_TOLD = 5
 SETTLED = frozenset({Status.DONE, Status.FAILED, Status.SKIPPED})
 """What a call is that has ended for good."""
@@ -56,6 +62,16 @@ class Job:
     """The call for all items, where this one is made for one of them."""
     is_final: bool = False
     """Whether it is carried out as it was authored: there is nothing to resolve or to fill in."""
+    condition: Template | None = None
+    """What decides first whether it is made (C10); of a call for every item, where that doesn't read the item."""
+    is_decided: bool = False
+    """Whether its condition has been judged, and is true."""
+    optional: frozenset[ast.expr] = frozenset()
+    """The parts of its expressions that read as null where they are missing (E2)."""
+    filters: list[Filter] = field(default_factory=list[Filter])
+    """How many items the filters of its expressions have kept (E7)."""
+    patience: asyncio.Timeout | None = None
+    """What cuts it when nothing waits for it any longer (C8), or when it takes longer than its tool may."""
     digest: str = ""
     """What is the same in the same call, once it was asked for (see `attempts`)."""
     followers: Sequence[Job] = ()
@@ -82,6 +98,27 @@ class Job:
     def key(self) -> str:
         """Its idempotency key: the same for every attempt, different for every other call and run (C9)."""
         return f"{self.script.run}/{self.of}"
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it only computes: no call to an approver or a limit (C13)."""
+        return self.tool is VALUES
+
+    @property
+    def authored(self) -> Iterator[tuple[Expression, Path]]:
+        """All expressions that it was written with, with where they stand."""
+        if self.condition is not None:
+            yield from ((one, (WHEN,)) for one in self.condition.expressions)
+        if self.batch is not None:
+            yield from ((one, (EACH,)) for one in self.batch.items.expressions)
+            if self.batch.condition is not None:
+                yield from ((one, (WHEN,)) for one in self.batch.condition.expressions)
+        yield from zip(self.template.expressions, self.template.paths, strict=True)
+
+    def path_of(self, computed: Computed) -> str:
+        """Where an expression of it stands."""
+        found = (path for one, path in self.authored if isinstance(one, Computed) and one.text == computed.text)
+        return print_path(next(found, ())).lstrip(".")
 
     @property
     def alternatives(self) -> tuple[Reference, ...]:
@@ -112,7 +149,8 @@ class Job:
         """Whether anything waits for it (C8)."""
         if self.parent is not None:
             return self.parent.has_result
-        return self.path is not None or self.tool.output is not None or self.tool.is_delegated
+        tool = self.tool
+        return self.path is not None or tool.output is not None or tool.is_delegated or self.is_value
 
 
 @dataclass(slots=True, eq=False)
@@ -120,11 +158,20 @@ class Batch:
     """What a call for every item is made of: where the items come from, and the calls that they lead to."""
 
     items: Template
+    expressions: tuple[Expression, ...] = ()
+    """What is worked out for each item: first the condition, where it reads the item, then the parameters."""
+    condition: Template | None = None
+    """The condition, where it reads the item and is judged for each (C10)."""
     jobs: list[Job] = field(default_factory=list[Job])
     open: int = 0
     """How many of the jobs have not ended."""
     errors: dict[int, ActumError] = field(default_factory=dict[int, ActumError])
     """Why calls failed, by the item."""
+
+    @property
+    def conditions(self) -> int:
+        """How many of the expressions are those of the condition."""
+        return 0 if self.condition is None else len(self.condition.expressions)
 
     def failure(self, tool: str) -> ActivityError:
         """The failed items as one error."""
@@ -161,4 +208,8 @@ class Ends(Protocol):
 
     def refuse(self, job: Job, error: ActumError) -> None:
         """It was refused, or has failed."""
+        ...
+
+    def skip(self, job: Job, why: str) -> None:
+        """It is not to be made, which is no error."""
         ...

@@ -6,6 +6,7 @@ from ...dataflow.graph import Answer, Graph, Node
 from ...generation.offer import Toolset
 from ..record.journal import Journal
 from .job import Job
+from .script import Script
 
 
 class Register:
@@ -28,4 +29,20 @@ class Register:
         self._numbers += 1
         node = Node(self._numbers - 1, answer, index)
         self.nodes.append(node)
+        return node
+
+    def listed(self, script: Script, index: int) -> Node:
+        """The node of the next element of an answer, which comes after the last `_then` (C11)."""
+        node = self.node(script, index)
+        if script.barrier is not None:
+            node.after = (script.barrier,)
+        script.since.append(node)
+        return node
+
+    def barrier(self, script: Script, index: int) -> Node:
+        """The node of a `_then`: it comes after all that is listed since the one before it."""
+        before = script.since if script.barrier is None else [script.barrier, *script.since]
+        node = script.barrier = self.node(script, index)
+        node.is_barrier, node.after = True, before
+        script.since = []
         return node

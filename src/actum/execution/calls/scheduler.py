@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
+from functools import partial
 from typing import Any, TypeAlias
 
+from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING
-from ...dataflow.fold import exported
-from ...dataflow.graph import Status
+from ...dataflow.graph import Node, Status
 from ...errors import ActumError, LimitExceeded
-from ...events import CallFailed, CallReady, CallWaiting
+from ...events import CallFailed, CallReady, CallSkipped, CallWaiting
 from ...generation.offer import Toolset
-from ...protocol.call import Call
+from ...protocol.call import VALUE, Call
 from ...protocol.place import Place
 from ..budget import Budget
 from ..emitter import Emitter
 from ..record.journal import Journal
 from ..record.plans import Items
-from .admission import resolved
+from .admission import decided
 from .approval import Approvals, Approve
 from .attempts import Attempts
 from .batch import gather, item_ended, items_of
 from .carrying import Answered, Carried, Carrier, Delegate, Held
 from .diagnosis import check_scopes
+from .invoking import in_thread
 from .job import Batch, Failure, Job, Yield
 from .latent import Latent
 from .register import Register
+from .resolving import Item, Resolved, is_heavy, output_values, resolve
 from .results import Results
 from .standstill import MOST_ROUNDS, Standstill
 from .workers import Workers
 
 _Work: TypeAlias = tuple[Job, Call]
 """A call, and with its values in place of references."""
+_Reading: TypeAlias = tuple[Job, Sequence[Any]]
+"""A call that is ready, with what its expressions read."""
 
 
 class Scheduler:
@@ -74,6 +79,7 @@ class Scheduler:
             delegate=delegate,
         )
         self._workers: Workers[_Work, Carried] = Workers(self._carrier, self._ended)
+        self._computing: Workers[_Reading, Resolved] = Workers(self._compute, self._computed)
         self.items: dict[Place, Items] = {}
         """The results of calls for single items from before this run, by the place of the call for all (L8)."""
         self.failures: list[Failure] = []
@@ -88,6 +94,7 @@ class Scheduler:
     def bind(self, tasks: asyncio.TaskGroup) -> None:
         """Let the tasks of the calls belong to this group."""
         self._workers.bind(tasks)
+        self._computing.bind(tasks)
 
     def add(self, job: Job) -> None:
         """Take in a call that was judged: start it, or let it wait (C6)."""
@@ -116,6 +123,17 @@ class Scheduler:
         self._standstill.forget()
         self._latent.settle()
 
+    async def compute(
+        self, values: Sequence[Any], optional: frozenset[ast.expr], filters: list[Filter]
+    ) -> list[Any]:
+        """What the expressions of an output come to; `values` are what they read (O7, E4).
+
+        Raises:
+            InvalidParameters: one of them can't be computed.
+        """
+        work = partial(output_values, values, optional, filters, self._budget.computing)
+        return await in_thread(work) if is_heavy(values) else work()
+
     async def _quiet(self) -> None:
         """Wait until nothing runs and nothing can start."""
         self.pump()
@@ -135,43 +153,100 @@ class Scheduler:
             self._background -= 1
 
     async def drain(self, seconds: float) -> None:
-        """Wait, bounded, for the calls that nothing waits for; cancel those that take longer (C8)."""
-        with suppress(TimeoutError):
+        """Wait, bounded, for the calls that nothing waits for; those that take longer are cut, and have failed (C8)."""
+        try:
             async with asyncio.timeout(seconds if self._background else None):
-                while self._background:
-                    self._idle.clear()
-                    await self._idle.wait()
-        self.cancel()
+                await self._until_drained()
+        except TimeoutError:
+            now = asyncio.get_running_loop().time()
+            for job in self.register.jobs.values():
+                if job.is_under_way and not job.is_awaited and job.patience is not None:
+                    job.patience.reschedule(now)
+            await self._until_drained()
+
+    async def _until_drained(self) -> None:
+        while self._background and not self._carrier.is_stopped:
+            self._idle.clear()
+            await self._idle.wait()
 
     def cancel(self) -> None:
         """Start nothing more and cancel everything that runs; the task group waits for it (L7)."""
         self._carrier.is_stopped = True
         self._idle.set()
         self._workers.cancel()
+        self._computing.cancel()
 
     def pump(self) -> None:
-        """Start what is ready, where there is room."""
-        ready = self._graph.ready
-        if self._is_pumping or not ready:
+        """Start what is ready, where there is room, and skip what has nothing to refer to any more."""
+        ready, hopeless = self._graph.ready, self._graph.hopeless
+        if self._is_pumping or not (ready or hopeless):
             return  # what a start makes ready is started by the same loop, however long the chain
         self._is_pumping = True
         try:
-            while ready and self._running < self._parallel and not (self._carrier.is_stopped or self.stop):
-                self._start(self.register.jobs[ready.popleft().number])
+            while not (self._carrier.is_stopped or self.stop):
+                if hopeless:
+                    self._give_up(hopeless.popleft())
+                elif ready and self._running < self._parallel:
+                    self._start(ready.popleft())
+                else:
+                    break
         finally:
             self._is_pumping = False
 
-    def _start(self, job: Job) -> None:
-        values = self._graph.values(job.node)
+    def _give_up(self, node: Node) -> None:
+        job = self.register.jobs.get(node.number)
+        if job is not None and node.status is Status.WAITING:
+            self.skip(job, "what it refers to was skipped")
+
+    def _start(self, node: Node) -> None:
+        job = self.register.jobs.get(node.number)
+        if job is None:  # a `_then`: what is behind it may start
+            self._graph.settle(node, Status.DONE)
+            return
+        values = self._graph.values(node)
         if values is None or (self.attempts.started and self.attempts.adopt(job)):
             return
+        if is_heavy(values):
+            self._running += 1
+            self._computing.add((job, values))
+        else:
+            self._go_on(job, resolve(job, values, self._budget.computing))
+
+    async def _compute(self, reading: _Reading) -> Resolved:
+        """Work out beside the event loop what would keep it waiting (E4)."""
+        return await in_thread(lambda: resolve(*reading, self._budget.computing))
+
+    def _computed(self, reading: _Reading, found: Resolved) -> None:
+        self._running -= 1
+        if reading[0].node.status is Status.READY:
+            self._go_on(reading[0], found)
+        self.pump()
+        if not self._running:
+            self._idle.set()
+
+    def _go_on(self, job: Job, found: Resolved) -> None:
+        """Take the next step of a ready call: judged by its condition, made for every item, or made (C10, C12)."""
+        match found:
+            case Call():
+                self._make(job, found)
+            case True:
+                decided(job)
+                self._graph.again(job.node)
+            case False:
+                self.skip(job, "its condition is false")
+            case list():
+                self._make_items(job, job.batch or Batch(job.template), found)
+            case _:
+                self.refuse(job, found)
+
+    def _make(self, job: Job, call: Call) -> None:
+        """Have a call carried out, with its values."""
+        if job.is_value:
+            self.finish(job, Yield(value=call[VALUE]))
+            return
         try:
-            if job.batch is not None:
-                self._make_items(job, job.batch, values)
-                return
             if self.register.failed and job.node.scopes:
                 check_scopes(job, self.register.failed)
-            call = resolved(job, values)
             self._budget.call()
         except LimitExceeded as error:
             self.stop = error  # what has started may end
@@ -189,31 +264,40 @@ class Scheduler:
             self._answer(job, call)
             return
         job.is_started = job.is_under_way = True
-        job.is_awaited = job.has_result or self._awaits_all
+        job.is_awaited = job.has_result or self._awaits_all or job.tool.effects == "ordered"
         if job.is_awaited:
             self._running += 1
         else:
             self._background += 1
         self._workers.add((job, call))
 
-    def _make_items(self, job: Job, own: Batch, values: Sequence[Any]) -> None:
+    def _make_items(self, job: Job, own: Batch, items: Sequence[Item]) -> None:
         """Make a call for each item; those that were made before this run stand for themselves (L8)."""
-        made = items_of(job, own, [exported(value) for value in values], self.register.node)
+        made = items_of(job, items, self.register.node)
         if self._emit.sink:
             self._emit(CallReady(call=job.call, place=job.place))
-        self.results.begin(job, job.call)
+        if not job.is_value:
+            self.results.begin(job, job.call)
         before = self.items.pop(job.place, None) or Items()
         own.jobs += map(self._approvals.as_decided, made) if self._journal.decisions.by_place else made
         own.open = len(own.jobs)
-        for item in own.jobs:
+        left: list[Job] = []
+        for item, told in zip(own.jobs, items, strict=True):
             value = before.take(item.node.index, item.call)
-            if value is MISSING:
-                self.register.jobs[item.node.number] = item
-                self._graph.add(item.node)
-            else:
+            if value is not MISSING:
                 self._graph.settle(item.node, Status.DONE, value)
                 own.open -= 1
-        if not own.open:
+            elif item.node.index in before.skipped:
+                self._graph.settle(item.node, Status.SKIPPED)
+                own.open -= 1
+            elif told.is_skipped:
+                left.append(item)
+            else:
+                self.register.jobs[item.node.number] = item
+                self._graph.add(item.node)
+        for item in left:
+            self.skip(item, "its condition is false")
+        if not own.open and job.node.status is Status.READY:
             gather(job, own, self._journal, self)
         self.pump()
 
@@ -280,11 +364,23 @@ class Scheduler:
         item_ended(job, error, self._journal, self)
         self.pump()
 
+    def skip(self, job: Job, why: str) -> None:
+        """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
+        self._graph.settle(job.node, Status.SKIPPED)
+        self._journal.skip(job.call, job.of)
+        if job.followers:
+            self.attempts.lead(job)
+        if self._emit.sink:
+            self._emit(CallSkipped(call=job.call, place=job.place, why=why))
+        item_ended(job, None, self._journal, self)
+        self.pump()
+
     def fail(self, failure: Failure) -> None:
         """Note a failure for the model, and emit it."""
         job = failure.job
-        # Unless something waits for it, the failure of a call without a result is an event and no more (C8).
-        if job is None or (job.parent is None and (job.has_result or job.is_awaited or not job.has_begun)):
+        # What only reads, and nothing waits for, can fail without anybody missing it (C8).
+        is_missed = job is None or job.has_result or job.is_awaited or not job.has_begun or job.tool.effects != "none"
+        if is_missed and (job is None or job.parent is None):
             self.failures.append(failure)
         if self._emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)

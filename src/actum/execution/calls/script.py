@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...dataflow.graph import Answer
+from ...dataflow.graph import Answer, Node
 from ...generation.ask import Answered
 from ...protocol.call import Call
 from ...protocol.marks import Authored, plan_marks, plan_message
@@ -32,6 +32,12 @@ class Script(Answer):
     """Whether a developer wrote its calls, who may add to what their tools declare (S9)."""
     is_planned: bool = False
     """Whether the context holds its plan message."""
+    barrier: Node | None = None
+    """The last `_then` (C11)."""
+    since: list[Node] = field(default_factory=list[Node])
+    """What is listed since then."""
+    ordered: Node | None = None
+    """The last call whose tool keeps the order of the answer (T14)."""
 
     @classmethod
     def standing(cls, plan: Authored, calls: list[Call]) -> Script:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from ...dataflow.graph import Status
 from ...dataflow.reference import Reference
 from ...dataflow.verdict import Fate, Verdict, verdicts
-from ...events import CallSkipped, CallWaiting
+from ...events import CallWaiting
 from ..emitter import Emitter
 from ..record.journal import Journal, is_gate
 from .diagnosis import complaint
@@ -18,6 +18,8 @@ MOST_ROUNDS = 100
 """How often what waits at the end of a tick is judged again because some of it went on."""
 _FINAL = frozenset({Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED})
 _STAYING = frozenset({Status.WAITING, Status.OWED, Status.HELD})
+_ENDING = {Fate.PROPOSAL: Status.HELD, Fate.OWED: Status.OWED, Fate.SKIPPED: Status.SKIPPED, Fate.FREE: Status.SKIPPED}
+"""How a `_then` ends by its fate."""
 
 
 class Standstill:
@@ -56,14 +58,19 @@ class Standstill:
 
     def _apply(self, found: Mapping[int, Verdict], fates: Collection[Fate], ends: Ends) -> None:
         for number, verdict in found.items():
-            job = self._register.jobs[number]
-            if verdict.fate not in fates or job.node.status is not Status.WAITING:
+            node = self._register.graph.waiting.get(number)
+            if verdict.fate not in fates or node is None:
+                continue
+            job = self._register.jobs.get(number)
+            if job is None:  # a `_then`: what is behind it ends as it does
+                self._register.graph.settle(node, _ENDING.get(verdict.fate, Status.FAILED))
                 continue
             match verdict.fate:
                 case Fate.PROPOSAL:
                     self._propose(job, verdict.references)
                 case Fate.SKIPPED | Fate.FREE:
-                    self._skip(job, ", ".join(map(str, verdict.references)))
+                    paths = ", ".join(map(str, verdict.references))
+                    ends.skip(job, f"the alternative that fills {paths or 'it'} was not taken")
                 case Fate.OWED:
                     self._register.graph.withdraw(job.node)
                 case _:
@@ -74,9 +81,3 @@ class Standstill:
         self._register.gates |= dict.fromkeys(str(reference) for reference in references if is_gate(reference))
         if self._emit.sink:
             self._emit(CallWaiting(call=job.call, place=job.place, on=tuple(map(str, references))))
-
-    def _skip(self, job: Job, paths: str) -> None:
-        self._register.graph.settle(job.node, Status.SKIPPED)
-        if self._emit.sink:
-            why = f"the alternative that fills {paths or 'it'} was not taken"
-            self._emit(CallSkipped(call=job.call, place=job.place, why=why))

@@ -105,6 +105,17 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """What calls have left so far is shown in a request: what of it is new, is marked (M9)."""
+
+    request: int
+
+    def to_dict(self) -> JsonObject:
+        """The entry as JSON."""
+        return {"shown": self.request}
+
+
+@dataclass(frozen=True, slots=True)
 class Closed:
     """Nothing of an answer is open any more."""
 
@@ -115,7 +126,7 @@ class Closed:
         return {"answer": self.answer, "closed": True}
 
 
-Entry: TypeAlias = Began | Appended | Inserted | Arrived | Restarted | Adopted | Answered | Closed
+Entry: TypeAlias = Began | Appended | Inserted | Arrived | Restarted | Adopted | Answered | Shown | Closed
 
 
 def parse_entry(entry: Mapping[str, Any]) -> Entry:
@@ -131,6 +142,8 @@ def parse_entry(entry: Mapping[str, Any]) -> Entry:
         return Inserted(index, message)
     if is_object(message):
         return Appended(message)
+    if isinstance(shown := entry.get("shown"), int):
+        return Shown(shown)
     if isinstance(entry.get("answer", entry.get("start")), int):
         return _parse_answer(entry)
     raise ValueError(f"an entry of a run has no keys such as {', '.join(map(str, entry))}"[:200])

@@ -10,18 +10,31 @@ from functools import lru_cache
 from typing import Any
 
 from ...dataflow.expression import MISSING
-from ...dataflow.fold import Misfit, OutputMethod
+from ...dataflow.fold import Fold, Misfit, OutputMethod
+from ...dataflow.graph import RESULTS
+from ...dataflow.graph import call_index as numbered_index
 from ...dataflow.reference import Reference
 from ...errors import ActumError, InvalidParameters, MessageError
 from ...messages import MessageObject
 from ...protocol.approvals import PRIVATE, Decisions
 from ...protocol.call import Call
 from ...protocol.context import Context, Memory, absorb
-from ...protocol.message import OF, RESULT, Write, check_message, record_message, write_of, written_message
+from ...protocol.message import (
+    NUMBER,
+    OF,
+    RESULT,
+    SKIPPED,
+    Write,
+    check_message,
+    record_message,
+    write_of,
+    written_message,
+)
+from ...protocol.numbering import Numbering, result_of
 from ...protocol.scopes import Catalogue, scope_path, scoped
 from ...schema.json import Json, JsonObject
 from .crossing import Left, Reader
-from .entries import Appended, Began, Entry, Inserted
+from .entries import Appended, Began, Entry, Inserted, Shown
 from .recorder import Recorder
 
 GATES = "approvals"
@@ -63,6 +76,10 @@ class Journal:
             if value is not MISSING:
                 self._gates.write(Write("state", instance, "set", (GATES,), value))
         self.instances = context.instances
+        self._numbering = Numbering.of(self._messages)
+        self._not_shown = 0
+        """The index of the first message that may not have been shown to the model."""
+        self._results = {message[NUMBER]: result_of(message) for message in self._messages if NUMBER in message}
         self.writes = 0
         """How many values calls have written; records and errors don't count (L4)."""
 
@@ -102,8 +119,38 @@ class Journal:
 
     def read(self, reference: Reference, instance: str | None) -> Any:
         """What a reference names for a call of that instance; a gate as it was when the run began (C7)."""
+        if reference.kind == RESULTS:
+            return self._result(reference)
         memory = self._gates if is_gate(reference) else self.memory
         return memory.read(reference, instance)
+
+    def _result(self, reference: Reference) -> Any:
+        """What an earlier answer has left under a number (O10)."""
+        number = numbered_index(reference)
+        value = MISSING if number is None else self._results.get(number, MISSING)
+        return MISSING if value is MISSING else Fold(value).read(reference.path[1:])
+
+    @property
+    def results(self) -> Sequence[int]:
+        """The numbers of the results that have been shown."""
+        return list(self._results)
+
+    def result_message(self, number: int) -> JsonObject | None:
+        """The message of a result that has been shown."""
+        return next((message for message in self._messages if message.get(NUMBER) == number), None)
+
+    def show(self) -> None:
+        """Mark what the request that is to be made shows of calls for the first time (M9)."""
+        request = self._numbering.request
+        for index, message in list(self._numbering.marked(self._messages, self._not_shown)):
+            self._messages[index] = message
+            if NUMBER in message:
+                self._results[message[NUMBER]] = result_of(message)
+        self._not_shown = len(self._messages)
+        if self._numbering.request > request:
+            self._catalogue = None
+            self._left.forget()
+            self._record(Shown(request))
 
     def write(
         self, call: Call, of: str, value: Any, reference: Reference, method: OutputMethod, instance: str | None
@@ -133,6 +180,10 @@ class Journal:
     def record(self, call: Call, of: str, value: Json) -> None:
         """Append that a call was made whose value is nobody's but theirs who refer to the call (C4, C8)."""
         self.add(record_message(dict(call), of, _now(), None if value is None else {"result": value}))
+
+    def skip(self, call: Call, of: str) -> None:
+        """Append that a call was skipped, so that a resumed run takes the same branch (C7, C10, L8)."""
+        self.add(record_message(dict(call), of, _now(), dict(SKIPPED)))
 
     def item(self, call: Call, of: str, value: Json) -> None:
         """Append the result of a call for one item of a list; it is a part of that of the call for all of them."""
@@ -167,6 +218,7 @@ class Journal:
         The only change to a log that otherwise only grows: all messages after it belong to that answer's calls.
         """
         self._messages.insert(index, message)
+        self._not_shown = min(self._not_shown, index)
         self._record(Inserted(index, message))
         self._catalogue = None
         self._left.forget()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...dataflow.expression import MISSING
+from ...dataflow.graph import Status
 from ...dataflow.reference import Reference, ReferenceSyntax
 from ...dataflow.template import template
 from ...errors import ActumError, MessageError
@@ -15,7 +16,7 @@ from ...protocol.approvals import Decisions
 from ...protocol.call import Call
 from ...protocol.context import Memory
 from ...protocol.marks import Authored, Marks
-from ...protocol.message import OF, is_item, is_record, place_of, write_of
+from ...protocol.message import OF, is_item, is_record, is_skip, place_of, write_of
 from ...protocol.place import Place
 from ...schema.json import JsonObject, encode, is_object
 
@@ -26,6 +27,8 @@ class Items:
 
     by_number: dict[int, Any] = field(default_factory=dict[int, Any])
     by_text: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
+    skipped: set[int] = field(default_factory=set[int])
+    """The items whose calls were skipped (C10)."""
 
     def take(self, number: int, call: Call) -> Any:
         """The result of the call for an item, MISSING where it has none."""
@@ -43,9 +46,18 @@ class Standing:
     calls: list[Call]
     done: dict[int, Any]
     failed: set[int]
+    skipped: set[int]
     items: dict[int, Items]
     """The results of calls for single items, by the index of the call for all, where that is not done."""
     mode: Literal["eager", "lazy"]
+
+    def status(self, index: int) -> Status | None:
+        """How a call of the plan has ended; None if it is still to be made."""
+        if index in self.done:
+            return Status.DONE
+        if index in self.skipped:
+            return Status.SKIPPED
+        return Status.FAILED if index in self.failed else None
 
 
 def standing_plans(
@@ -70,13 +82,13 @@ def standing_plans(
             for index, call in enumerate(plan.calls)
         ]
         _check_output(plan.output, plan.start)
-        done, failed = ending.of(plan, calls)
+        done, failed, skipped = ending.of(plan, calls)
         own = {
             index: items[place]
             for index in range(len(calls))
             if index not in done and (place := plan.place(index)) in items
         }
-        yield Standing(plan, calls, done, failed, own, messages[plan.start].get("mode", "eager"))
+        yield Standing(plan, calls, done, failed, skipped, own, messages[plan.start].get("mode", "eager"))
 
 
 def _replaced(call: Call, decisions: Decisions, place: Place) -> Call:
@@ -124,19 +136,23 @@ class _Ending:
             place = place_of(messages[index])
             self._last[index] = max(self._last[index + 1], -1 if place is None else place.answer)
 
-    def of(self, plan: Authored, calls: Sequence[Call]) -> tuple[dict[int, Any], set[int]]:
-        """The calls of a plan that are done, with their results, and those that have failed for good."""
+    def of(self, plan: Authored, calls: Sequence[Call]) -> tuple[dict[int, Any], set[int], set[int]]:
+        """The calls of a plan that are done, with their results, those that have failed for good, and the skipped."""
         done: dict[int, Any] = {}
         failed: set[int] = set()
+        skipped: set[int] = set()
         for index, call in enumerate(calls):
             left = [at for at in self._marks.left.get(plan.place(index), ()) if at > plan.start]
+            if any(is_skip(self._messages[at]) for at in left):
+                skipped.add(index)
+                continue
             outcomes = [self._outcome(at) for at in left if "_call" in self._messages[at]]
             if outcomes and (call.get("_outputMethod") == "erase" or all(map(self._stands, outcomes))):
                 values = [one.value for one in outcomes]
                 done[index] = values[-1] if len(values) == 1 or outcomes[-1].reference is not None else values
             elif left and not outcomes and self._last[left[-1]] > plan.number:
                 failed.add(index)
-        return done, failed
+        return done, failed, skipped
 
     def _outcome(self, at: int) -> _Outcome:
         message = self._messages[at]
@@ -156,8 +172,11 @@ def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, Items
     found: defaultdict[Place, Items] = defaultdict(Items)
     for place, left in marks.left.items():
         for at in left if place.item is not None else ():
+            own = found[Place(place.answer, place.index)]
             if is_item(messages[at]):
-                found[Place(place.answer, place.index)].by_number[place.item or 0] = messages[at]["data"]["result"]
+                own.by_number[place.item or 0] = messages[at]["data"]["result"]
+            elif is_skip(messages[at]):
+                own.skipped.add(place.item or 0)
     plans = {plan.start: plan for plan in marks.plans}
     latest: Authored | None = None
     for index, message in enumerate(messages):

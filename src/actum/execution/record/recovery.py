@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 
 from ...protocol.marks import plan_marks, plan_message
 from ...protocol.message import OF, check_message
+from ...protocol.numbering import Numbering
 from ...protocol.place import Place
 from ...schema.json import JsonObject, is_list, is_object
-from .entries import Adopted, Answered, Appended, Arrived, Began, Closed, Entry, Inserted, Restarted, parse_entry
+from .entries import Adopted, Answered, Appended, Arrived, Began, Closed, Entry, Inserted, Restarted, Shown, parse_entry
 
 _At: TypeAlias = tuple[str, ...]
 
@@ -57,6 +58,9 @@ class _Run:
                 told = self.answers[answer]
                 told.adopted[index] = place
                 told.kept.pop(place, None)
+            case Shown():
+                for index, marked in list(Numbering.of(self.messages).marked(self.messages)):
+                    self.messages[index] = marked
             case Closed(answer=answer):
                 self.answers.pop(answer, None)
 

@@ -1,0 +1,3 @@
+"""Stand-in."""
+class ComputingSyntax(ValueError):
+    pass

@@ -1,0 +1,179 @@
+"""From a call as it was authored to the call that is made: its condition judged, its values in place (C3, C10, C12).
+
+Pure: what a ready call refers to goes in, so that what takes long can be worked out beside the event loop (E4).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ...dataflow.computing.evaluator import Allowance, ComputingError, Filter, RunAllowance, value_of, weight
+from ...dataflow.expression import MISSING, Bound, Expression, references
+from ...dataflow.fold import Fold, exported
+from ...dataflow.reference import Reference
+from ...dataflow.template import Template, escaped
+from ...errors import ActumError, InvalidParameters, UnresolvedReference
+from ...protocol.call import EACH, VALUE, WHEN, WITH, Call
+from ...schema.json import JsonObject, copy, is_list
+from .job import ITEM, Batch, Job
+
+_HEAVY = 10_000
+"""How many items a computed value may read before it is worked out beside the event loop."""
+_LEFT_OUT = {"_tool", EACH, WITH, WHEN, VALUE, "_outputPath", "_outputMethod"}
+_ITEM = Reference(ITEM)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """The call for one item, with its parameters; `is_skipped` says that its condition is false."""
+
+    call: Call
+    parameters: JsonObject
+    is_skipped: bool = False
+
+
+Resolved: TypeAlias = Call | bool | list[Item] | ActumError
+"""What becomes of a ready call: what is made, what its condition has come to, the calls for its items, or an error."""
+
+
+def is_heavy(values: Sequence[Any]) -> bool:
+    """Whether computing what a call refers to would keep the event loop waiting (E4)."""
+    return any(isinstance(one, Bound) and weight(one.values.values()) > _HEAVY for one in values)
+
+
+def resolve(job: Job, values: Sequence[Any], allowance: RunAllowance) -> Resolved:
+    """The next step of a ready call; `values` are those of its node's expressions."""
+    try:
+        if job.condition is not None and not job.is_decided:
+            return _condition(job, job.condition, _computed(job, values, allowance), allowance)
+        if job.batch is not None:
+            return list(_items(job, job.batch, values, allowance))
+        return resolved(job, _computed(job, values, allowance))
+    except ActumError as error:
+        return error
+
+
+def resolved(job: Job, values: Sequence[Any]) -> Call:
+    """The call with its values in place of references, fixed meta-properties filled in, judged by the tool (C3).
+
+    Raises:
+        InvalidParameters: the parameters don't fit the tool's schema.
+    """
+    parameters = job.template.value if job.is_final else job.template.fill([exported(value) for value in values])
+    if job.is_value:
+        return Call.of(parameters)
+    if (problem := job.tool.validator.complaint(parameters)) is not None:
+        raise InvalidParameters(problem, tool=job.tool.name)
+    if job.is_final:
+        return job.call
+    written = {key: value for key, value in job.call.items() if key[0:1] == "_" and key not in (WITH, WHEN)}
+    return Call.of({"_tool": job.tool.name, **job.tool.constants, **written, **parameters})
+
+
+def output_values(
+    values: Sequence[Any],
+    optional: frozenset[ast.expr],
+    filters: list[Filter],
+    allowance: RunAllowance,
+) -> list[Any]:
+    """What the expressions of an output come to (O7, E).
+
+    Raises:
+        InvalidParameters: one of them can't be computed.
+    """
+    found: list[Any] = []
+    for one in values:
+        try:
+            found.append(_worked_out(one, optional, filters, allowance) if isinstance(one, Bound) else one)
+        except ComputingError as error:
+            raise InvalidParameters(str(error), path="output") from None
+    return found
+
+
+def _worked_out(
+    bound: Bound, optional: frozenset[ast.expr], filters: list[Filter], allowance: RunAllowance
+) -> Any:
+    read = bound.values.__getitem__
+    return value_of(bound.computed, read, Allowance(run=allowance), optional=optional, filters=filters)
+
+
+def _computed(job: Job, values: Sequence[Any], allowance: RunAllowance) -> list[Any]:
+    """The values with the computed ones worked out."""
+    return [_value(job, one, allowance) if isinstance(one, Bound) else one for one in values]
+
+
+def _value(job: Job, bound: Bound, allowance: RunAllowance) -> Any:
+    try:
+        return _worked_out(bound, job.optional, job.filters, allowance)
+    except ComputingError as error:
+        raise InvalidParameters(str(error), tool=job.tool.name, path=job.path_of(bound.computed)) from None
+
+
+def _condition(job: Job, condition: Template, values: Sequence[Any], allowance: RunAllowance) -> bool:
+    value = condition.fill(list(values))
+    if not isinstance(value, bool):
+        raise InvalidParameters(
+            f"a condition comes to true or false, and this one is {_kind(value)}: compare it with something",
+            tool=job.tool.name,
+            path=WHEN,
+        )
+    return value
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    names = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return names.get(type(value), "something else")
+
+
+def _items(job: Job, own: Batch, values: Sequence[Any], allowance: RunAllowance) -> Iterator[Item]:
+    """The call for each item; `values` are those of what is outside of the items.
+
+    Raises:
+        InvalidParameters: what `_each` comes to isn't a list.
+        UnresolvedReference: an item lacks what `†each.…` names.
+    """
+    count = len(own.items.expressions)
+    items: Any = own.items.fill([exported(one) for one in _computed(job, values[:count], allowance)])
+    if not is_list(items):
+        raise InvalidParameters(
+            f"it comes to {_kind(items)}, and a call is made for the items of a list", tool=job.tool.name, path=EACH
+        )
+    meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in _LEFT_OUT}
+    outside = list(_outside(job, own, iter(values[count:]), allowance))
+    for number, item in enumerate(items):
+        filled = [_of_item(one, item, number, job, value, allowance) for one, value in outside]
+        condition = filled[: own.conditions]
+        is_skipped = own.condition is not None and not _condition(job, own.condition, condition, allowance)
+        parameters: Any = {} if is_skipped else job.template.fill([exported(one) for one in filled[own.conditions :]])
+        named = {} if job.is_value else {"_tool": job.tool.name}
+        yield Item(Call.of({**named, **meta, **escaped(parameters)}), parameters, is_skipped)
+
+
+def _outside(
+    job: Job, own: Batch, values: Iterator[Any], allowance: RunAllowance
+) -> Iterator[tuple[Expression, Any]]:
+    """The expressions of a call for every item, each with its value, or with what it reads besides the item."""
+    for expression in own.expressions:
+        if isinstance(expression, Reference) and expression.kind == ITEM:
+            yield expression, None
+            continue
+        value = next(values)
+        is_same = isinstance(value, Bound) and _ITEM not in references(expression)
+        yield expression, _value(job, value, allowance) if is_same else value
+
+
+def _of_item(expression: Expression, item: Any, number: int, job: Job, value: Any, allowance: RunAllowance) -> Any:
+    """What an expression comes to for one item."""
+    if isinstance(expression, Reference) and expression.kind == ITEM:
+        part = Fold(item).read(expression.path)
+        if part is MISSING:
+            raise UnresolvedReference(f"item {number} has no {expression}", tool=job.tool.name)
+        return copy(part)
+    if not isinstance(value, Bound):
+        return value
+    return _value(job, Bound(value.computed, {**value.values, _ITEM: item}), allowance)
