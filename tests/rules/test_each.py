@@ -72,7 +72,7 @@ async def test_an_item_that_looks_like_a_reference_is_none() -> None:
         ready = [event async for event in stream if isinstance(event, events.CallReady)]
     made = [event.call["word"] for event in ready if event.place.item is not None]
     assert seen == stream.result.output == ["†state.secret", "††twice"]
-    assert made == ["††state.secret", "†††twice"], "as it would have to be authored"
+    assert made == ["††state.secret", "††††twice"], "as it would have to be authored"
 
 
 async def test_the_list_may_be_the_result_of_another_call_and_the_results_another_list() -> None:
@@ -170,8 +170,8 @@ async def test_a_failed_item_fails_what_depends_on_all_and_keeps_the_others_resu
     assert [str(error).partition(":")[0] for error in result.errors] == ["tool 'size'", "tool 'size'"]
     assert "2 of 4 items failed: item 1:" in str(result.errors[0])
     shown = text_of(sent(runner)[1].messages)
-    assert '¶result of {"_tool":"size","of":"a"}\n1' in shown
-    assert '¶result of {"_tool":"size","of":"bb"}\n2' in shown
+    assert '¶result 0 of {"_tool":"size","of":"a"}\n1' in shown
+    assert '¶result 1 of {"_tool":"size","of":"bb"}\n2' in shown
 
 
 async def test_a_model_is_shown_the_whole_and_not_the_items() -> None:
@@ -180,8 +180,8 @@ async def test_a_model_is_shown_the_whole_and_not_the_items() -> None:
     )
     await runner.run([ITEMS])
     shown = text_of(sent(runner)[1].messages)
-    assert shown.count("¶result of") == 1
-    assert "¶done" not in shown
+    assert shown.count("¶result 0 of") == 1
+    assert "¶result 1" not in shown
     assert "[2,1,3]" in shown
 
 

@@ -312,7 +312,8 @@ async def test_a_delivered_output_is_the_last_message_and_resuming_it_does_nothi
         return "done"
 
     assert step.name == "step"
-    result = await run(answer(call("step"), call("nope"), output={"said": "†calls.0"}), tools=tools)
+    said = {"said": "†calls.0 <|> †calls.1"}
+    result = await run(answer(call("step"), call("nope"), output=said), tools=tools)
     last = list(result.context)[-1]
     assert last == {"type": "output", "output": {"said": "done"}, "_of": "0"}
     assert [type(error) for error in result.errors] == [errors.UnknownTool]

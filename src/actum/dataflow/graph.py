@@ -252,9 +252,7 @@ class Graph:
             case Reference():
                 return self._met_by_path(expression, node, place, waits)
 
-    def _met_inside(
-        self, reference: Reference, node: Node, place: int, waits: list[Callable[[_Waiter], None]]
-    ) -> bool:
+    def _met_inside(self, reference: Reference, node: Node, place: int, waits: list[Callable[[_Waiter], None]]) -> bool:
         """Whether a computed value can read a reference: a call that was skipped is null to it (C10)."""
         target = _target(reference, node.answer)
         if target is not None and target.status is Status.SKIPPED:

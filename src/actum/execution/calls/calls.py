@@ -116,7 +116,7 @@ class Calls:
 
     def _order(self, script: Script, index: int, call: Call) -> None:
         """Take in a `_then`: what is listed behind it comes after what is listed before it (C11)."""
-        if call != {THEN: True}:
+        if call[THEN] is not True or len(call) > 1:
             error = InvalidParameters(f'what orders the others is {{"{THEN}": true}} and nothing else', path=THEN)
             self._refuse(self._register.listed(script, index), script, error, call)
             return

@@ -93,9 +93,7 @@ def output_values(
     return found
 
 
-def _worked_out(
-    bound: Bound, optional: frozenset[ast.expr], filters: list[Filter], allowance: RunAllowance
-) -> Any:
+def _worked_out(bound: Bound, optional: frozenset[ast.expr], filters: list[Filter], allowance: RunAllowance) -> Any:
     read = bound.values.__getitem__
     return value_of(bound.computed, read, Allowance(run=allowance), optional=optional, filters=filters)
 
@@ -140,9 +138,7 @@ def _items(job: Job, own: Batch, values: Sequence[Any], allowance: RunAllowance)
     count = len(own.items.expressions)
     items: Any = own.items.fill([exported(one) for one in _computed(job, values[:count], allowance)])
     if not is_list(items):
-        raise InvalidParameters(
-            f"it comes to {_kind(items)}, and a call is made for the items of a list", tool=job.tool.name, path=EACH
-        )
+        raise InvalidParameters(f"it comes to {_kind(items)}, not a list", tool=job.tool.name, path=EACH)
     meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in _LEFT_OUT}
     outside = list(_outside(job, own, iter(values[count:]), allowance))
     for number, item in enumerate(items):
@@ -154,9 +150,7 @@ def _items(job: Job, own: Batch, values: Sequence[Any], allowance: RunAllowance)
         yield Item(Call.of({**named, **meta, **escaped(parameters)}), parameters, is_skipped)
 
 
-def _outside(
-    job: Job, own: Batch, values: Iterator[Any], allowance: RunAllowance
-) -> Iterator[tuple[Expression, Any]]:
+def _outside(job: Job, own: Batch, values: Iterator[Any], allowance: RunAllowance) -> Iterator[tuple[Expression, Any]]:
     """The expressions of a call for every item, each with its value, or with what it reads besides the item."""
     for expression in own.expressions:
         if isinstance(expression, Reference) and expression.kind == ITEM:

@@ -123,9 +123,7 @@ class Scheduler:
         self._standstill.forget()
         self._latent.settle()
 
-    async def compute(
-        self, values: Sequence[Any], optional: frozenset[ast.expr], filters: list[Filter]
-    ) -> list[Any]:
+    async def compute(self, values: Sequence[Any], optional: frozenset[ast.expr], filters: list[Filter]) -> list[Any]:
         """What the expressions of an output come to; `values` are what they read (O7, E4).
 
         Raises:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...dataflow.expression import MISSING, Each, Expression, First, references
-from ...dataflow.graph import CALLS, Status, call_index, overlaps
+from ...dataflow.graph import CALLS, call_index, overlaps
 from ...dataflow.reference import Reference
 from .job import Failure, Job
 from .register import Register
+from .script import Script
 
 if TYPE_CHECKING:
     from .calls import Wanted
@@ -24,19 +25,18 @@ def withheld_by(failures: Sequence[Failure], wanted: Wanted, register: Register)
     """
     if not failures:
         return []
-    failed = {one.job.node.number: one.job for one in failures if one.job is not None}
+    failed = {one.of: one.job for one in failures}
     jobs = [job for job in register.jobs.values() if job.parent is None]
     expressions = [(one, job) for job in jobs for one, _ in job.authored]
     expressions += [(one, None) for one in wanted.output.expressions]
-    excused: set[int] = set()
+    excused: set[str] = set()
     for expression, job in expressions:
-        answer, instance = (wanted.script, None) if job is None else (job.script, job.node.instance)
+        script, instance = (wanted.script, None) if job is None else (job.script, job.node.instance)
         for choice in _choices(expression):
-            if register.graph.evaluate(choice, answer, instance) is not MISSING:
-                read = list(references(choice))
-                excused |= {one.node.number for one in failed.values() if _is_read(one, read, answer)}
+            if register.graph.evaluate(choice, script, instance) is not MISSING:
+                excused.update(_read(references(choice), script, failed))
     _spread(excused, failed)
-    return [one for one in failures if one.job is None or one.job.node.number not in excused]
+    return [one for one in failures if one.of not in excused]
 
 
 def _choices(expression: Expression) -> Iterator[First]:
@@ -50,32 +50,33 @@ def _choices(expression: Expression) -> Iterator[First]:
             return
 
 
-def _is_read(job: Job, read: Sequence[Reference], answer: object) -> bool:
-    """Whether any of the references of an answer's call names what a call was to give."""
+def _read(read: Iterable[Reference], script: Script, failed: Mapping[str, Job | None]) -> Iterator[str]:
+    """The failed calls, by place, that were to give what an answer's call refers to."""
     for reference in read:
         if reference.kind == CALLS:
-            if job.script is answer and call_index(reference) == job.node.index:
-                return True
-        elif any(overlaps(written, reference) for written in job.node.writes):
-            return True
-    return False
+            of = f"{script.number}.{call_index(reference)}"
+            if of in failed:
+                yield of
+            continue
+        for of, job in failed.items():
+            if job is not None and any(overlaps(written, reference) for written in job.node.writes):
+                yield of
 
 
-def _spread(excused: set[int], failed: dict[int, Job]) -> None:
+def _spread(excused: set[str], failed: Mapping[str, Job | None]) -> None:
     """Excuse what only excused calls have failed for."""
-    dependents: defaultdict[int, set[int]] = defaultdict(set)
-    causes: defaultdict[int, set[int]] = defaultdict(set)
-    for number, job in failed.items():
-        if job.has_begun:
+    dependents: defaultdict[str, set[str]] = defaultdict(set)
+    causes: dict[str, set[str]] = {}
+    for of, job in failed.items():
+        if job is None or job.has_begun:
             continue
         read = [one for expression, _ in job.authored for one in references(expression)]
-        for other in failed.values():
-            if other is not job and other.node.status is Status.FAILED and _is_read(other, read, job.script):
-                dependents[other.node.number].add(number)
-                causes[number].add(other.node.number)
+        causes[of] = set(_read(read, job.script, failed)) - {of}
+        for cause in causes[of]:
+            dependents[cause].add(of)
     waiting = list(excused)
     while waiting:
-        for cause in causes[waiting.pop()] - excused:
+        for cause in causes.get(waiting.pop(), set()) - excused:
             if dependents[cause] <= excused:
                 excused.add(cause)
                 waiting.append(cause)

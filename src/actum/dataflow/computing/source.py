@@ -1,3 +1,0 @@
-"""Stand-in."""
-class ComputingSyntax(ValueError):
-    pass
