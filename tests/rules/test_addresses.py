@@ -140,7 +140,7 @@ async def test_a_result_that_is_not_there_is_refused_with_those_that_are(referen
 
 @pytest.mark.rule("O10", "S3")
 async def test_a_delegate_has_results_of_its_own() -> None:
-    inner = {"context": [{"type": "plan", "plan": [call("look", what="in")], "output": "†results.0"}], "schema": {}}
+    inner = {"context": [{"type": "plan", "plan": [], "output": "†results.0"}], "schema": {}}
     tools = toolbox()
     tools.register("ask", {"_delegate": "inner"})
     result = {

@@ -102,7 +102,8 @@ class Setup:
         if self.config.instanced_output and self.context.instances:
             schema = per_instance(schema, self.context.instances)
             shape = shape.of_each()
-        return Judge(shape, _closed(encode(schema)), Validator(META_SCHEMA) if self.config.meta else None)
+        meta = Validator(META_SCHEMA) if self.config.meta else None
+        return Judge(shape, _closed(encode(schema)), meta, self.context.memory())
 
 
 @lru_cache(maxsize=128)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -59,6 +59,8 @@ class Judge:
     shape: Shape[Any]
     output: Validator
     meta: Validator | None
+    kinds: Container[str] = ()
+    """The data kinds that an output may refer to."""
 
     def finished(self, value: Json) -> Any:
         """An output without references as the caller's type.
@@ -228,7 +230,7 @@ def _output(value: Json, judge: Judge) -> Template | None:
     if value is None:
         return None
     try:
-        parsed = template(value)
+        parsed = template(value, judge.kinds)
     except ReferenceSyntax as error:
         raise SolutionError(f"'output' has a reference that can't be read: {error}", path="output") from None
     if not parsed.expressions:

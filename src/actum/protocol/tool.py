@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..dataflow.expression import Expression, parse
 from ..schema.json import JsonObject, is_object
+from ..schema.types import ANYTHING, Type, type_of
 from ..schema.validator import Validator
 from ..schema.walk import definitions_of
 from .call import META
@@ -75,6 +76,16 @@ class Tool:
     @cached_property
     def _definitions(self) -> JsonObject:
         return definitions_of(self.schema)
+
+    @cached_property
+    def returns(self) -> Type:
+        """What is declared of its results, anything where nothing is (O11)."""
+        return ANYTHING if self.output is None else type_of({**self._definitions, **self.output})
+
+    @cached_property
+    def takes(self) -> Type:
+        """What is declared of its parameters (O11)."""
+        return type_of(self.parameters, is_open=True)
 
     @cached_property
     def accepts_null(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from ...schema.json import Json
 from ..record.journal import Journal
 from ..record.plans import Standing
 from .admission import judge
+from .declared import Declared
 from .diagnosis import missing_in_output
 from .job import SETTLED, Failure, Job
 from .scheduler import Scheduler
@@ -65,8 +65,6 @@ class Wanted:
     script: Script
     finished: Callable[[Json], Any]
     instances: Sequence[str] = field(default_factory=list[str])
-    optional: frozenset[ast.expr] = frozenset()
-    """The parts of its expressions that read as null where they are missing (E2)."""
 
 
 class Calls:
@@ -79,6 +77,7 @@ class Calls:
         self._register = scheduler.register
         self._graph = scheduler.register.graph
         self._journal = journal
+        self._declared = Declared(journal, self._register)
 
     async def __aenter__(self) -> asyncio.TaskGroup:
         """The task group of the calls; at the end of the block those that run are cancelled and awaited."""
@@ -105,7 +104,8 @@ class Calls:
             return
         node = self._register.listed(script, index)
         try:
-            job = judge(call, self._register.toolset, self._journal.instances, node, script)
+            job = judge(call, self._register.toolset, self._journal.instances, node, script, self._journal.memory)
+            self._declared.check(job)
         except ActumError as error:
             self._refuse(node, script, error, call)
             return
@@ -210,6 +210,7 @@ class Calls:
         return GoOn()
 
     async def _finished(self, wanted: Wanted) -> Finished:
+        optional = self._declared.check_output(wanted.output, wanted.script)
         values: list[Any] = []
         for expression, path in zip(wanted.output.expressions, wanted.output.paths, strict=True):
             instance = str(path[0]) if path and path[0] in wanted.instances else None
@@ -218,7 +219,7 @@ class Calls:
                 raise missing_in_output(expression, wanted.script, self._graph, self._journal)
             values.append(value)
         filters: list[Filter] = []
-        computed = await self._scheduler.compute(values, wanted.optional, filters)
+        computed = await self._scheduler.compute(values, optional, filters)
         output = wanted.output.fill([exported(value) for value in computed])
         return Finished(wanted.finished(output), output, str(wanted.script.number), tuple(filters))
 

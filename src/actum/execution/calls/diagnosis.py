@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
@@ -100,7 +100,7 @@ def hint(reference: Reference, answer: Answer, instance: str | None, journal: Jo
     return f"{nearest} {_contents(value, reference.path[depth] if depth < len(reference.path) else '')}"
 
 
-def hint_of_results(numbers: Sequence[int]) -> str:
+def hint_of_results(numbers: Collection[int]) -> str:
     """Which results earlier answers have left (O10)."""
     if not numbers:
         return "no result has been shown yet; †calls.N is the result of a call of the same answer"

@@ -12,6 +12,7 @@ from ...protocol.marks import Authored, plan_marks, plan_message
 from ...protocol.place import Place
 from ...protocol.solution import Solution
 from ...schema.json import JsonObject
+from ...schema.types import Type
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -32,6 +33,8 @@ class Script(Answer):
     """Whether a developer wrote its calls, who may add to what their tools declare (S9)."""
     is_planned: bool = False
     """Whether the context holds its plan message."""
+    types: dict[int, Type] = field(default_factory=dict[int, Type])
+    """What is declared of the results of its calls, by index (O11)."""
     barrier: Node | None = None
     """The last `_then` (C11)."""
     since: list[Node] = field(default_factory=list[Node])

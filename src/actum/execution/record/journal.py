@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -79,7 +79,7 @@ class Journal:
         self._numbering = Numbering.of(self._messages)
         self._not_shown = 0
         """The index of the first message that may not have been shown to the model."""
-        self._results = {message[NUMBER]: result_of(message) for message in self._messages if NUMBER in message}
+        self._results = {message[NUMBER]: message for message in self._messages if NUMBER in message}
         self.writes = 0
         """How many values calls have written; records and errors don't count (L4)."""
 
@@ -127,17 +127,13 @@ class Journal:
     def _result(self, reference: Reference) -> Any:
         """What an earlier answer has left under a number (O10)."""
         number = numbered_index(reference)
-        value = MISSING if number is None else self._results.get(number, MISSING)
-        return MISSING if value is MISSING else Fold(value).read(reference.path[1:])
+        message = None if number is None else self._results.get(number)
+        return MISSING if message is None else Fold(result_of(message)).read(reference.path[1:])
 
     @property
-    def results(self) -> Sequence[int]:
-        """The numbers of the results that have been shown."""
-        return list(self._results)
-
-    def result_message(self, number: int) -> JsonObject | None:
-        """The message of a result that has been shown."""
-        return next((message for message in self._messages if message.get(NUMBER) == number), None)
+    def results(self) -> Mapping[int, JsonObject]:
+        """The messages of the results that have been shown, by number (M9)."""
+        return self._results
 
     def show(self) -> None:
         """Mark what the request that is to be made shows of calls for the first time (M9)."""
@@ -145,7 +141,7 @@ class Journal:
         for index, message in list(self._numbering.marked(self._messages, self._not_shown)):
             self._messages[index] = message
             if NUMBER in message:
-                self._results[message[NUMBER]] = result_of(message)
+                self._results[message[NUMBER]] = message
         self._not_shown = len(self._messages)
         if self._numbering.request > request:
             self._catalogue = None
