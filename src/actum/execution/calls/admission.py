@@ -244,7 +244,10 @@ def _with_references(call: Call, tool: Tool) -> dict[str, Any]:
 
 
 def _parameter_path(path: str, tool: Tool) -> Path:
-    reference, end = scan_reference(f"†parameters.{path}", 0)
+    try:
+        reference, end = scan_reference(f"†parameters.{path}", 0)
+    except ReferenceSyntax as error:
+        raise UnresolvedReference(str(error), tool=tool.name, path=WITH) from None
     if end != len(path) + len("†parameters."):
         raise InvalidParameters(f"{path!r} is not the path of a parameter", tool=tool.name, path=WITH)
     return reference.path
