@@ -20,7 +20,13 @@ META = (
 WITH = "_with"
 """References beside the literal parameters, in the *aside* form (T9)."""
 EACH = "_each"
-"""The list for whose items a call is made, one by one; beyond the protocol, see docs/semantics.md."""
+"""The list for whose items a call is made, one by one (C12)."""
+WHEN = "_when"
+"""The condition under which a call is made (C10)."""
+THEN = "_then"
+"""What an element of `calls` says that is no call: the rest waits for all before it (C11)."""
+VALUE = "_value"
+"""What an element of `calls` holds that only computes (C13)."""
 
 
 class Call(dict[str, Any]):
