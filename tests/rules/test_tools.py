@@ -776,7 +776,7 @@ def test_optional_parameters_stay_optional_and_defaults_are_kept() -> None:
     assert weather.name == "weather"
     schema = call_schemas(agent(tools=tools).compose())["weather"]
     assert schema["required"] == ["_tool", "city"]
-    assert schema["description"] == "Forecast for a city."
+    assert schema["description"] == "Forecast for a city. Returns text."
 
 
 # T11

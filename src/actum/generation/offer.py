@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from ..dataflow.expression import MISSING
@@ -22,6 +23,7 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
+from ..schema.shapes import Shapes, told
 from ..schema.walk import DEFINITIONS, definitions_of
 from .primer import Primer
 
@@ -169,11 +171,25 @@ def composition(toolset: Toolset, context: Context, output: JsonObject, config: 
     offer = _offer(toolset, context, config)
     if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
         toolset = _with_reveal(toolset, context)
-    shown = toolset.shown()
-    tools = tuple((tool, toolset.is_latent(tool), "") for tool in shown)
+    shown = [(tool, toolset.is_latent(tool)) for tool in toolset.shown()]
+    shapes = _shapes(tuple(tool for tool, is_latent in shown if not is_latent)) if config.shapes else _UNTOLD
+    tools = tuple((tool, is_latent, shapes.lines.get(tool.name, "")) for tool, is_latent in shown)
     meta = config.meta if config.meta is not None else any(message.get("type") == "meta" for message in context)
-    primer = Primer(refers=offer.refers, data=_shows_data(toolset, context), flow=offer.flow, shapes=False)
-    return toolset, Composition(tools, encode(shape), offer, meta, primer)
+    has_data = _shows_data(toolset, context)
+    primer = Primer(refers=offer.refers, data=has_data, flow=offer.flow, shapes=bool(shapes.lines))
+    types = tuple(f"{name} {body}" for name, body in shapes.types.items())
+    return toolset, Composition(tools, encode(shape), offer, meta, primer, types)
+
+
+_UNTOLD = Shapes({}, {})
+_UNKNOWN: JsonObject = {}
+"""The schema of a result of which nothing is declared."""
+
+
+@lru_cache(maxsize=128)
+def _shapes(tools: tuple[Tool, ...]) -> Shapes:
+    """What the tools that the model doesn't carry out itself return; of one in whose calls it stands, nothing (T13)."""
+    return told({tool.name: tool.result or _UNKNOWN for tool in tools if not (tool.is_contracted and tool.result)})
 
 
 def _shows_data(toolset: Toolset, context: Context) -> bool:
