@@ -1,20 +1,99 @@
-"""Stand-in."""
+"""The values of computed texts (E1-E4): pure, bounded, the same on every version of Python."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-class ComputingError(ValueError):
-    pass
-@dataclass
-class RunAllowance:
-    steps: int = 0
-@dataclass
-class Allowance:
-    run: Any = None
-@dataclass(frozen=True)
+
+from ..reference import Reference, clip
+from .allowance import Allowance, Meter, RunAllowance
+from .compiling import Program, compiled
+from .failing import FAILURES
+from .kinds import ComputingError
+from .sizes import HEAVY, weight
+from .source import Computation
+from .text import Computed
+from .texts import formatted
+
+__all__ = ["HEAVY", "Allowance", "ComputingError", "Filter", "RunAllowance", "value_of", "weight"]
+
+Read = Callable[[Reference], Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Filter:
+    """How many of the items that it saw the `if` of a loop kept (E7)."""
+
     source: str
     kept: int
     of: int
-def value_of(computed: Any, read: Any, allowance: Any, *, optional: Any = frozenset(), filters: Any = None) -> Any:
-    raise ComputingError("stand-in")
-def weight(values: Any) -> int:
-    return 0
+
+
+def value_of(
+    computed: Computed,
+    read: Read,
+    allowance: Allowance,
+    *,
+    optional: frozenset[ast.expr] = frozenset(),
+    filters: list[Filter] | None = None,
+) -> Any:
+    """The value of one group alone, else the text with its groups filled in.
+
+    `read` gives what a reference holds; a missing key of the nodes in `optional` reads as null. What filters kept is
+    added to `filters`. The value is plain JSON, and shares structure with what was read.
+
+    Raises:
+        ComputingError: an expression failed on its values, or took more than it may.
+    """
+    if len(computed.parts) == 1 and isinstance(computation := computed.parts[0], Computation):
+        value, _ = _evaluate(computation, read, allowance, optional, filters, as_text=bool(computation.format))
+        return value
+    written: list[str] = []
+    size = 0
+    for part in computed.parts:
+        if isinstance(part, str):
+            written.append(part)
+        else:
+            written.append(_evaluate(part, read, allowance, optional, filters, as_text=True)[0])
+            size += len(written[-1])
+            if size > allowance.size:
+                raise ComputingError(f"a text may have {allowance.size:,} characters that are filled in")
+    return "".join(written)
+
+
+def _evaluate(
+    computation: Computation,
+    read: Read,
+    allowance: Allowance,
+    optional: frozenset[ast.expr],
+    filters: list[Filter] | None,
+    *,
+    as_text: bool,
+) -> tuple[Any, Program]:
+    program = compiled(computation, optional)
+    meter = Meter(allowance)
+    frame: list[Any] = [None] * program.places
+    frame[: 1 + len(computation.references)] = [meter, *map(read, computation.references)]
+    try:
+        meter.spend(program.steps)
+        value = program.run(frame)
+        value = formatted(value, computation.format, meter) if as_text else meter.measure(value)
+    except FAILURES as error:
+        raise _told(error, computation) from None
+    finally:
+        meter.settle()
+        if filters is not None:
+            filters += [Filter(source, *frame[place]) for place, source in program.filters if frame[place]]
+    return value, program
+
+
+def _told(error: Exception, computation: Computation) -> ComputingError:
+    """The failure with its place, and the expression."""
+    failure = error if isinstance(error, ComputingError) else ComputingError("it can't be computed with these values")
+    whole = " ".join(computation.source.split())
+    at = f", at {failure.place}" if failure.place and failure.place != clip(whole, 60) else ""
+    told = ComputingError(f"{failure}{at}, in {{{clip(whole, 120)}}}")
+    told.place = failure.place
+    return told

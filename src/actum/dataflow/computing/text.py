@@ -1,12 +1,124 @@
-"""Stand-in."""
+"""Where a text is computed (E1): groups in braces that hold a † outside of quotes. All else is literal."""
+
 from __future__ import annotations
+
+import re
+from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any
-from ..reference import Reference
-def read_text(text: str, names: Any = ()) -> Any:
-    return text.replace("††", "†")
+
+from ..reference import SIGIL, Reference
+from .source import Computation, parse
+from .tokens import COUNTED_KINDS, ITEM_KIND, MOST_CHARACTERS, MOST_DEPTH, ComputingSyntax
+
+_RESERVED = (*COUNTED_KINDS, ITEM_KIND)
+
+
 @dataclass(frozen=True, slots=True)
 class Computed:
+    """A text of which parts are computed; one group alone has a value of any type."""
+
     text: str
-    parts: tuple[Any, ...]
+    parts: tuple[str | Computation, ...]
     references: tuple[Reference, ...]
+    """Of all groups, each once."""
+
+
+def read_text(text: str, names: Container[str] = ()) -> Computed | str:
+    """The text's groups, or the text itself with `††` read as † where nothing in it is computed.
+
+    `names` are the kinds that exist: one of them behind a † outside of groups was meant as a reference.
+
+    Raises:
+        ComputingSyntax: a group can't be read or isn't closed, or a reference stands outside of braces.
+    """
+    if SIGIL not in text:
+        return text
+    parts: list[str | Computation] = []
+    end = 0
+    for start, stop in _groups(text):
+        if start > end:
+            parts.append(_literal(text, end, start, names))
+        parts.append(parse(text[start + 1 : stop - 1]))
+        end = stop
+    if end < len(text):
+        parts.append(_literal(text, end, len(text), names))
+    if not any(isinstance(part, Computation) for part in parts):
+        return "".join(part for part in parts if isinstance(part, str))
+    found = (reference for part in parts if isinstance(part, Computation) for reference in part.references)
+    return Computed(text, tuple(parts), tuple(dict.fromkeys(found)))
+
+
+_MARK = re.compile(r"††|†(?P<name>[\w-]*)")
+
+
+def _literal(text: str, start: int, end: int, names: Container[str]) -> str:
+    """The text between two groups."""
+
+    def sign(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name is None:
+            return SIGIL
+        for kind in dict.fromkeys((name, name.split("-", 1)[0])):
+            if kind and (kind in _RESERVED or kind in names):
+                raise ComputingSyntax(
+                    f"{SIGIL}{kind} at character {start + match.start()} stands in a text: "
+                    f"write {{{SIGIL}{kind}…}}, or {SIGIL * 2}{kind} for the sign itself"
+                )
+        return match.group()
+
+    return _MARK.sub(sign, text[start:end])
+
+
+def _groups(text: str) -> list[tuple[int, int]]:
+    """Where the groups stand, each with its braces; only what has a † within reach is looked at."""
+    found: list[tuple[int, int]] = []
+    position = text.find("{")
+    while position >= 0 and (mark := text.find(SIGIL, position)) >= 0:
+        if mark > position + _REACH:
+            position = text.find("{", mark - _REACH)
+            continue
+        end = _group_end(text, position)
+        if end:
+            found.append((position, end))
+        position = text.find("{", end or position + 1)
+    return found
+
+
+_REACH = MOST_CHARACTERS + 2
+"""How far a group may reach, with its braces."""
+
+_PIECE = re.compile(r"""(?P<quoted>(?<!\w)[fF]'(?:[^'\\]|\\.)*+'|(?<!\w)[fF]"(?:[^"\\]|\\.)*+")
+    |'(?:[^'\\]|\\.)*+' | "(?:[^"\\]|\\.)*+" | ['"] | †† | † | [{}]""", re.VERBOSE | re.DOTALL)  # fmt: skip
+
+
+def _group_end(text: str, start: int) -> int:
+    """Where the group that opens at `start` ends, or 0 where its braces are literal.
+
+    Raises:
+        ComputingSyntax: it holds a † and isn't closed.
+    """
+    depth, is_marked, is_marked_itself = 0, False, False
+    for piece in _PIECE.finditer(text, start, start + _REACH):
+        match piece.group():
+            case "{":
+                depth += 1
+            case "}":
+                depth -= 1
+            case "†":
+                is_marked = True
+                is_marked_itself = is_marked_itself or (depth == 1 and text[piece.end() : piece.end() + 1].isalpha())
+            case "'" | '"':
+                break
+            case word:
+                if piece["quoted"] and SIGIL in word.replace(SIGIL * 2, ""):
+                    is_marked = True
+        if depth == 0:
+            return piece.end() if is_marked else 0
+        if depth > MOST_DEPTH and not is_marked:
+            return 0
+    if is_marked_itself:
+        raise ComputingSyntax(
+            f"the group that opens at character {start} isn't closed within {MOST_CHARACTERS:,} characters, "
+            f"or a quote in it isn't: {text[start : start + 40]!r}"
+        )
+    return 0

@@ -1,0 +1,66 @@
+"""Into values: keys, positions and slices (E2). Where there is nothing, only what the expression wrote is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...schema.json import is_list, is_object
+from .allowance import Meter
+from .kinds import LARGEST, ComputingError, kind, whole
+
+
+def missing(owner: Any, key: str) -> ComputingError:
+    """Why a value has nothing at a key that the expression names."""
+    if is_object(owner):
+        return ComputingError(f"an object of {len(owner):,} keys has no key {key}")
+    hint = ": pick an item first, with one(…) or a loop" if is_list(owner) and owner else ""
+    return ComputingError(f"{kind(owner)} has no key {key}{hint}")
+
+
+def item_of(owner: Any, key: Any, *, is_optional: bool) -> Any:
+    """What a value has at a computed key or position.
+
+    Raises:
+        ComputingError: it has nothing there, or what is given can't be either.
+    """
+    if is_object(owner):
+        name = str(key) if type(key) is int and abs(key) <= LARGEST else key
+        if not isinstance(name, str):
+            raise ComputingError(f"a key is a text, not {kind(key)}")
+        if name in owner:
+            return owner[name]
+        if is_optional:
+            return None
+        raise ComputingError(f"an object of {len(owner):,} keys doesn't have this one")
+    if not is_list(owner) and not isinstance(owner, str):
+        raise ComputingError(f"{kind(owner)} has no parts")
+    position = whole(key, f"the position in {kind(owner)}")
+    if not -len(owner) <= position < len(owner):
+        raise ComputingError(f"{kind(owner)} of {len(owner):,} has nothing at this position")
+    return owner[position]
+
+
+def slice_of(owner: Any, lower: Any, upper: Any, step: Any, meter: Meter) -> Any:
+    """A part of a text or a list.
+
+    Raises:
+        ComputingError: it is neither, or its ends are no whole numbers.
+    """
+    if not is_list(owner) and not isinstance(owner, str):
+        raise ComputingError(f"{kind(owner)} can't be cut")
+    ends = [None if end is None else whole(end, "a slice") for end in (lower, upper, step)]
+    if step == 0:
+        raise ComputingError("a slice takes a step other than 0")
+    meter.spend(len(owner) >> 4)
+    return owner[slice(*ends)]
+
+
+def key_of(value: Any) -> str:
+    """The key of an object.
+
+    Raises:
+        ComputingError: it is no text.
+    """
+    if isinstance(value, str):
+        return value
+    raise ComputingError(f"the key of an object is a text, not {kind(value)}; str(x) makes one")

@@ -1,0 +1,83 @@
+"""How much an expression, and all expressions of a run, may take (E4): steps, and the size of any value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .kinds import ComputingError
+from .sizes import expanded
+
+MOST_STEPS = 2_000_000
+MOST_SIZE = 1_000_000
+MOST_STEPS_OF_A_RUN = 50_000_000
+
+
+@dataclass(slots=True)
+class RunAllowance:
+    """What is left for all expressions of a run together.
+
+    Each evaluation counts by itself and settles when it ends, so that evaluations in several threads may share it:
+    those that run at the same time may pass it by what one of them is allowed.
+    """
+
+    left: int = MOST_STEPS_OF_A_RUN
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What one expression may take, and from which total it spends."""
+
+    run: RunAllowance | None = None
+    steps: int = MOST_STEPS
+    size: int = MOST_SIZE
+
+
+class Meter:
+    """Counts what one evaluation takes."""
+
+    __slots__ = ("_allowance", "_steps", "left")
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+        run = allowance.run
+        self._steps = allowance.steps if run is None else max(0, min(allowance.steps, run.left))
+        self.left = self._steps
+
+    def settle(self) -> None:
+        """Take what was spent from the run's total."""
+        if self._allowance.run is not None:
+            self._allowance.run.left -= self._steps - max(self.left, 0)
+
+    def spend(self, steps: int) -> None:
+        """Count steps that are about to be made.
+
+        Raises:
+            ComputingError: there are not so many left.
+        """
+        self.left -= steps
+        if self.left < 0:
+            if self._steps < self._allowance.steps:
+                raise ComputingError("the run's computed values take too many steps in all: compute less")
+            raise ComputingError("the expression takes too many steps: filter earlier, or ask for less")
+
+    def fit(self, size: int) -> None:
+        """Refuse a size before a value has it.
+
+        Raises:
+            ComputingError: it is more than a value may have.
+        """
+        if size > self._allowance.size:
+            raise ComputingError(f"a value may have {self._allowance.size:,} characters or items, not {size:,}")
+
+    def measure(self, value: Any) -> Any:
+        """Count a value as if it were written out, which what holds itself many times over can't survive.
+
+        Raises:
+            ComputingError: it is larger or deeper than a value may be.
+        """
+        size = expanded(value, self._allowance.size)
+        if size > self._allowance.size:
+            raise ComputingError(f"a value may hold {self._allowance.size:,} items in all, and this one holds more")
+        self.spend(size)
+        return value

@@ -1,0 +1,19 @@
+"""Where an expression fails: the innermost part that did is named, as it was authored (E6)."""
+
+from __future__ import annotations
+
+import ast
+
+from .kinds import ComputingError
+from .source import spelled
+
+FAILURES = (ValueError, TypeError, ArithmeticError, LookupError, RecursionError)
+"""What Python's own operations raise; their messages may quote data, so none is passed on."""
+
+
+def failed(error: Exception, node: ast.AST) -> ComputingError:
+    """The failure of a node, at the innermost place that is known."""
+    failure = error if isinstance(error, ComputingError) else ComputingError("it can't be computed with these values")
+    if failure.place is None:
+        failure.place = spelled(node)
+    return failure

@@ -1,0 +1,103 @@
+"""Functions that choose among the items of a list, or put them in order (E2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ...schema.json import is_list, is_object
+from .allowance import Meter
+from .comparing import ranks
+from .kinds import ComputingError, items, kind
+
+_NOTHING: Final = object()
+"""Where no default is given."""
+
+_Key = Callable[[Any], Any]
+
+
+def one(_: Meter, values: Any) -> Any:
+    """The only item: the safe way to pick."""
+    found = items(values, "one()")
+    if len(found) == 1:
+        return found[0]
+    raise ComputingError(f"one() found {len(found):,} items" + (", not exactly one" if found else ": nothing fits"))
+
+
+def first(_: Meter, values: Any, default: Any = _NOTHING) -> Any:
+    """The first item, or a default where there is none."""
+    found = items(values, "next()")
+    if found:
+        return found[0]
+    if default is _NOTHING:
+        raise ComputingError("next() found nothing: give it a default")
+    return default
+
+
+def least(meter: Meter, *values: Any, key: _Key | None = None, default: Any = _NOTHING) -> Any:
+    """The least item, the first of equals."""
+    return _extreme(meter, "min()", min, values, key, default)
+
+
+def greatest(meter: Meter, *values: Any, key: _Key | None = None, default: Any = _NOTHING) -> Any:
+    """The greatest item, the first of equals."""
+    return _extreme(meter, "max()", max, values, key, default)
+
+
+def ordered(meter: Meter, values: Any, *, key: _Key | None = None, reverse: Any = False) -> list[Any]:
+    """The items in order; equals stay as they were."""
+    found = items(values, "sorted()")
+    by = _ranked(found, key, meter)
+    rounds = max(1, len(found).bit_length() >> 1)
+    meter.spend(rounds * (len(found) + _characters(by)))
+    indices = sorted(range(len(found)), key=by.__getitem__, reverse=bool(reverse))
+    return [found[index] for index in indices]
+
+
+def unique(meter: Meter, values: Any) -> list[Any]:
+    """The items without doubles, in the order in which they come first; true and 1 are two."""
+    found = items(values, "unique()")
+    meter.spend(len(found) + _characters(found))
+    kept: dict[Any, Any] = {}
+    for value in found:
+        if is_list(value) or is_object(value):
+            raise ComputingError(f"unique() takes texts, numbers, booleans and null, not {kind(value)}")
+        kept.setdefault(_identity(value), value)
+    return list(kept.values())
+
+
+def _extreme(
+    meter: Meter, name: str, choose: Callable[..., int], values: tuple[Any, ...], key: _Key | None, default: Any
+) -> Any:
+    found = items(values[0], name) if len(values) == 1 else list(values)
+    if not found:
+        if default is _NOTHING:
+            raise ComputingError(f"{name} of nothing: give it default=…")
+        return default
+    by = _ranked(found, key, meter)
+    meter.spend(_characters(by))
+    return found[choose(range(len(found)), key=by.__getitem__)]
+
+
+def _ranked(values: list[Any], key: _Key | None, meter: Meter) -> Sequence[Any]:
+    meter.spend(len(values))
+    keys = [key(value) for value in values] if key else values
+    return ranks(keys, meter) if len(keys) > 1 else [0] * len(keys)
+
+
+def _characters(values: Sequence[Any]) -> int:
+    """What it costs to compare each once with another."""
+    return sum(len(value) for value in values if type(value) is str) >> 12
+
+
+_HASHED_ALIKE = 2**61 - 1
+"""From here on numbers that share a hash are easily found."""
+
+
+def _identity(value: Any) -> Any:
+    """What two equal items share: numbers that could be made to collide go by their digits, booleans aren't numbers."""
+    if isinstance(value, bool):
+        return str(value), bool
+    if isinstance(value, int | float) and abs(value) >= _HASHED_ALIKE:
+        return hex(int(value)), int
+    return value

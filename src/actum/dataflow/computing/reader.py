@@ -1,0 +1,306 @@
+"""From the source of an expression to Python's tree of it: references, keys that are keywords and f-strings are read
+here, all else by Python's parser. What a tree may hold is for `grammar` to say."""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple, TypeVar, cast
+
+from ..reference import Reference
+from .tokens import (
+    MOST_DEPTH,
+    TOKEN,
+    ComputingSyntax,
+    check_name,
+    key_as_python,
+    quotable,
+    refused,
+    scan,
+    unexpected,
+)
+
+FORMAT = re.compile(r"0?[<>]?\d{0,2},?(?:\.\d{1,2})?[dfs%]?\Z")
+"""What may stand behind the colon of a group."""
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_PREFIX_WORDS = ("not", "-", "+")
+
+
+class Read(NamedTuple):
+    """An expression, the format behind it, where the expression ends and where all of it does."""
+
+    tree: ast.expr
+    format: str
+    end: int
+    stop: int
+
+
+class Reader:
+    """Reads one source; its references are numbered in the order in which they are met."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.references: dict[Reference, int] = {}
+
+    def read(self, start: int, stop: int, *, inside: bool = False) -> Read:
+        """The expression from `start` on: up to `stop`, or `inside` of an f-string up to its closing brace.
+
+        Raises:
+            ComputingSyntax: what can't be read, and where.
+        """
+        words = _Words(self, start, stop, inside=inside)
+        words.translate()
+        tree = words.parse()
+        form, stop = self._format(words.position, stop, inside=inside)
+        return Read(tree, form, words.position, stop)
+
+    def number(self, reference: Reference) -> int:
+        """The number of a reference, the same wherever it is met."""
+        return self.references.setdefault(reference, len(self.references))
+
+    def _format(self, position: int, stop: int, *, inside: bool) -> tuple[str, int]:
+        """The format behind an expression's end, and where the closing brace stands."""
+        end = self.source.find("}", position, stop) if inside else stop
+        if end < 0:
+            raise refused(
+                "a group of an f-string isn't closed: use the other quote inside of it", self.source, position
+            )
+        if position >= end:
+            return "", end
+        form = self.source[position + 1 : end]
+        if not FORMAT.match(form):
+            raise refused(
+                "what follows the colon is no format such as .2f; an object is written as JSON, or {{'key': …}}",
+                self.source,
+                position,
+            )
+        return form, end
+
+
+class _Words:
+    """One run over the words of an expression: Python's text of it, and where each part of that stood."""
+
+    def __init__(self, reader: Reader, start: int, stop: int, *, inside: bool) -> None:
+        self.reader = reader
+        self.source = reader.source
+        self.position = start
+        self.stop = stop
+        self.inside = inside
+        self.python: list[str] = []
+        self.length = 0
+        self.starts: list[int] = []
+        self.spans: list[tuple[int, int]] = []
+        self.opened: list[tuple[str, int]] = []
+        self.prefixes = 0
+        self.follows_value = False
+        self.texts: list[ast.JoinedStr] = []
+
+    def translate(self) -> None:
+        """Read words until the expression ends: at a colon or a closing brace of the group, or at `stop`."""
+        while self.position < self.stop:
+            match = TOKEN.match(self.source, self.position, self.stop)
+            if match is None or match.lastgroup == "refused":
+                word = match.group() if match else self.source[self.position]
+                raise unexpected(self.source, self.position, word)
+            if self._is_end(match.group()):
+                break
+            self._word(match)
+        if self.opened:
+            bracket, position = self.opened[-1]
+            raise refused(f"{bracket} isn't closed", self.source, position)
+
+    def parse(self) -> ast.expr:
+        """What Python's parser makes of the words, its places those of the source."""
+        text = "".join(self.python).rstrip()
+        if not text:
+            raise refused("an expression is missing", self.source, self.position)
+        try:
+            tree = ast.parse(text, mode="eval").body
+        except SyntaxError as error:
+            raise self._unreadable(error) from None
+        except (ValueError, MemoryError, RecursionError):
+            raise refused("this can't be read as an expression", self.source) from None
+        check_depth(tree, self.source)
+        return self._placed(tree, text)
+
+    def _is_end(self, word: str) -> bool:
+        return not self.opened and (word == ":" or (self.inside and word == "}"))
+
+    def _word(self, match: re.Match[str]) -> None:
+        """Take one word in."""
+        word, start = match.group(), self.position
+        self._count_prefixes(word)
+        match match.lastgroup:
+            case "space":
+                self._put(" " if self.python else "", match.end())
+                return
+            case "reference":
+                reference, end = scan(self.source, start)
+                self._put(f"ref_{self.reader.number(reference)}", end)
+            case "index":
+                self._index(word, match.end())
+            case "key":
+                key = word[1:].lstrip()
+                self._put(key_as_python(self.source, match.end() - len(key), key), match.end())
+            case "name":
+                self._name(word, match.end())
+                return
+            case "text":
+                self._text(word, match.end())
+            case "operator":
+                self._operator(word, match.end())
+                return
+            case _:
+                self._put(word, match.end())
+        self.follows_value = True
+
+    def _count_prefixes(self, word: str) -> None:
+        """Signs before a value nest without any bracket."""
+        if not word.isspace():
+            self.prefixes = self.prefixes + 1 if word in _PREFIX_WORDS else 0
+        if self.prefixes > MOST_DEPTH:
+            raise refused(f"this nests deeper than {MOST_DEPTH}", self.source, self.position)
+
+    def _index(self, word: str, end: int) -> None:
+        """`.0` behind a value is a position, or a key of digits; elsewhere a number."""
+        digits = word[1:]
+        if not self.follows_value:
+            self._put(word, end)
+        elif digits == "0" or not digits.startswith("0"):
+            self._put(f"[{digits}]", end)
+        else:
+            self._put(f"['{digits}']", end)
+
+    def _name(self, word: str, end: int) -> None:
+        check_name(self.source, self.position, word)
+        if word == "lambda" and not self.opened:
+            raise refused("lambda stands behind key= only", self.source, self.position)
+        if word == "for" and not self.opened:
+            raise refused("a loop stands inside of brackets: [… for x in …]", self.source, self.position)
+        self.follows_value = word not in ("and", "or", "not", "in", "is", "if", "else", "for", "lambda")
+        self._put(word, end)
+
+    def _text(self, word: str, end: int) -> None:
+        if self.source.startswith(word[-1], end) and len(word) == 2:
+            raise refused("triple quotes aren't part of the language", self.source, self.position)
+        if word[0] in "fF":
+            self.texts.append(self._formatted(self.position + 2, end - 1, word[-1]))
+            self._put(f"__{len(self.texts) - 1}", end)
+        else:
+            self._put(word[0] + quotable(word[1:-1], self.source, self.position) + word[0], end)
+
+    def _operator(self, word: str, end: int) -> None:
+        if word in _CLOSING:
+            self.opened.append((word, self.position))
+            if len(self.opened) > MOST_DEPTH:
+                raise refused(f"this nests deeper than {MOST_DEPTH}", self.source, self.position)
+        elif word in _CLOSING.values() and (not self.opened or _CLOSING[self.opened.pop()[0]] != word):
+            raise refused(f"{word} closes nothing", self.source, self.position)
+        self.follows_value = word in _CLOSING.values()
+        self._put(word, end)
+
+    def _formatted(self, start: int, stop: int, quote: str) -> ast.JoinedStr:
+        """The f-string whose body is given; read here since versions of Python differ in it."""
+        origin, parts, literal = self.position, list[ast.expr](), start
+        position = start
+        while (match := _BRACE.search(self.source, position, stop)) is not None:
+            position = match.end()
+            if match.group() in ("{{", "}}") or match.group().startswith("\\"):
+                continue
+            if match.group() == "}":
+                raise refused("} stands alone in an f-string: write }}", self.source, match.start())
+            parts += self._literal(literal, match.start(), quote)
+            read = self.reader.read(match.end(), stop, inside=True)
+            form = [ast.Constant(read.format)] if read.format else []
+            spec = ast.JoinedStr(values=cast("list[ast.expr]", form)) if form else None
+            parts.append(ast.FormattedValue(value=read.tree, conversion=-1, format_spec=spec))
+            literal = position = read.stop + 1
+        parts += self._literal(literal, stop, quote)
+        return place(ast.JoinedStr(values=parts), self.source, origin, stop + 1)
+
+    def _literal(self, start: int, stop: int, quote: str) -> list[ast.expr]:
+        """The text between two groups of an f-string."""
+        if start >= stop:
+            return []
+        body = self.source[start:stop].replace("{{", "{").replace("}}", "}")
+        written = quote + quotable(body, self.source, start) + quote
+        return [place(ast.parse(written, mode="eval").body, self.source, start, stop)]
+
+    def _put(self, python: str, end: int) -> None:
+        """Add a word of Python's text that stands for the source up to `end`."""
+        self.starts.append(self.length)
+        self.spans.append((self.position, end))
+        self.python.append(python)
+        self.length += len(python)
+        self.position = end
+
+    def _unreadable(self, error: SyntaxError) -> ComputingSyntax:
+        position = self._start((error.offset or 1) - 1)
+        near = self.source[position : position + 20].split("\n")[0]
+        return refused(f"this can't be read as an expression near {near!r}", self.source, position)
+
+    def _start(self, offset: int) -> int:
+        """Where in the source stands what begins at this offset of Python's text."""
+        index = max(bisect_right(self.starts, offset) - 1, 0)
+        start, end = self.spans[index]
+        return min(start + offset - self.starts[index], end)
+
+    def _end(self, offset: int) -> int:
+        """Where in the source ends what ends at this offset of Python's text."""
+        return self.spans[max(bisect_left(self.starts, offset) - 1, 0)][1]
+
+    def _placed(self, tree: ast.expr, text: str) -> ast.expr:
+        """The tree with places of the source, and its f-strings put in."""
+        letters = _letters(text)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.expr | ast.keyword):
+                start, end = letters[node.col_offset], letters[node.end_col_offset or 0]
+                place(node, self.source, self._start(start), self._end(end))
+        return cast("ast.expr", _Filler(self.texts).visit(tree)) if self.texts else tree
+
+
+_BRACE = re.compile(r"\\.|\{\{|\}\}|[{}]", re.DOTALL)
+
+
+class _Filler(ast.NodeTransformer):
+    """Puts f-strings where names stand for them."""
+
+    def __init__(self, texts: list[ast.JoinedStr]) -> None:
+        self.texts = texts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.texts[int(node.id[2:])] if node.id.startswith("__") else node
+
+
+def _letters(text: str) -> range | list[int]:
+    """Python's places count bytes: which character begins, or has ended, at each."""
+    if text.isascii():
+        return range(len(text) + 1)
+    return [index for index, letter in enumerate(text) for _ in letter.encode()] + [len(text)]
+
+
+def place(node: _Node, source: str, start: int, end: int) -> _Node:
+    """Give a node the characters of the source that it stands for."""
+    vars(node).update(source=source, lineno=1, end_lineno=1, col_offset=start, end_col_offset=end)
+    return node
+
+
+def check_depth(tree: ast.AST, source: str) -> None:
+    """Refuse a tree that nests too deep; the loops of a comprehension nest in each other.
+
+    Raises:
+        ComputingSyntax: it is deeper than the bound.
+    """
+    layer: list[tuple[ast.AST, int]] = [(tree, 1)]
+    while layer:
+        below: list[tuple[ast.AST, int]] = []
+        for node, depth in layer:
+            if depth > MOST_DEPTH:
+                raise refused(f"this nests deeper than {MOST_DEPTH}", source)
+            loops = len(cast("list[ast.AST]", getattr(node, "generators", ())))
+            below += [(child, depth + 1 + loops) for child in ast.iter_child_nodes(node)]
+        layer = below
