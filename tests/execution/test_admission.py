@@ -8,8 +8,9 @@ import pytest
 
 from actum import Call, Context, Tools, errors
 from actum.dataflow.graph import Answer, Node
-from actum.execution.calls.admission import judge, resolved
+from actum.execution.calls.admission import judge
 from actum.execution.calls.job import Job
+from actum.execution.calls.resolving import resolved
 from actum.execution.calls.script import Script
 from actum.generation.offer import offered
 

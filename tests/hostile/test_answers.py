@@ -32,8 +32,9 @@ tools.register(
 )
 
 
-def run(text: str, chunk: int = 65_536) -> Any:
-    agent = Agent(models.Scripted([text], chunk=chunk), tools=tools, config=Config(retries=0))
+def run(text: str, chunk: int = 65_536, then: str = '{"calls":[],"output":1}') -> Any:
+    """Run one answer; `then` is the next, where a call of the first has failed and its output is withheld (O9)."""
+    agent = Agent(models.Scripted([text, then], chunk=chunk), tools=tools, config=Config(retries=0))
     return agent.run_sync("go")
 
 

@@ -144,7 +144,7 @@ def test_tools_inputs_and_outputs_refer_and_the_model_is_given_one_closed_schema
     ]
     call = {"_tool": "hire", "who": {"name": "Bo"}, "_output": [{"name": "Bo"}]}
     wrong: Json = {"_tool": "hire", "who": {"name": "B"}, "_output": []}
-    model = models.Scripted([{"calls": [call, wrong], "output": "†calls.0"}])
+    model = models.Scripted([{"calls": [call, wrong], "output": "†calls.0"}, {"calls": [], "output": "†results.0"}])
     own = Agent(model, tools=Tools(), store=tmp_path / "ideas.db")
     assert "idea:" not in json.dumps(own.compose(context, ref("idea:team")))
     assert "idea:" not in json.dumps(own.render(context, ref("idea:team")))

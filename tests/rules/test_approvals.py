@@ -182,9 +182,12 @@ async def test_10_a_call_that_was_edited_while_it_ran_is_not_run_again_either() 
 
     calls = [SEND, call("look", what="†state.approvals.go")]
     first = await desk.agent(approve=edit).run(plan(*calls, output="†calls.0"))
-    assert (first.output, desk.ran) == ("sent zoe", ["send zoe"])
+    assert (first.output, first.waiting, desk.ran) == (None, ["†state.approvals.go"], ["send zoe"])
     again = await desk.agent().resume(stored(first.context))
-    assert (again.output, desk.ran) == ("sent zoe", ["send zoe"])
+    assert (again.output, desk.ran) == (None, ["send zoe"])
+    opened = approvals.opened(Context(stored(again.context)), "†state.approvals.go", "it")
+    done = await desk.agent().resume(opened)
+    assert (done.output, desk.ran) == ("sent zoe", ["send zoe", "look it"]), "delivered with the decision (O9)"
 
 
 async def test_11_an_edit_that_does_not_fit_the_tool_is_refused_and_the_call_waits_on() -> None:
@@ -321,7 +324,10 @@ async def test_22_in_instances_each_by_itself() -> None:
     assert held.waiting == ["approval 0.0", "approval 0.1", "approval 0.2"]
     context = approvals.decided(stored(held.context), "0.1", "approve")
     context = approvals.decided(context, "0.0", "deny", reason="not a")
-    done = await desk.agent().resume(context)
+    with pytest.raises(errors.ApprovalDenied, match="not a") as caught:  # with the output, which would be untrue (O9)
+        await desk.agent().resume(context)
+    done = caught.value.result
+    assert done is not None
     assert desk.ran == sending("b")
     assert done.context.of("b").state["sent"] == "sent b"
     assert "sent" not in done.context.of("c").state

@@ -515,14 +515,16 @@ async def test_a_call_that_cancels_its_own_task_has_failed_and_nothing_else_is_c
 
     calls = (call("go_on", n=1), call("give_up"), call("go_on", n="†calls.0"))
     failed: list[str] = []
-    async with asyncio.timeout(BOUND), agent(answer(*calls, output="†calls.2"), tools=tools).stream("go") as stream:
+    said = [answer(*calls, output="†calls.2"), answer(output="†results.1")]
+    async with asyncio.timeout(BOUND), agent(*said, tools=tools).stream("go") as stream:
         failed.extend([event.error.message async for event in stream if isinstance(event, events.CallFailed)])
     assert stream.result.output == 1
     assert failed == ["tool 'give_up': it was cancelled from within"]
 
 
 @pytest.mark.rule("C8")
-async def test_what_nothing_waits_for_is_drained_and_its_failure_is_only_an_event() -> None:
+@pytest.mark.parametrize("effects", ["none", "some"])
+async def test_what_nothing_waits_for_is_drained_and_its_failure_counts_unless_it_only_reads(effects: str) -> None:
     tools = Tools()
     gate = asyncio.Event()
     told: list[str] = []
@@ -538,21 +540,22 @@ async def test_what_nothing_waits_for_is_drained_and_its_failure_is_only_an_even
         """Open."""
         return 1
 
-    @tools.tool
+    @tools.tool(_effects=effects)
     async def fail() -> None:  # pyright: ignore[reportUnusedFunction]
         """Fail."""
         raise ValueError("lost")
 
     said = answer(call("tell", text="hi"), call("fail"), call("open_gate"), output="†calls.2")
-    async with asyncio.timeout(BOUND), agent(said, tools=tools).stream("go") as stream:
+    async with asyncio.timeout(BOUND), agent(said, answer(output=2), tools=tools).stream("go") as stream:
         failed: list[Any] = []
         async for event in stream:
             if isinstance(event, events.RequestFinished):
                 gate.set()
             if isinstance(event, events.CallFailed):
                 failed.append(event.call.tool)
-    assert (stream.result.output, told, failed) == (1, ["hi"], ["fail"])
-    assert stream.result.errors == []
+    is_read = effects == "none"
+    assert (stream.result.output, told, failed) == (1 if is_read else 2, ["hi"], ["fail"])
+    assert [error.code for error in stream.result.errors] == ([] if is_read else ["activity"])
 
 
 @pytest.mark.rule("C8")

@@ -246,7 +246,6 @@ async def test_a_fixed_instance_directs_what_leaves_no_path_and_each_item() -> N
         answer(call("tell"), call("tell", _each=["†state.greeting"], given="†each"), output=["†calls.0", "†calls.1"]),
         context=TWO,
         tools=telling(NAMES[0]),
-        config=Config(each=True),
     )
     assert result.output == [["Bob", None], [["Bob", "hi"]]]
     assert {message.get("_instance") for message in result.context if message.get("kind") == "result"} == {"②"}

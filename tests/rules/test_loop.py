@@ -64,8 +64,8 @@ async def test_errors_are_told_together_at_the_end_of_the_tick_and_siblings_go_o
 async def test_a_bad_call_is_an_error_of_its_own(bad: Any) -> None:
     log: list[int] = []
     said: dict[str, Any] = {"calls": [call("step", n=1), bad, call("step", n=2)], "output": 3, "meta": {}}
-    result = await run(said, schema=INTEGER, tools=toolbox(log))
-    assert (result.output, log, len(result.errors)) == (3, [1, 2], 1)
+    result = await run(said, answer(output=4), schema=INTEGER, tools=toolbox(log))
+    assert (result.output, log, len(result.errors)) == (4, [1, 2], 1)
     assert isinstance(result.errors[0], errors.CallError)
 
 
@@ -76,7 +76,7 @@ async def test_a_bad_call_is_an_error_of_its_own(bad: Any) -> None:
      '{"calls":[],"calls":[],"output":1}', '{"calls":[],"output":NaN}', '{"calls":[],"output":"†"}'],
 )  # fmt: skip
 async def test_an_unusable_answer_is_asked_for_again_with_what_was_wrong(bad: str) -> None:
-    runner = agent(bad, answer(output=5), tools=toolbox())
+    runner = agent(bad, answer(output=5), tools=toolbox(), config=Config(meta=True))
     async with runner.stream("go", INTEGER) as stream:
         retried = [event async for event in stream if isinstance(event, events.Retried)]
     assert (stream.result.output, len(retried)) == (5, 1)

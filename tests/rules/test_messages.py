@@ -312,7 +312,8 @@ async def test_a_delivered_output_is_the_last_message_and_resuming_it_does_nothi
         return "done"
 
     assert step.name == "step"
-    result = await run(answer(call("step"), call("nope"), output={"said": "†calls.0"}), tools=tools)
+    said = {"said": "†calls.0 <|> †calls.1"}
+    result = await run(answer(call("step"), call("nope"), output=said), tools=tools)
     last = list(result.context)[-1]
     assert last == {"type": "output", "output": {"said": "done"}, "_of": "0"}
     assert [type(error) for error in result.errors] == [errors.UnknownTool]
@@ -557,7 +558,7 @@ async def test_what_is_frozen_comes_first_then_what_is_appended_then_what_is_der
     shown = [message["content"] for message in sent(one)[1].messages]
 
     def place(of: str) -> int:
-        return next(index for index, text in enumerate(shown) if of in text)
+        return next(index for index, text in enumerate(shown[1:]) if of in text)  # the first is the primer
 
     frozen = [place("instructions"), place("¶input"), place("opening")]
     appended = [place("broken"), place("¶result")]

@@ -288,9 +288,8 @@ async def test_a_call_reads_what_the_calls_before_it_write_even_where_an_older_v
 async def test_a_call_goes_on_with_the_value_that_stands_when_the_writer_before_it_never_comes() -> None:
     writer = call("same", value="†state.none", _outputPath="†state.x")
     context = [{"type": "state", "x": "old"}]
-    result = await run(
-        answer(writer, call("same", value="†state.x"), output="†calls.1"), context=context, tools=toolbox()
-    )
+    said = answer(writer, call("same", value="†state.x"), output="†calls.1")
+    result = await run(said, answer(output="†results.0"), context=context, tools=toolbox())
     assert (result.output, [error.code for error in result.errors]) == ("old", ["unresolved_reference"])
     assert len([message for message in result.context if message.get("kind") == "result"]) == 1
 

@@ -165,7 +165,7 @@ async def test_a_delegate_with_a_model_of_its_own_stays_within_its_callers_budge
 ) -> None:
     monkeypatch.chdir(tmp_path)
     inner = tool(pay={"_activity": "pay"})
-    recording = recorded(tmp_path / "other.jsonl", answer(call("pay")), answer(output="paid"))
+    recording = recorded(tmp_path / "other.jsonl", answer(call("pay")), answer(output="paid"), answer(output="paid"))
     paid: list[int] = []
     tools = Tools()
     tools.activity("pay", lambda: paid.append(1))

@@ -111,7 +111,6 @@ class _Compiler:
         self.paths.append(path)
         return Hole(len(self.expressions) - 1)
 
-
     def _expression(self, text: str) -> Expression | str:
         """What a text refers to or computes; a text without that, as it is meant (E1)."""
         problem: ReferenceSyntax | None = None

@@ -23,9 +23,9 @@ from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
 from ..schema.json import encode
 from .budget import Budget
-from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting, Wanted
+from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting
 from .calls.scheduler import Scheduler
-from .calls.script import Script
+from .calls.script import Script, Wanted
 from .emitter import Emitter
 from .record import entries
 from .record.journal import Journal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -58,7 +58,9 @@ class Judge:
 
     shape: Shape[Any]
     output: Validator
-    meta: Validator | None
+    meta: Validator
+    kinds: Container[str] = ()
+    """The data kinds that an output may refer to."""
 
     def finished(self, value: Json) -> Any:
         """An output without references as the caller's type.
@@ -198,7 +200,8 @@ def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge
     except NotJson as error:
         raise SolutionError(str(error), path=part.name) from None
     if part.name == "meta":
-        answered.meta = _meta(frame.lowered.restore_meta(value), judge)
+        if frame.composition.meta:  # one that wasn't asked for is ignored (T5)
+            answered.meta = _meta(frame.lowered.restore_meta(value), judge)
     else:
         answered.authored = frame.lowered.restore_output(value)
         answered.output = _output(answered.authored, judge)
@@ -219,7 +222,7 @@ def _call(part: Element, frame: Frame) -> Call | CallError:
 
 
 def _meta(value: Json, judge: Judge) -> dict[str, Any] | None:
-    if judge.meta is not None and value is not None and (problem := judge.meta.complaint(value)) is not None:
+    if value is not None and (problem := judge.meta.complaint(value)) is not None:
         raise SolutionError(f"'meta' doesn't fit its schema: {problem}", path="meta")
     return value if isinstance(value, dict) else None
 
@@ -228,7 +231,7 @@ def _output(value: Json, judge: Judge) -> Template | None:
     if value is None:
         return None
     try:
-        parsed = template(value)
+        parsed = template(value, judge.kinds)
     except ReferenceSyntax as error:
         raise SolutionError(f"'output' has a reference that can't be read: {error}", path="output") from None
     if not parsed.expressions:

@@ -41,6 +41,9 @@ class Memory:
         overlay = self._kinds.get(kind)
         return MISSING if overlay is None else overlay.own(instance)
 
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._kinds
+
     def kinds(self) -> list[str]:
         """The kinds that anything was written of, in the order of their first message."""
         return list(self._kinds)

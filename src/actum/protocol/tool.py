@@ -9,11 +9,13 @@ from typing import Any, Literal, TypeAlias
 
 from ..dataflow.expression import Expression, parse
 from ..schema.json import JsonObject, is_object
+from ..schema.types import ANYTHING, Type, type_of
 from ..schema.validator import Validator
 from ..schema.walk import definitions_of
 from .call import META
 
 Effects: TypeAlias = Literal["none", "some", "ordered"]
+"""What calls do: only read, nobody says, or something for which their order counts (T14)."""
 ANONYMOUS = "anonymous"
 """The `_delegate` that is an empty context (D2, D9)."""
 
@@ -53,11 +55,14 @@ class Tool:
         return self.meta.get("_output")
 
     @cached_property
+    def result(self) -> JsonObject | None:
+        """The same with the definitions that it may refer to."""
+        return None if self.output is None else {**self._definitions, **self.output}
+
+    @cached_property
     def output_validator(self) -> Validator | None:
         """Judges results, None if the tool says nothing of them."""
-        if self.output is None:
-            return None
-        return Validator({**self._definitions, **self.output}, tool=self.name, at="properties._output")
+        return None if self.result is None else Validator(self.result, tool=self.name, at="properties._output")
 
     def complaint(self, key: str, value: Any) -> str | None:
         """What is wrong with a value for one of its meta-properties; None if it is right, or declares nothing."""
@@ -75,6 +80,16 @@ class Tool:
     @cached_property
     def _definitions(self) -> JsonObject:
         return definitions_of(self.schema)
+
+    @cached_property
+    def returns(self) -> Type:
+        """What is declared of its results, anything where nothing is (O11)."""
+        return ANYTHING if self.output is None else type_of({**self._definitions, **self.output})
+
+    @cached_property
+    def takes(self) -> Type:
+        """What is declared of its parameters (O11)."""
+        return type_of(self.parameters, is_open=True)
 
     @cached_property
     def accepts_null(self) -> bool:
@@ -139,7 +154,7 @@ class Tool:
         """What its calls do: nothing but read, something unknown, or what must keep the order of the answer (T14)."""
         return self.fixed("_effects") or "some"
 
-    @property
+    @cached_property
     def timeout(self) -> float | None:
         """How many seconds one of its calls may take, None where its author bounds nothing."""
         return self.fixed("_timeout")

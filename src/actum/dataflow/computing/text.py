@@ -22,6 +22,9 @@ class Computed:
     references: tuple[Reference, ...]
     """Of all groups, each once."""
 
+    def __str__(self) -> str:
+        return self.text
+
 
 def read_text(text: str, names: Container[str] = ()) -> Computed | str:
     """The text's groups, or the text itself with `††` read as † where nothing in it is computed.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
+from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Each, Expression, First, is_expression, parse
 from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod
 from ...dataflow.graph import CALLS, Node, written_paths
@@ -15,21 +16,29 @@ from ...generation.offer import Toolset
 from ...protocol.call import EACH, META, VALUE, WHEN, WITH, Call
 from ...protocol.scopes import scope_path, scopes_of
 from ...protocol.tool import VALUES, Tool
-from ...schema.json import JsonObject, copy, is_object
+from ...schema.json import copy, is_object
 from .batch import batch, outside
 from .job import OPENED_BETWEEN_RUNS, Job
 from .script import Script
 
 
-def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node, script: Script) -> Job:
-    """Judge a call by itself and enter what it reads and writes in its node.
+def judge(
+    call: Call,
+    toolset: Toolset,
+    instances: Sequence[str],
+    node: Node,
+    script: Script,
+    kinds: Container[str] = (),
+) -> Job:
+    """Judge a call by itself and enter what it reads and writes in its node; `kinds` are the data kinds that exist.
 
     Raises:
         CallError: what is wrong with it, so that nothing of it runs.
     """
     tool = _tool_of(call, toolset)
     if tool.is_plain and tool is not VALUES and len(parameters := call.parameters) == len(call) - 1:
-        return _plain(call, tool, parameters, node, script, is_latent=toolset.is_latent(tool))
+        own = _parsed(parameters, tool, kinds)
+        return _plain(call, tool, own, node, script, is_latent=toolset.is_latent(tool))
     if script.is_authored and tool is not VALUES:
         tool = _added(tool, call, toolset)
     _check_meta(call, tool, instances)
@@ -38,20 +47,23 @@ def judge(call: Call, toolset: Toolset, instances: Sequence[str], node: Node, sc
     job = Job(
         call=call,
         tool=tool,
-        template=_template(call, tool),
+        template=_parsed({VALUE: call[VALUE]} if tool is VALUES else _with_references(call, tool), tool, kinds),
         path=path,
         method=_method(call, tool),
         scopes=scopes_of(tool, call),
         is_latent=tool is not VALUES and toolset.is_latent(tool),
         node=node,
         script=script,
+        is_value=tool is VALUES,
     )
     node.writes, node.instance = written_paths(path), _instance(call, tool)
-    condition = _condition(call, tool)
+    condition = _condition(call, tool, kinds)
     if EACH in call:
-        job.batch = batch(call, job.template, condition, is_latent=job.is_latent)
+        items = _parsed(call[EACH], tool, kinds, EACH)
+        job.batch = batch(call, items, job.template, condition, is_latent=job.is_latent)
     if condition is not None and (job.batch is None or job.batch.condition is None):
         job.condition = condition
+    job.computes = any(isinstance(expression, Computed) for expression, _ in job.authored)
     _enter(job)
     return job
 
@@ -93,12 +105,8 @@ def _added(tool: Tool, call: Call, toolset: Toolset) -> Tool:
         raise InvalidParameters(error.message, tool=tool.name, path=error.path) from None
 
 
-def _plain(call: Call, tool: Tool, parameters: JsonObject, node: Node, script: Script, *, is_latent: bool) -> Job:
+def _plain(call: Call, tool: Tool, own: Template, node: Node, script: Script, *, is_latent: bool) -> Job:
     """A call that is a name and parameters, of a tool that says no more: there is nothing else to judge."""
-    try:
-        own = template(parameters)
-    except ReferenceSyntax as error:
-        raise UnresolvedReference(str(error), tool=tool.name) from None
     node.expressions = own.expressions
     return Job(
         call=call,
@@ -111,6 +119,7 @@ def _plain(call: Call, tool: Tool, parameters: JsonObject, node: Node, script: S
         node=node,
         script=script,
         is_final=own.is_flat,
+        computes=any(isinstance(expression, Computed) for expression in own.expressions),
     )
 
 
@@ -199,14 +208,11 @@ def _method(call: Call, tool: Tool) -> OutputMethod:
     return method
 
 
-def _condition(call: Call, tool: Tool) -> Template | None:
+def _condition(call: Call, tool: Tool, kinds: Container[str]) -> Template | None:
     """What decides whether a call is made: a reference or an expression, or true or false (C10)."""
     if WHEN not in call:
         return None
-    try:
-        condition = template(call[WHEN])
-    except ReferenceSyntax as error:
-        raise UnresolvedReference(str(error), tool=tool.name, path=WHEN) from None
+    condition = _parsed(call[WHEN], tool, kinds, WHEN)
     if not isinstance(call[WHEN], bool) and not (isinstance(call[WHEN], str) and condition.expressions):
         raise InvalidParameters(
             'a condition is an expression such as "{†calls.0.total > 10}", or a reference to true or false',
@@ -216,11 +222,11 @@ def _condition(call: Call, tool: Tool) -> Template | None:
     return condition
 
 
-def _template(call: Call, tool: Tool) -> Template:
+def _parsed(value: Any, tool: Tool, kinds: Container[str], path: str | None = None) -> Template:
     try:
-        return template({VALUE: call[VALUE]} if tool is VALUES else _with_references(call, tool))
+        return template(value, kinds)
     except ReferenceSyntax as error:
-        raise UnresolvedReference(str(error), tool=tool.name) from None
+        raise UnresolvedReference(str(error), tool=tool.name, path=path) from None
 
 
 def _with_references(call: Call, tool: Tool) -> dict[str, Any]:
@@ -242,7 +248,10 @@ def _with_references(call: Call, tool: Tool) -> dict[str, Any]:
 
 
 def _parameter_path(path: str, tool: Tool) -> Path:
-    reference, end = scan_reference(f"†parameters.{path}", 0)
+    try:
+        reference, end = scan_reference(f"†parameters.{path}", 0)
+    except ReferenceSyntax as error:
+        raise UnresolvedReference(str(error), tool=tool.name, path=WITH) from None
     if end != len(path) + len("†parameters."):
         raise InvalidParameters(f"{path!r} is not the path of a parameter", tool=tool.name, path=WITH)
     return reference.path

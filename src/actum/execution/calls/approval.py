@@ -127,7 +127,8 @@ class Approvals:
         return item
 
     def _judged(self, call: Call, job: Job, node: Node) -> Job:
-        return judge(call, self._register.toolset, self._journal.instances, node, job.script)
+        kinds = self._journal.memory
+        return judge(call, self._register.toolset, self._journal.instances, node, job.script, kinds)
 
 
 def shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:

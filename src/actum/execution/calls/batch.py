@@ -13,8 +13,8 @@ from dataclasses import replace
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Expression, references
 from ...dataflow.graph import Answer, Node, Status
-from ...dataflow.reference import Reference, ReferenceSyntax
-from ...dataflow.template import Template, template
+from ...dataflow.reference import Reference
+from ...dataflow.template import Template
 from ...errors import ActumError, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, Call
 from ..record.journal import Journal
@@ -24,21 +24,17 @@ from .resolving import Item
 _ITEM = Reference(ITEM)
 
 
-def batch(call: Call, parameters: Template, condition: Template | None, *, is_latent: bool) -> Batch:
-    """Judge a call that says `_each`.
+def batch(call: Call, items: Template, parameters: Template, condition: Template | None, *, is_latent: bool) -> Batch:
+    """Judge a call that says `_each`, which is `items`.
 
     Raises:
         InvalidParameters: it names no list, or the model itself would carry the calls out.
-        UnresolvedReference: `†each` is part of an expression such as `a <|> b`, or a reference can't be read.
+        UnresolvedReference: `†each` is part of an expression such as `a <|> b`.
     """
     if is_latent:
         raise InvalidParameters(
             "the model carries out its calls itself, so it writes one for each item", tool=call.tool, path=EACH
         )
-    try:
-        items = template(call[EACH])
-    except ReferenceSyntax as error:
-        raise UnresolvedReference(str(error), tool=call.tool, path=EACH) from None
     if not isinstance(call[EACH], list) and not items.expressions:
         raise InvalidParameters("it is a reference to a list, or a list", tool=call.tool, path=EACH)
     if any(_reads_item(expression) for expression in items.expressions):
@@ -88,6 +84,7 @@ def items_of(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], N
                 node=node,
                 script=job.script,
                 parent=job,
+                is_value=job.is_value,
             )
         )
     return made

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeAlias
 
 from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING, references
 from ...dataflow.fold import exported
-from ...dataflow.graph import CALLS, Graph, Node, Status, call_index
-from ...dataflow.template import Template
-from ...errors import ActumError, CallError, InvalidParameters, SolutionError, UnresolvedReference
+from ...dataflow.graph import CALLS, Node, Status, call_index
+from ...errors import ActumError, CallError, InvalidParameters, SolutionError
 from ...generation.offer import Toolset
 from ...protocol.call import THEN, Call
 from ...protocol.origin import is_url
@@ -23,10 +21,11 @@ from ...schema.json import Json
 from ..record.journal import Journal
 from ..record.plans import Standing
 from .admission import judge
+from .declared import Declared
 from .diagnosis import missing_in_output
 from .job import SETTLED, Failure, Job
 from .scheduler import Scheduler
-from .script import Script
+from .script import Script, Wanted
 from .withholding import withheld_by
 
 
@@ -54,21 +53,6 @@ class GoOn:
 Outcome: TypeAlias = Finished | Waiting | GoOn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """The output of an answer, to be resolved when its calls are done, and judged by `finished` (O7).
-
-    `instances` are those of which it holds one each (I4).
-    """
-
-    output: Template
-    script: Script
-    finished: Callable[[Json], Any]
-    instances: Sequence[str] = field(default_factory=list[str])
-    optional: frozenset[ast.expr] = frozenset()
-    """The parts of its expressions that read as null where they are missing (E2)."""
-
-
 class Calls:
     """The calls of one run; nothing of them outlives the block that it is entered for (L7)."""
 
@@ -79,6 +63,7 @@ class Calls:
         self._register = scheduler.register
         self._graph = scheduler.register.graph
         self._journal = journal
+        self._declared = Declared(journal, self._register)
 
     async def __aenter__(self) -> asyncio.TaskGroup:
         """The task group of the calls; at the end of the block those that run are cancelled and awaited."""
@@ -100,12 +85,14 @@ class Calls:
 
     def accept(self, script: Script, index: int, call: Call) -> None:
         """Take in the index-th element of an answer: refuse the call, start it, or let it wait (C2, C6)."""
-        if call.is_then:
+        if THEN in call:
             self._order(script, index, call)
             return
         node = self._register.listed(script, index)
         try:
-            job = judge(call, self._register.toolset, self._journal.instances, node, script)
+            job = judge(call, self._register.toolset, self._journal.instances, node, script, self._journal.memory)
+            if job.template.expressions or not job.tool.is_plain:
+                self._declared.check(job)
         except ActumError as error:
             self._refuse(node, script, error, call)
             return
@@ -116,7 +103,7 @@ class Calls:
 
     def _order(self, script: Script, index: int, call: Call) -> None:
         """Take in a `_then`: what is listed behind it comes after what is listed before it (C11)."""
-        if call != {THEN: True}:
+        if call[THEN] is not True or len(call) > 1:
             error = InvalidParameters(f'what orders the others is {{"{THEN}": true}} and nothing else', path=THEN)
             self._refuse(self._register.listed(script, index), script, error, call)
             return
@@ -195,13 +182,13 @@ class Calls:
         if wanted is not None:
             self._await(wanted)
         await self._scheduler.settle()
-        held = [job.node.status is Status.HELD for job in self._open()]
         if wanted is None:
+            held = [job.node.status is Status.HELD for job in self._open()]
             return Waiting() if held and all(held) and not self._scheduler.failures else GoOn()
         await self._scheduler.drain(self._drain)
         if withheld_by(self._scheduler.failures, wanted, self._register):
             return GoOn()
-        if any(held):
+        if any(job.node.status is Status.HELD for job in self._register.jobs.values()):
             return Waiting()
         try:
             return await self._finished(wanted)
@@ -210,6 +197,7 @@ class Calls:
         return GoOn()
 
     async def _finished(self, wanted: Wanted) -> Finished:
+        optional = self._declared.check_output(wanted.output, wanted.script)
         values: list[Any] = []
         for expression, path in zip(wanted.output.expressions, wanted.output.paths, strict=True):
             instance = str(path[0]) if path and path[0] in wanted.instances else None
@@ -218,7 +206,7 @@ class Calls:
                 raise missing_in_output(expression, wanted.script, self._graph, self._journal)
             values.append(value)
         filters: list[Filter] = []
-        computed = await self._scheduler.compute(values, wanted.optional, filters)
+        computed = await self._scheduler.compute(values, optional, filters)
         output = wanted.output.fill([exported(value) for value in computed])
         return Finished(wanted.finished(output), output, str(wanted.script.number), tuple(filters))
 

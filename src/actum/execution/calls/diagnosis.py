@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
 from ...dataflow.expression import MISSING, Expression, references
 from ...dataflow.fold import Fold
-from ...dataflow.graph import CALLS, Answer, Graph, Status, call_index
+from ...dataflow.graph import CALLS, RESULTS, Answer, Graph, Node, Status, call_index
 from ...dataflow.reference import Reference, clip
 from ...dataflow.verdict import Fate, Verdict
 from ...errors import ActumError, CyclicPlan, UnresolvedReference
@@ -23,12 +23,14 @@ def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Jour
     tool = job.tool.name
     match verdict.fate:
         case Fate.CYCLE:
-            names = [_named(node.number, jobs) for node in verdict.nodes[:_MOST_NAMED]]
+            names = [_named(node, jobs) for node in verdict.nodes[:_MOST_NAMED]]
             if (unnamed := len(verdict.nodes) - len(names)) > 0:
                 names.append(f"{unnamed} more")
             return CyclicPlan(f"these calls wait for each other: {' → '.join([*names, names[0]])}", tool=tool)
         case Fate.FAILED:
-            cause = _named(verdict.nodes[0].number, jobs)
+            cause = _named(_cause(verdict.nodes[0]), jobs)
+            if not verdict.references:
+                return UnresolvedReference(f"it was to start after {cause}, which failed: it was not made", tool=tool)
             return UnresolvedReference(f"{verdict.references[0]} was to come from {cause}, which failed", tool=tool)
         case _:
             reference = verdict.references[0]
@@ -61,8 +63,17 @@ def check_scopes(job: Job, failed: Sequence[Job]) -> None:
                 )
 
 
-def _named(number: int, jobs: Mapping[int, Job]) -> str:
-    job = jobs.get(number)
+def _cause(node: Node) -> Node:
+    """The call that has failed, behind a `_then` that did not let others start."""
+    while node.is_barrier and (failed := [one for one in node.after if one.status is Status.FAILED]):
+        node = failed[0]
+    return node
+
+
+def _named(node: Node, jobs: Mapping[int, Job]) -> str:
+    job = jobs.get(node.number)
+    if node.is_barrier:
+        return f"element {node.index} (_then)"
     return f"call {job.node.index} ({job.tool.name})" if job is not None else "a call that was refused"
 
 
@@ -76,6 +87,8 @@ def hint(reference: Reference, answer: Answer, instance: str | None, journal: Jo
     """What exists nearest to a path that holds nothing."""
     if reference.kind == CALLS:
         return _hint_of_calls(reference, answer)
+    if reference.kind == RESULTS:
+        return hint_of_results(journal.results)
     depth = len(reference.path)
     while depth and journal.read(Reference(reference.kind, reference.path[:depth]), instance) is MISSING:
         depth -= 1
@@ -87,10 +100,19 @@ def hint(reference: Reference, answer: Answer, instance: str | None, journal: Jo
     return f"{nearest} {_contents(value, reference.path[depth] if depth < len(reference.path) else '')}"
 
 
+def hint_of_results(numbers: Collection[int]) -> str:
+    """Which results earlier answers have left (O10)."""
+    if not numbers:
+        return "no result has been shown yet; †calls.N is the result of a call of the same answer"
+    return f"the results that have been shown are †results.{min(numbers)} to †results.{max(numbers)}"
+
+
 def _hint_of_calls(reference: Reference, answer: Answer) -> str:
     nodes = answer.nodes
     index = call_index(reference)
     node = nodes.get(index) if index is not None else None
+    if node is not None and node.is_barrier:
+        return f"element {index} is a _then, which has no value"
     if node is not None and node.status is not Status.DONE:
         return f"call {index} {_WITHOUT_RESULT.get(node.status, 'has no result yet')}"
     if node is None:

@@ -17,7 +17,7 @@ from ...dataflow.reference import Reference
 from ...dataflow.template import Template, escaped
 from ...errors import ActumError, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, VALUE, WHEN, WITH, Call
-from ...schema.json import JsonObject, copy, is_list
+from ...schema.json import JsonObject, copy, is_list, is_object
 from .job import ITEM, Batch, Job
 
 _HEAVY = 10_000
@@ -93,15 +93,15 @@ def output_values(
     return found
 
 
-def _worked_out(
-    bound: Bound, optional: frozenset[ast.expr], filters: list[Filter], allowance: RunAllowance
-) -> Any:
+def _worked_out(bound: Bound, optional: frozenset[ast.expr], filters: list[Filter], allowance: RunAllowance) -> Any:
     read = bound.values.__getitem__
     return value_of(bound.computed, read, Allowance(run=allowance), optional=optional, filters=filters)
 
 
-def _computed(job: Job, values: Sequence[Any], allowance: RunAllowance) -> list[Any]:
+def _computed(job: Job, values: Sequence[Any], allowance: RunAllowance) -> Sequence[Any]:
     """The values with the computed ones worked out."""
+    if not job.computes:
+        return values
     return [_value(job, one, allowance) if isinstance(one, Bound) else one for one in values]
 
 
@@ -126,8 +126,11 @@ def _condition(job: Job, condition: Template, values: Sequence[Any], allowance: 
 def _kind(value: Any) -> str:
     if value is None:
         return "null"
-    names = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "an object"}
-    return names.get(type(value), "something else")
+    if isinstance(value, bool):
+        return "true or false"
+    if is_list(value) or is_object(value):
+        return "a list" if is_list(value) else "an object"
+    return "a text" if isinstance(value, str) else "a number"
 
 
 def _items(job: Job, own: Batch, values: Sequence[Any], allowance: RunAllowance) -> Iterator[Item]:
@@ -140,9 +143,7 @@ def _items(job: Job, own: Batch, values: Sequence[Any], allowance: RunAllowance)
     count = len(own.items.expressions)
     items: Any = own.items.fill([exported(one) for one in _computed(job, values[:count], allowance)])
     if not is_list(items):
-        raise InvalidParameters(
-            f"it comes to {_kind(items)}, and a call is made for the items of a list", tool=job.tool.name, path=EACH
-        )
+        raise InvalidParameters(f"it comes to {_kind(items)}, not a list", tool=job.tool.name, path=EACH)
     meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in _LEFT_OUT}
     outside = list(_outside(job, own, iter(values[count:]), allowance))
     for number, item in enumerate(items):
@@ -154,9 +155,7 @@ def _items(job: Job, own: Batch, values: Sequence[Any], allowance: RunAllowance)
         yield Item(Call.of({**named, **meta, **escaped(parameters)}), parameters, is_skipped)
 
 
-def _outside(
-    job: Job, own: Batch, values: Iterator[Any], allowance: RunAllowance
-) -> Iterator[tuple[Expression, Any]]:
+def _outside(job: Job, own: Batch, values: Iterator[Any], allowance: RunAllowance) -> Iterator[tuple[Expression, Any]]:
     """The expressions of a call for every item, each with its value, or with what it reads besides the item."""
     for expression in own.expressions:
         if isinstance(expression, Reference) and expression.kind == ITEM:

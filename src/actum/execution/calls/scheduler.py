@@ -123,9 +123,7 @@ class Scheduler:
         self._standstill.forget()
         self._latent.settle()
 
-    async def compute(
-        self, values: Sequence[Any], optional: frozenset[ast.expr], filters: list[Filter]
-    ) -> list[Any]:
+    async def compute(self, values: Sequence[Any], optional: frozenset[ast.expr], filters: list[Filter]) -> list[Any]:
         """What the expressions of an output come to; `values` are what they read (O7, E4).
 
         Raises:
@@ -206,7 +204,7 @@ class Scheduler:
         values = self._graph.values(node)
         if values is None or (self.attempts.started and self.attempts.adopt(job)):
             return
-        if is_heavy(values):
+        if job.computes and is_heavy(values):
             self._running += 1
             self._computing.add((job, values))
         else:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...dataflow.expression import MISSING, Each, Expression, First, references
-from ...dataflow.graph import CALLS, Status, call_index, overlaps
+from ...dataflow.graph import CALLS, call_index
+from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import Reference
-from .job import Failure, Job
+from .job import Failure
 from .register import Register
-
-if TYPE_CHECKING:
-    from .calls import Wanted
+from .script import Script, Wanted
 
 
 def withheld_by(failures: Sequence[Failure], wanted: Wanted, register: Register) -> list[Failure]:
@@ -24,19 +22,19 @@ def withheld_by(failures: Sequence[Failure], wanted: Wanted, register: Register)
     """
     if not failures:
         return []
-    failed = {one.job.node.number: one.job for one in failures if one.job is not None}
+    failed = _Failed(failures)
     jobs = [job for job in register.jobs.values() if job.parent is None]
     expressions = [(one, job) for job in jobs for one, _ in job.authored]
     expressions += [(one, None) for one in wanted.output.expressions]
-    excused: set[int] = set()
+    excused: set[str] = set()
     for expression, job in expressions:
-        answer, instance = (wanted.script, None) if job is None else (job.script, job.node.instance)
+        script, instance = (wanted.script, None) if job is None else (job.script, job.node.instance)
         for choice in _choices(expression):
-            if register.graph.evaluate(choice, answer, instance) is not MISSING:
-                read = list(references(choice))
-                excused |= {one.node.number for one in failed.values() if _is_read(one, read, answer)}
-    _spread(excused, failed)
-    return [one for one in failures if one.job is None or one.job.node.number not in excused]
+            if register.graph.evaluate(choice, script, instance) is not MISSING:
+                excused |= failed.behind(references(choice), script)
+    if excused:
+        _spread(excused, failed)
+    return [one for one in failures if one.of not in excused]
 
 
 def _choices(expression: Expression) -> Iterator[First]:
@@ -50,32 +48,41 @@ def _choices(expression: Expression) -> Iterator[First]:
             return
 
 
-def _is_read(job: Job, read: Sequence[Reference], answer: object) -> bool:
-    """Whether any of the references of an answer's call names what a call was to give."""
-    for reference in read:
-        if reference.kind == CALLS:
-            if job.script is answer and call_index(reference) == job.node.index:
-                return True
-        elif any(overlaps(written, reference) for written in job.node.writes):
-            return True
-    return False
+class _Failed:
+    """The calls that have failed, by place and by the paths that they were to write."""
+
+    def __init__(self, failures: Sequence[Failure]) -> None:
+        self.jobs = {one.of: one.job for one in failures}
+        self._writers: PathTree[list[str]] = PathTree(list)
+        for of, job in self.jobs.items():
+            for written in () if job is None else job.node.writes:
+                self._writers.way(written)[-1].append(of)
+
+    def behind(self, read: Iterable[Reference], script: Script) -> set[str]:
+        """Those that were to give what a call of an answer refers to."""
+        found: set[str] = set()
+        for reference in read:
+            if reference.kind == CALLS:
+                found.add(f"{script.number}.{call_index(reference)}")
+            else:
+                above, _ = self._writers.around(reference)
+                found.update(of for some in (*above, *self._writers.inside(reference)) for of in some)
+        return found & self.jobs.keys()
 
 
-def _spread(excused: set[int], failed: dict[int, Job]) -> None:
+def _spread(excused: set[str], failed: _Failed) -> None:
     """Excuse what only excused calls have failed for."""
-    dependents: defaultdict[int, set[int]] = defaultdict(set)
-    causes: defaultdict[int, set[int]] = defaultdict(set)
-    for number, job in failed.items():
-        if job.has_begun:
-            continue
-        read = [one for expression, _ in job.authored for one in references(expression)]
-        for other in failed.values():
-            if other is not job and other.node.status is Status.FAILED and _is_read(other, read, job.script):
-                dependents[other.node.number].add(number)
-                causes[number].add(other.node.number)
+    dependents: defaultdict[str, set[str]] = defaultdict(set)
+    causes: dict[str, set[str]] = {}
+    for of, job in failed.jobs.items():
+        if job is not None and not job.has_begun:
+            read = (one for expression, _ in job.authored for one in references(expression))
+            causes[of] = failed.behind(read, job.script) - {of}
+            for cause in causes[of]:
+                dependents[cause].add(of)
     waiting = list(excused)
     while waiting:
-        for cause in causes[waiting.pop()] - excused:
+        for cause in causes.get(waiting.pop(), set()) - excused:
             if dependents[cause] <= excused:
                 excused.add(cause)
                 waiting.append(cause)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -81,7 +81,7 @@ class Journal:
         self._numbering = Numbering.of(self._messages)
         self._not_shown = 0
         """The index of the first message that may not have been shown to the model."""
-        self._results = {message[NUMBER]: result_of(message) for message in self._messages if NUMBER in message}
+        self._results = {message[NUMBER]: message for message in self._messages if NUMBER in message}
         self.writes = 0
         """How many values calls have written; records and errors don't count (L4)."""
 
@@ -129,25 +129,23 @@ class Journal:
     def _result(self, reference: Reference) -> Any:
         """What an earlier answer has left under a number (O10)."""
         number = numbered_index(reference)
-        value = MISSING if number is None else self._results.get(number, MISSING)
-        return MISSING if value is MISSING else Fold(value).read(reference.path[1:])
+        message = None if number is None else self._results.get(number)
+        return MISSING if message is None else Fold(result_of(message)).read(reference.path[1:])
 
     @property
-    def results(self) -> Sequence[int]:
-        """The numbers of the results that have been shown."""
-        return list(self._results)
-
-    def result_message(self, number: int) -> JsonObject | None:
-        """The message of a result that has been shown."""
-        return next((message for message in self._messages if message.get(NUMBER) == number), None)
+    def results(self) -> Mapping[int, JsonObject]:
+        """The messages of the results that have been shown, by number (M9)."""
+        return self._results
 
     def show(self) -> None:
         """Mark what the request that is to be made shows of calls for the first time (M9)."""
+        if self._not_shown == len(self._messages):
+            return
         request = self._numbering.request
         for index, message in list(self._numbering.marked(self._messages, self._not_shown)):
             self._messages[index] = message
             if NUMBER in message:
-                self._results[message[NUMBER]] = result_of(message)
+                self._results[message[NUMBER]] = message
         self._not_shown = len(self._messages)
         if self._numbering.request > request:
             self._catalogue = None
@@ -179,7 +177,7 @@ class Journal:
                 f"can't {method} {reference}: {error}", tool=call.tool, path="_outputPath"
             ) from None
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
-        self.add(with_filters(message, filters))
+        self.add(with_filters(message, filters) if filters else message)
         self.writes += 1
 
     def result(self, call: Call, of: str, value: Any, instance: str | None, filters: Sequence[Filter] = ()) -> None:
@@ -187,13 +185,13 @@ class Journal:
         write = Write(RESULT, instance, "set", (), value)
         self.memory.write(write)
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
-        self.add(with_filters(message, filters))
+        self.add(with_filters(message, filters) if filters else message)
         self.writes += 1
 
     def record(self, call: Call, of: str, value: Json, filters: Sequence[Filter] = ()) -> None:
         """Append that a call was made whose value is nobody's but theirs who refer to the call (C4, C8)."""
         message = record_message(dict(call), of, _now(), None if value is None else {"result": value})
-        self.add(with_filters(message, filters))
+        self.add(with_filters(message, filters) if filters else message)
 
     def skip(self, call: Call, of: str, filters: Sequence[Filter] = ()) -> None:
         """Append that a call was skipped, so that a resumed run takes the same branch (C7, C10, L8)."""

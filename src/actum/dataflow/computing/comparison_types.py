@@ -1,0 +1,107 @@
+"""Comparisons that fail for the types of both sides, or can never hold (E5)."""
+
+from __future__ import annotations
+
+import ast
+
+from ...schema.types import (
+    Alternative,
+    Boolean,
+    List,
+    Misfit,
+    Null,
+    Number,
+    Object,
+    Text,
+    Type,
+    Whole,
+    values_told,
+    words,
+)
+from .kind_types import kinds_of
+
+_ORDERED = {"number", "text", "boolean", "list"}
+
+
+def check_comparison(operator: ast.cmpop, left: Type, right: Type) -> None:
+    """Refuse what can't be ordered, and what can never be equal or inside.
+
+    Raises:
+        Misfit: saying why.
+    """
+    if isinstance(operator, ast.In | ast.NotIn):
+        _check_inside(left, right)
+    elif isinstance(operator, ast.Eq | ast.NotEq):
+        _check_equal(left, right)
+    elif isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        check_order(left, right)
+
+
+def check_order(left: Type, right: Type) -> None:
+    """Refuse two types no values of which have an order.
+
+    Raises:
+        Misfit: naming both.
+    """
+    if not kinds_of(left) & kinds_of(right) & _ORDERED:
+        raise Misfit(f"{words(left)} and {words(right)} can't be ordered")
+
+
+def check_orderable(item: Type, name: str) -> None:
+    """Refuse items that have no order among each other.
+
+    Raises:
+        Misfit: saying what to write.
+    """
+    if not kinds_of(item) & _ORDERED:
+        raise Misfit(f"{name} can't order {words(item)}: give it key=lambda x: x.…")
+
+
+def _check_inside(item: Type, container: Type) -> None:
+    containers = container.apart_from_null
+    if containers is not None and not any(_may_hold(one, item) for one in containers):
+        lists = [one for one in containers if isinstance(one, List)]
+        if lists:
+            raise Misfit(_never(item, lists[0].item, "in"))
+        raise Misfit(f"{words(item)} is never in {words(container)}")
+
+
+def _may_hold(container: Alternative, item: Type) -> bool:
+    """Whether an item may be in a container; to ask for a key that isn't declared is mere caution."""
+    if isinstance(container, List):
+        return _may_be_equal(item, container.item)
+    return isinstance(container, Text | Object) and "text" in kinds_of(item)
+
+
+def _check_equal(left: Type, right: Type) -> None:
+    if not _may_be_equal(left, right):
+        raise Misfit(_never(left, right, "equal"))
+
+
+def _may_be_equal(left: Type, right: Type) -> bool:
+    """Whether two values may be equal; to compare with null or an empty text is mere caution."""
+    ones, others = left.alternatives, right.alternatives
+    if ones is None or others is None or _is_caution(ones) or _is_caution(others):
+        return True
+    return any(_overlap(one, other) for one in ones for other in others)
+
+
+def _is_caution(alternatives: tuple[Alternative, ...]) -> bool:
+    return all(isinstance(one, Null) or (isinstance(one, Text) and one.values == ("",)) for one in alternatives)
+
+
+def _overlap(one: Alternative, other: Alternative) -> bool:
+    """Whether both have values in common; null stands for nothing that is compared, and true equals 1."""
+    if isinstance(one, Number | Whole | Boolean):
+        return isinstance(other, Number | Whole | Boolean)
+    if isinstance(one, Text) and isinstance(other, Text):
+        return one.values is None or other.values is None or not set(one.values).isdisjoint(other.values)
+    return one.__class__ is other.__class__ and not isinstance(one, Null)
+
+
+def _never(left: Type, right: Type, how: str) -> str:
+    for side in (right, left):
+        alternatives = side.apart_from_null or ()
+        if len(alternatives) == 1 and isinstance(text := alternatives[0], Text) and len(text.values or ()) > 1:
+            return f"never {how}: it is one of {values_told(text)}"
+    return f"never {how}: {words(left)} and {words(right)}"

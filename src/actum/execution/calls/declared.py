@@ -1,0 +1,254 @@
+"""What a call refers to, checked against what is declared, the moment it arrives (O11, E5).
+
+Refused is only what can't work, whatever the values will be. What has no shape, or has not arrived, may be anything.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from ...dataflow.computing.checker import ComputingMismatch, check
+from ...dataflow.computing.text import Computed
+from ...dataflow.expression import Each, Expression, First
+from ...dataflow.graph import CALLS, RESULTS, call_index
+from ...dataflow.reference import Path, Reference, print_path
+from ...dataflow.template import Hole, Template
+from ...errors import CallError, InvalidParameters, UnresolvedReference
+from ...protocol.call import EACH, VALUE, WHEN
+from ...protocol.scopes import notes_of
+from ...schema.json import JsonObject, is_list, is_object
+from ...schema.types import (
+    ANYTHING,
+    BOOLEAN,
+    NULL,
+    Misfit,
+    Type,
+    fits,
+    list_of,
+    member,
+    object_of,
+    type_of,
+    type_of_value,
+    union,
+)
+from ..record.journal import Journal
+from .diagnosis import hint, hint_of_results
+from .job import ITEM, Batch, Job
+from .register import Register
+from .script import Script
+
+
+class Declared:
+    """What is declared of the results and the data kinds of one run."""
+
+    def __init__(self, journal: Journal, register: Register) -> None:
+        self._journal = journal
+        self._register = register
+        self._kinds: dict[str, Type] = {}
+
+    def check(self, job: Job) -> None:
+        """Judge what a call refers to, and note what is declared of its own result.
+
+        Raises:
+            UnresolvedReference: it refers to what can't be there; says what is.
+            InvalidParameters: a value that it refers to, or computes, can't be what its tool takes there.
+        """
+        script = job.script
+        types: list[Type] = []
+        if job.template.expressions or job.condition is not None or job.batch is not None:
+            types = _Check(self, job).types()
+        script.types[job.node.index] = _of_result(job, types)
+
+    def check_output(self, output: Template, script: Script) -> frozenset[ast.expr]:
+        """Judge what an output refers to; the parts of it that read as null where they are missing (E2).
+
+        Raises:
+            CallError: as `check`.
+        """
+        reading = _Reading(self, script, ANYTHING)
+        for expression, path in zip(output.expressions, output.paths, strict=True):
+            reading.type_of(expression, "output", ("output", *path))
+        return frozenset(reading.optional)
+
+    def of_reference(self, reference: Reference, script: Script, item: Type) -> Type:
+        """What is declared of what a reference names.
+
+        Raises:
+            Misfit: there can be nothing there.
+        """
+        path = reference.path
+        if reference.kind == CALLS:
+            index = call_index(reference)
+            found, path = self._of_call(index, script), path[1:]
+            if index in script.nodes and script.nodes[index].is_barrier:
+                raise Misfit(hint(reference, script, None, self._journal))
+        elif reference.kind == RESULTS:
+            found, path = self._of_number(reference), path[1:]
+        elif reference.kind == ITEM:
+            found = item
+        else:
+            found = self._of_kind(reference.kind)
+        for segment in path:
+            found = member(found, segment)
+        return found
+
+    def _of_call(self, index: int | None, script: Script) -> Type:
+        if index in script.types:
+            return script.types[index]
+        node = None if index is None else script.nodes.get(index)
+        job = None if node is None else self._register.jobs.get(node.number)
+        return ANYTHING if job is None else job.tool.returns
+
+    def _of_number(self, reference: Reference) -> Type:
+        number = call_index(reference)
+        message = None if number is None else self._journal.results.get(number)
+        if message is None:
+            raise Misfit(hint_of_results(self._journal.results))
+        call: JsonObject = message["_call"]
+        tool = self._register.toolset.tools.get(str(call.get("_tool")))
+        if tool is None or VALUE in call:
+            return ANYTHING
+        return list_of(union(tool.returns, NULL)) if EACH in call else tool.returns
+
+    def _of_kind(self, kind: str) -> Type:
+        if kind not in self._kinds:
+            schema = notes_of(self._journal.messages, kind, self._journal.data_kinds).get("schema")
+            self._kinds[kind] = ANYTHING if schema is None else type_of(schema, is_open=True)
+        return self._kinds[kind]
+
+
+class _Reading:
+    """The types of expressions that one call, or an output, was written with."""
+
+    def __init__(self, declared: Declared, script: Script, item: Type) -> None:
+        self._declared = declared
+        self._script = script
+        self.item = item
+        self.optional: set[ast.expr] = set()
+
+    def type_of(self, expression: Expression, tool: str | None, path: Path) -> Type:
+        """What an expression comes to.
+
+        Raises:
+            CallError: it can't come to anything.
+        """
+        where = print_path(path).lstrip(".")
+        match expression:
+            case First(options=options):
+                return self._of_options([lambda one=one: self.type_of(one, tool, path) for one in options])
+            case Each(parts=parts):
+                return [self.type_of(part, tool, path) for part in parts][-1]
+            case Reference():
+                try:
+                    return self._of(expression)
+                except Misfit as error:
+                    raise UnresolvedReference(f"{expression}: {error}", tool=tool, path=where) from None
+            case Computed():
+                try:
+                    checked = check(expression, self._of)
+                except (ComputingMismatch, Misfit) as error:
+                    raise UnresolvedReference(str(error), tool=tool, path=where) from None
+                self.optional |= checked.optional
+                return checked.type
+
+    def _of(self, reference: Reference) -> Type:
+        return self._declared.of_reference(reference, self._script, self.item)
+
+    def _of_options(self, options: list[Callable[[], Type]]) -> Type:
+        """Of alternatives, those that can be: only where none can be, it is an error."""
+        found: list[Type] = []
+        problem: CallError | None = None
+        for option in options:
+            try:
+                found.append(option())
+            except CallError as error:
+                problem = problem or error
+        if not found and problem is not None:
+            raise problem
+        return union(*found)
+
+
+class _Check:
+    """One call against what is declared."""
+
+    def __init__(self, declared: Declared, job: Job) -> None:
+        self._job = job
+        self._reading = _Reading(declared, job.script, ANYTHING)
+
+    def types(self) -> list[Type]:
+        """The types of its parameters' expressions, in their order."""
+        job = self._job
+        if job.batch is not None:
+            self._reading.item = self._items(job.batch)
+        condition = job.condition if job.batch is None else job.batch.condition or job.condition
+        for expression in () if condition is None else condition.expressions:
+            self._fitting(expression, (WHEN,), BOOLEAN)
+        own = zip(job.template.expressions, job.template.paths, strict=True)
+        types = [self._fitting(expression, path, _wanted(job, path)) for expression, path in own]
+        job.optional = frozenset(self._reading.optional)
+        return types
+
+    def _items(self, own: Batch) -> Type:
+        types = [self._reading.type_of(one, self._job.tool.name, (EACH,)) for one in own.items.expressions]
+        items = _of_template(own.items.value, types) if types else _of_literals(own.items.value)
+        self._judge(items, list_of(ANYTHING), (EACH,), "what it comes to")
+        return _item_of(items)
+
+    def _fitting(self, expression: Expression, path: Path, wanted: Type) -> Type:
+        found = self._reading.type_of(expression, self._job.tool.name, path)
+        self._judge(found, wanted, path, str(expression))
+        return found
+
+    def _judge(self, found: Type, wanted: Type, path: Path, what: str) -> None:
+        if (misfit := fits(found, wanted)) is not None:
+            raise InvalidParameters(f"{what}: {misfit}", tool=self._job.tool.name, path=print_path(path).lstrip("."))
+
+
+def _wanted(job: Job, path: Path) -> Type:
+    """What the tool takes there."""
+    if job.is_value:
+        return ANYTHING
+    wanted = job.tool.takes
+    try:
+        for segment in path:
+            wanted = member(wanted, segment)
+    except Misfit:
+        return ANYTHING  # that nothing may be there, its validator says
+    return wanted
+
+
+def _of_result(job: Job, types: list[Type]) -> Type:
+    result = _of_template(job.template.value, types, VALUE) if job.is_value else job.tool.returns
+    if job.batch is not None:
+        result = list_of(result if job.batch.condition is None else union(result, NULL))
+    return result if job.condition is None else union(result, NULL)
+
+
+def _of_template(value: Any, types: list[Type], key: str | None = None) -> Type:
+    """The type of JSON with holes; of one of its members, where a key is named."""
+    if key is not None:
+        return _of_template(value[key], types)
+    if isinstance(value, Hole):
+        return types[value.number]
+    if is_object(value):
+        return object_of({name: _of_template(one, types) for name, one in value.items()})
+    if is_list(value):
+        return list_of(union(*(_of_template(one, types) for one in value)) if value else ANYTHING)
+    return type_of_value(value)
+
+
+_MOST_ITEMS = 32
+
+
+def _of_literals(items: Any) -> Type:
+    """The type of a list that was written out; of a long one, nothing is known."""
+    return type_of_value(items) if is_list(items) and len(items) <= _MOST_ITEMS else list_of(ANYTHING)
+
+
+def _item_of(items: Type) -> Type:
+    try:
+        return member(items, 0)
+    except Misfit:
+        return ANYTHING

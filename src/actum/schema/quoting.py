@@ -1,0 +1,49 @@
+"""Keys and texts of schemas as they are told in one line: in quotes where they are odd, which they can't leave."""
+
+from __future__ import annotations
+
+import re
+
+_PLAIN = re.compile(r"[^\W\d]\w*\Z")
+_ODD = re.compile(r"['\\†¶…]")
+_ESCAPED = re.compile(r"\\(?:u\{(?P<code>[0-9a-f]{1,6})\}|(?P<sign>['\\]))")
+
+
+def quoted(text: str, most: int | None = None) -> str:
+    """A text in single quotes, clipped to `most` characters, with what could be misread written as `\\u{…}`."""
+    clipped = text if most is None or len(text) <= most else text[:most]
+    inner = "".join(map(_written, clipped))
+    return f"'{inner}…'" if len(clipped) < len(text) else f"'{inner}'"
+
+
+def spelled(key: str, most: int | None = 60) -> str:
+    """A key as it is told: as it is where it is a plain name, else in quotes."""
+    is_plain = _PLAIN.match(key) and key.isprintable() and (most is None or len(key) <= most)
+    return key if is_plain else quoted(key, most)
+
+
+def unquoted(text: str) -> str:
+    """What `quoted` was given, of what it returned.
+
+    Raises:
+        ValueError: a backslash begins nothing that `quoted` writes.
+    """
+    inner = text[1:-1]
+    if "\\" in _ESCAPED.sub("", inner):
+        raise ValueError("a backslash is followed by ', \\ or u{…}")
+    return _ESCAPED.sub(_meant, inner)
+
+
+def _written(char: str) -> str:
+    if char in "'\\":
+        return f"\\{char}"
+    return char if char.isprintable() and not _ODD.match(char) else f"\\u{{{ord(char):x}}}"
+
+
+def _meant(match: re.Match[str]) -> str:
+    if match["sign"]:
+        return match["sign"]
+    code = int(match["code"], 16)
+    if code > 0x10FFFF:
+        raise ValueError("there is no such character")
+    return chr(code)

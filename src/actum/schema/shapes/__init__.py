@@ -1,0 +1,14 @@
+"""The notation in which a model is told the shapes of results, and answers are asked for (T13): the one door to it.
+
+    search_emails -> [Email]
+    Email {id, sender, recipients: [text], cc?: [text], status: 'sent'|'draft', read: bool, timestamp?: time}
+    get_prices -> {*: num}
+
+A field without a type is a text; `num int bool time date any null` are types; `?` may be null or missing; `[T]` is a
+list, `{*: T}` a map, `'a'|'b'` one of these texts; `…` is more that isn't told. Odd keys stand in quotes.
+"""
+
+from .reading import schema_of_shape
+from .telling import UNKNOWN, Shapes, told
+
+__all__ = ["UNKNOWN", "Shapes", "schema_of_shape", "told"]

@@ -1,0 +1,203 @@
+"""Telling shapes: a line for each tool, and each type that occurs twice, or in itself, once by its name (T13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from ..gathering import gathered
+from ..json import JsonObject
+from ..quoting import quoted, spelled
+from ..types import Alternative, Boolean, Field, List, Null, Number, Object, Text, Type, Undeclared, Whole, type_of
+from .identity import Identities, Identity, free_name
+
+UNKNOWN = "an unknown shape"
+"""What is told of a tool that declares nothing of its results."""
+
+_MOST_CHARACTERS = 480
+"""About 120 tokens a tool: what takes more is told less deep, then with fewer fields."""
+_MOST_VALUES = 8
+_LONGEST_VALUES = 160
+_MOST_ALTERNATIVES = 8
+_LONGEST_KEY = 64
+_DEEPEST_NESTING = 6
+
+_WORDS: dict[type[Alternative], str] = {Number: "num", Whole: "int", Boolean: "bool", Null: "null"}
+_FORMATS = {"date-time": "time", "date": "date"}
+
+
+class _Extent(NamedTuple):
+    """How much is told of a type: so many levels of objects, each with so many fields."""
+
+    depth: int
+    fields: int
+
+
+_EXTENTS = (_Extent(3, 24), _Extent(2, 24), _Extent(2, 16), _Extent(1, 24), _Extent(1, 16), _Extent(1, 8))
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """What results look like: a line for each tool, and the bodies of the types that the lines name."""
+
+    lines: Mapping[str, str]
+    types: Mapping[str, str]
+
+
+def told(outputs: Mapping[str, JsonObject | None]) -> Shapes:
+    """The shapes of what tools return, by their names; None where a tool declares nothing."""
+    parts, definitions = gathered({name: schema for name, schema in outputs.items() if schema is not None})
+    identities = Identities(definitions)
+    types = {name: type_of(part, root={"$defs": definitions}) for name, part in parts.items()}
+    roots = {name: _Occurrence(one, _extent(one, identities)) for name, one in types.items()}
+    found = _Telling(roots, identities).told()
+    return Shapes({name: found.lines.get(name, UNKNOWN) for name in outputs}, found.types)
+
+
+def _extent(type: Type, identities: Identities) -> _Extent:
+    """How much can be told of a type within the bounds; the least if nothing can."""
+    for extent in _EXTENTS:
+        alone = _Telling({"": _Occurrence(type, extent)}, identities).told()
+        if sum(map(len, (*alone.lines.values(), *alone.types, *alone.types.values()))) <= _MOST_CHARACTERS:
+            return extent
+    return _EXTENTS[-1]
+
+
+class _Occurrence(NamedTuple):
+    """A type where it is told; `nesting` bounds the lists and maps around it, within one field."""
+
+    type: Type
+    extent: _Extent
+    nesting: int = 0
+
+    def within(self, type: Type) -> _Occurrence:
+        """The type of what a list or a map in its place holds; what has many of them may nest the less."""
+        branches = sum(isinstance(one, List | Object) for one in _alternatives_of(self.type))
+        return _Occurrence(type, self.extent, self.nesting + max(branches, 1))
+
+
+class _Telling:
+    """Tells some types together: first it counts their objects, to know which of them get a name."""
+
+    def __init__(self, roots: Mapping[str, _Occurrence], identities: Identities) -> None:
+        self._roots = roots
+        self._identities = identities
+        self._count: dict[Identity, int] = {}
+        self._bodies: dict[Identity, tuple[Object, _Extent]] = {}
+        self._names: dict[Identity, str] = {}
+        self._survey()
+
+    def told(self) -> Shapes:
+        """The lines of the roots, and the bodies of the types that they name."""
+        lines = {name: self._alternatives(root) for name, root in self._roots.items()}
+        bodies = {name: self._body(*self._bodies[one]) for one, name in self._names.items()}
+        return Shapes(lines, bodies)
+
+    def _survey(self) -> None:
+        """Counts each object where it is told, beginning where most can be told of it."""
+        waiting: dict[int, list[_Occurrence]] = {depth: [] for depth in (3, 2, 1, 0)}
+        for root in self._roots.values():
+            waiting[root.extent.depth].append(root)
+        for level in waiting.values():
+            for occurrence in level:  # which grows, as what lists and alternatives hold is at the same level
+                for one in _alternatives_of(occurrence.type):
+                    for inner in self._met(one, occurrence):
+                        waiting[inner.extent.depth].append(inner)
+        taken: dict[str, str] = {}
+        for identity in (one for one, count in self._count.items() if count > 1):
+            self._names[identity] = free_name(identity.title, taken)
+            taken[self._names[identity]] = ""
+
+    def _met(self, one: Alternative, at: _Occurrence) -> list[_Occurrence]:
+        """What an alternative holds that is to be told, too."""
+        if at.nesting >= _DEEPEST_NESTING:
+            return []
+        if isinstance(one, List):
+            return [at.within(one.item)]
+        if not isinstance(one, Object):
+            return []
+        if _is_map(one):
+            return [at.within(one.rest)] if one.rest else []
+        if at.extent.depth <= 0:
+            return []
+        identity = self._identities.of(one)
+        self._count[identity] = self._count.get(identity, 0) + 1
+        if self._count[identity] > 1:
+            return []
+        self._bodies[identity] = one, at.extent
+        inner = at.extent._replace(depth=at.extent.depth - 1)
+        return [_Occurrence(field.type, inner) for _, field in _told_fields(one, at.extent)]
+
+    def _alternatives(self, at: _Occurrence, *, is_null_told: bool = True) -> str:
+        alternatives = _alternatives_of(at.type)
+        if not alternatives or at.nesting >= _DEEPEST_NESTING:
+            return "any"
+        told = [self._alternative(one, at) for one in alternatives if not isinstance(one, Null)]
+        if len(told) < len(alternatives) and (is_null_told or not told):
+            told.append("null")
+        return "any" if "any" in told else "|".join(dict.fromkeys(told))
+
+    def _alternative(self, one: Alternative, at: _Occurrence) -> str:
+        match one:
+            case Text():
+                return _text(one)
+            case List():
+                return f"[{self._alternatives(at.within(one.item))}]"
+            case Object() if _is_map(one):
+                if one.rest is None:
+                    return "{}"
+                return f"{{*: {self._alternatives(at.within(one.rest))}}}"
+            case Object():
+                name = self._names.get(self._identities.of(one))
+                return name or self._body(one, at.extent)
+            case _:
+                return _WORDS[one.__class__]
+
+    def _body(self, one: Object, extent: _Extent) -> str:
+        if extent.depth <= 0:
+            return "{…}"
+        inner = extent._replace(depth=extent.depth - 1)
+        told = _told_fields(one, extent)
+        fields = [self._field(key, field, inner) for key, field in told]
+        if len(told) < len(one.fields) or one.rest is not None:
+            fields.append("…")
+        return f"{{{', '.join(fields)}}}"
+
+    def _field(self, key: str, field: Field, extent: _Extent) -> str:
+        is_null = any(isinstance(one, Null) for one in field.type.alternatives or ())
+        shape = self._alternatives(_Occurrence(field.type, extent), is_null_told=False)
+        mark = "?" if (is_null and shape != "null") or not (field.is_required or field.has_default) else ""
+        name = spelled(key, None) + mark
+        return name if shape == "text" else f"{name}: {shape}"
+
+
+def _alternatives_of(type: Type) -> tuple[Alternative, ...]:
+    """The alternatives to tell: of what is declared without its kind only what is declared, of too many none."""
+    declared = type.declared or ()
+    named = [one for one in declared if not isinstance(one, Undeclared)]
+    if len(named) < len(declared):
+        named = [one for one in named if not (isinstance(one, List | Object) and one.is_any)]
+    if any(isinstance(one, Number) for one in named):
+        named = [one for one in named if not isinstance(one, Whole)]
+    return tuple(named) if len(named) <= _MOST_ALTERNATIVES else ()
+
+
+def _is_map(one: Object) -> bool:
+    return not one.fields
+
+
+def _told_fields(one: Object, extent: _Extent) -> list[tuple[str, Field]]:
+    """The fields to tell; of many the addresses and foreign ids of APIs last."""
+    fields = [(key, field) for key, field in one.fields.items() if len(key) <= _LONGEST_KEY]
+    if len(fields) > extent.fields:
+        fields.sort(key=lambda field: field[0].endswith(("_url", "node_id")))
+    return list(islice(fields, extent.fields))
+
+
+def _text(one: Text) -> str:
+    values = one.values or ()
+    if 0 < len(values) <= _MOST_VALUES and sum(map(len, values)) <= _LONGEST_VALUES:
+        return "|".join(map(quoted, values))
+    return _FORMATS.get(one.format, "text")

@@ -1,0 +1,393 @@
+"""`_when`, `_then`, ordered effects: which calls are made, and after which (C10, C11, T14)."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from typing import Any
+
+import pytest
+
+from actum import Agent, Call, Context, Tools, approvals, errors, events, models
+
+from .scripts import agent, answer, call, run, sent, text_of, types
+
+BOUND = 20
+"""Seconds after which a test that hangs has failed."""
+THEN = {"_then": True}
+
+
+def toolbox(log: list[Any] | None = None) -> Tools:
+    """Tools that note when they begin and end, so that an order is seen."""
+    tools = Tools()
+    told = log if log is not None else []
+
+    @tools.tool
+    async def step(name: str = "", value: Any = None, fails: bool = False) -> Any:
+        """Take a step."""
+        told.append(f"+{name}")
+        for _ in range(3):
+            await asyncio.sleep(0)
+        if fails:
+            raise ValueError("broken")
+        told.append(f"-{name}")
+        return value
+
+    @tools.tool(_effects="ordered")
+    async def write(name: str = "", fails: bool = False) -> str:
+        """Write."""
+        told.append(f"+{name}")
+        await asyncio.sleep(0)
+        if fails:
+            raise ValueError("broken")
+        told.append(f"-{name}")
+        return f"wrote {name}"
+
+    @tools.tool
+    async def note(name: str) -> None:
+        """Note."""
+        told.append(f"+{name}")
+        for _ in range(5):
+            await asyncio.sleep(0)
+        told.append(f"-{name}")
+
+    @tools.tool(_effects="ordered")
+    async def post(name: str, fails: bool = False) -> None:
+        """Post, with nothing to tell."""
+        told.append(f"+{name}")
+        for _ in range(3):
+            await asyncio.sleep(0)
+        if fails:
+            raise ValueError("broken")
+        told.append(f"-{name}")
+
+    assert [one.name for one in (step, write, note, post)] == ["step", "write", "note", "post"]
+    return tools
+
+
+def results(found: Any) -> list[Any]:
+    """What the calls of a run have left without an output path, in order."""
+    return [message["data"] for message in found.context if message.get("kind") == "result"]
+
+
+# _then
+
+
+@pytest.mark.rule("C11")
+async def test_what_follows_a_then_starts_when_all_before_it_has_ended() -> None:
+    log: list[str] = []
+    calls = [call("step", name="a"), call("note", name="b"), THEN, call("step", name="c"), THEN, call("step", name="d")]
+    found = await run(answer(*calls, output="done"), tools=toolbox(log))
+    assert found.output == "done"
+    assert sorted(log[:4]) == ["+a", "+b", "-a", "-b"], "also what nothing waits for otherwise (C8)"
+    assert log[4:] == ["+c", "-c", "+d", "-d"]
+
+
+@pytest.mark.rule("C11", "O6")
+async def test_a_then_counts_as_an_element_and_has_no_value() -> None:
+    calls = [call("step", name="a", value=1), THEN, call("step", name="b", value="†calls.0")]
+    assert (await run(answer(*calls, output="†calls.2"), tools=toolbox())).output == 1
+    found = await run(answer(*calls, output="†calls.1"), answer(output=2), tools=toolbox())
+    assert found.output == 2
+    assert "†calls.1" in found.errors[0].message
+
+
+@pytest.mark.rule("C11")
+async def test_what_follows_a_failure_does_not_start() -> None:
+    log: list[str] = []
+    calls = [call("step", name="a", fails=True), call("step", name="b"), THEN, call("step", name="c"), THEN,
+             call("step", name="d", value="†calls.3")]  # fmt: skip
+    found = await run(answer(*calls), answer(output=0), tools=toolbox(log))
+    assert sorted(log) == ["+a", "+b", "-b"]
+    told = [error.message for error in found.errors]
+    assert len(told) == 3
+    assert "it was to start after call 0 (step), which failed" in told[1]
+    assert "†calls.3 was to come from call 3 (step), which failed" in told[2]
+
+
+@pytest.mark.rule("C11", "C10", "C7")
+async def test_what_was_skipped_holds_nothing_up() -> None:
+    log: list[str] = []
+    skipped = call("step", name="a", _when=False)
+    alternative = call("step", name="b", value="†calls.0")
+    calls = [skipped, alternative, THEN, call("step", name="d"), THEN, call("step", name="e")]
+    found = await run(answer(*calls, output="done"), tools=toolbox(log))
+    assert (found.output, log) == ("done", ["+d", "-d", "+e", "-e"])
+
+
+@pytest.mark.rule("C11", "L6")
+async def test_a_proposal_holds_what_is_behind_it_and_the_output_too() -> None:
+    log: list[str] = []
+    calls = [call("step", name="a", value="†state.approvals.go"), THEN, call("step", name="b", value=2)]
+    tools = toolbox(log)
+    held = await run(answer(*calls, output="†calls.2"), tools=tools)
+    assert (held.output, held.waiting, log) == (None, ["†state.approvals.go"], [])
+    again = Context(json.loads(json.dumps(list(held.context))))
+    done = await Agent(None, tools=tools).resume(approvals.opened(again, "†state.approvals.go"))
+    assert (done.output, log) == (2, ["+a", "-a", "+b", "-b"])
+
+
+@pytest.mark.rule("P1", "C11")
+async def test_a_cycle_through_a_then_is_printed_and_nothing_of_it_runs() -> None:
+    log: list[str] = []
+    calls = [call("step", name="a", value="†calls.2"), THEN, call("step", name="b"), call("step", name="c")]
+    found = await run(answer(*calls), answer(output=0), tools=toolbox(log))
+    assert log == []
+    assert {error.code for error in found.errors} == {"cyclic_plan", "unresolved_reference"}
+    assert "call 0 (step)" in found.errors[0].message
+    assert "_then" in found.errors[0].message
+
+
+@pytest.mark.rule("C11")
+@pytest.mark.parametrize("bad", [{"_then": False}, {"_then": True, "_tool": "step"}, {"_then": 1}])
+async def test_a_then_that_is_none_is_an_error_of_its_own(bad: Any) -> None:
+    found = await run(answer(bad, call("step", name="a")), answer(output=0), tools=toolbox())
+    assert [error.code for error in found.errors] == ["invalid_parameters"]
+
+
+@pytest.mark.rule("C11", "L8")
+async def test_a_run_that_was_cut_goes_on_behind_its_then() -> None:
+    log: list[str] = []
+    tools = toolbox(log)
+    hang = asyncio.Event()
+
+    @tools.tool
+    async def wait(value: Any = None) -> Any:
+        """Wait."""
+        log.append("wait")
+        await hang.wait()
+        return value
+
+    said = answer(call("step", name="a", value=1), call("wait", value=5), THEN, call("step", name="b", value="†calls.0"),
+                  output=["†calls.1", "†calls.3"])  # fmt: skip
+    running = Agent(models.Scripted([said]), tools=tools)
+    async with asyncio.timeout(BOUND), running.stream("go") as stream:
+        async for event in stream:
+            if isinstance(event, events.CallFinished):
+                break
+    assert wait.name == "wait"
+    hang.set()
+    done = await Agent(None, tools=tools).resume(json.loads(json.dumps(list(stream.context))))
+    assert done.output == [5, 1]
+    assert log.count("+a") == 1
+    assert log[-2:] == ["+b", "-b"]
+
+
+@pytest.mark.rule("C11", "L1")
+async def test_behind_a_then_nothing_starts_while_the_answer_streams_and_what_is_before_does() -> None:
+    log: list[str] = []
+    began = asyncio.Event()
+    tools = toolbox(log)
+
+    @tools.tool
+    async def first() -> int:
+        """Begin."""
+        began.set()
+        log.append("first")
+        return 1
+
+    async def stream(_request: Any) -> Any:
+        yield '{"calls":[{"_tool":"first"},'
+        await began.wait()
+        yield '{"_then":true},{"_tool":"step","name":"b"}'
+        for _ in range(3):
+            await asyncio.sleep(0)
+        yield '],"output":1}'
+
+    async with asyncio.timeout(BOUND):
+        found = await Agent(models.Scripted([stream]), tools=tools).run("go")
+    assert first.name == "first"
+    assert (found.output, log) == (1, ["first", "+b", "-b"])
+
+
+# Ordered effects
+
+
+@pytest.mark.rule("T14")
+async def test_ordered_calls_keep_the_order_of_the_answer_and_others_do_not_wait() -> None:
+    log: list[str] = []
+    calls = [call("write", name="a"), call("step", name="x"), call("write", name="b"), call("post", name="c"),
+             call("write", name="d")]  # fmt: skip
+    await run(answer(*calls, output=1), tools=toolbox(log))
+    assert [one for one in log if one[1:] != "x"] == ["+a", "-a", "+b", "-b", "+c", "-c", "+d", "-d"]
+    assert log.index("+x") < log.index("+b")
+
+
+@pytest.mark.rule("T14", "L2")
+async def test_after_a_failure_the_later_ordered_calls_of_the_answer_are_not_made() -> None:
+    log: list[str] = []
+    calls = [
+        call("write", name="a"),
+        call("post", name="b", fails=True),
+        call("write", name="c"),
+        call("step", name="x"),
+    ]
+    found = await run(answer(*calls, output="sent"), answer(output="not all"), tools=toolbox(log))
+    assert found.output == "not all"
+    assert [one for one in log if one[1:] != "x"] == ["+a", "-a", "+b"]
+    assert [error.tool for error in found.errors] == ["post", "write"]
+    assert "call 1 (post), which failed" in found.errors[1].message
+
+
+@pytest.mark.rule("T14", "C10")
+async def test_a_skipped_ordered_call_lets_the_next_one_wait_for_the_one_before_it() -> None:
+    log: list[str] = []
+    calls = [call("write", name="a"), call("write", name="b", _when=False), call("write", name="c")]
+    found = await run(answer(*calls, output=["†calls.0", "†calls.2"]), tools=toolbox(log))
+    assert found.output == ["wrote a", "wrote c"]
+    assert log == ["+a", "-a", "+c", "-c"]
+
+
+@pytest.mark.rule("T14", "C12")
+async def test_an_ordered_each_goes_item_by_item_and_stops_at_a_failure() -> None:
+    log: list[str] = []
+    items = [{"n": "a", "f": False}, {"n": "b", "f": True}, {"n": "c", "f": False}]
+    made = call("write", _each=items, name="†each.n", fails="†each.f")
+    found = await run(answer(made, output="sent"), answer(output="no"), tools=toolbox(log))
+    assert (found.output, log) == ("no", ["+a", "-a", "+b"])
+    assert "2 of 3 items failed" in found.errors[0].message
+    log.clear()
+    await run(answer(call("write", _each=["a", "b", "c"], name="†each"), output=1), tools=toolbox(log))
+    assert log == ["+a", "-a", "+b", "-b", "+c", "-c"]
+
+
+@pytest.mark.rule("T14", "P1")
+async def test_a_cycle_through_the_order_of_effects_is_refused() -> None:
+    log: list[str] = []
+    calls = [call("write", name="†calls.1"), call("write", name="b")]
+    found = await run(answer(*calls), answer(output=0), tools=toolbox(log))
+    assert (log, [error.code for error in found.errors]) == ([], ["cyclic_plan", "cyclic_plan"])
+
+
+# _when
+
+
+@pytest.mark.rule("C10")
+@pytest.mark.parametrize(("is_late", "taken"), list(itertools.product([True, False], [True, False])))
+async def test_a_condition_decides_between_two_calls(is_late: bool, taken: bool) -> None:
+    """Branches of one answer: two calls with opposite conditions, and a reader of either."""
+    log: list[str] = []
+    context = [{"type": "state", "yes": taken, "no": not taken}]
+    calls = [
+        call("step", name="y", value="yes", _when="†state.yes"),
+        call("step", name="n", value="no", _when="†state.no"),
+        call("step", name="r", value="†calls.0 <|> †calls.1"),
+    ]
+    if is_late:
+        calls = [calls[2] | {"value": "†calls.1 <|> †calls.2"}, *calls[:2]]
+    found = await run(answer(*calls, output=f"†calls.{0 if is_late else 2}"), context=context, tools=toolbox(log))
+    assert found.output == ("yes" if taken else "no")
+    assert log == (["+y", "-y"] if taken else ["+n", "-n"]) + ["+r", "-r"]
+
+
+@pytest.mark.rule("C10")
+async def test_of_a_call_whose_condition_is_false_nothing_else_is_resolved() -> None:
+    log: list[str] = []
+    made = call("step", name="a", value="†state.nowhere", _when="†state.no")
+    async with agent(answer(made, output="fine"), tools=toolbox(log)).stream(
+        [{"type": "state", "no": False}]
+    ) as stream:
+        skipped = [event async for event in stream if isinstance(event, events.CallSkipped)]
+    assert (stream.result.output, stream.result.errors, log) == ("fine", [], [])
+    assert [(event.call.tool, event.why) for event in skipped] == [("step", "its condition is false")]
+
+
+@pytest.mark.rule("C10", "C7")
+async def test_a_plain_reference_to_a_skipped_call_skips_its_reader_too() -> None:
+    log: list[str] = []
+    calls = [call("step", name="a", _when=False), call("step", name="b", value="†calls.0"),
+             call("step", name="c", value="†calls.1.x"), call("step", name="d", value=1)]  # fmt: skip
+    found = await run(answer(*calls, output="†calls.3"), tools=toolbox(log))
+    assert (found.output, log) == (1, ["+d", "-d"])
+
+
+@pytest.mark.rule("C10")
+@pytest.mark.parametrize("value", [1, "yes", None, [], {}])
+async def test_a_condition_that_is_neither_true_nor_false_is_refused(value: Any) -> None:
+    log: list[str] = []
+    made = call("step", name="a", _when="†state.x")
+    context = [{"type": "state", "state": {"x": value}}]
+    found = await run(answer(made), answer(output=0), context=context, tools=toolbox(log))
+    assert (log, [(error.code, error.path) for error in found.errors]) == ([], [("invalid_parameters", "_when")])
+    assert "true or false" in found.errors[0].message
+
+
+@pytest.mark.rule("C10")
+@pytest.mark.parametrize("bad", ["yes", 7, None, ["†state.x"], "†state["])
+async def test_what_is_no_condition_is_refused_on_arrival(bad: Any) -> None:
+    found = await run(answer(call("step", name="a", _when=bad)), answer(output=0), tools=toolbox())
+    assert [error.path for error in found.errors] == ["_when"]
+
+
+@pytest.mark.rule("L8", "C10")
+async def test_a_resumed_run_takes_the_same_branch() -> None:
+    """What was skipped leaves a message, whatever its condition would come to now."""
+    log: list[str] = []
+    tools = toolbox(log)
+    gate = call("step", name="g", value="†state.approvals.go")
+    calls = [call("step", name="a", _when="†state.is_on"), gate, call("step", name="b", value="†calls.0 <|> †calls.1")]
+    held = await run(answer(*calls, output="†calls.2"), context=[{"type": "state", "is_on": False}], tools=tools)
+    assert held.waiting == ["†state.approvals.go"]
+    again = [*json.loads(json.dumps(list(held.context))), {"type": "state", "is_on": True}]
+    done = await Agent(None, tools=tools).resume(approvals.opened(Context(again), "†state.approvals.go", 9))
+    assert (done.output, log) == (9, ["+g", "-g", "+b", "-b"])
+
+
+@pytest.mark.rule("C10", "L6")
+async def test_an_approver_sees_the_condition_and_is_not_asked_where_it_is_false() -> None:
+    seen: list[Any] = []
+
+    async def approve(made: Call, _tool: Any, _context: Any) -> bool:
+        seen.append(dict(made))
+        return True
+
+    calls = [call("step", name="a", _when="†state.no"), call("step", name="b", _when="†state.yes")]
+    context = [{"type": "state", "yes": True, "no": False}]
+    log: list[str] = []
+    found = await run(answer(*calls, output=1), context=context, tools=toolbox(log), approve=approve)
+    assert (found.output, log) == (1, ["+b", "-b"])
+    assert seen == [{"_tool": "step", "name": "b", "_when": "†state.yes"}]
+
+
+@pytest.mark.rule("C10", "M9")
+async def test_the_model_is_shown_what_its_condition_has_skipped() -> None:
+    runner = agent(answer(call("step", name="a", _when=False)), answer(output=1), tools=toolbox())
+    found = await runner.run("go")
+    assert '¶skipped {"_tool":"step","name":"a","_when":false}' in text_of(sent(runner)[1].messages)
+    assert types(found)[:2] == ["text", "data"]
+
+
+# _value
+
+
+@pytest.mark.rule("C13")
+async def test_a_value_is_no_call_to_an_approver_or_a_limit_and_is_referred_to_like_one() -> None:
+    from actum import Limits
+
+    asked: list[str] = []
+
+    async def approve(made: Call, _tool: Any, _context: Any) -> bool:
+        asked.append(made.tool)
+        return True
+
+    value = {"_value": {"who": "†state.name", "n": [1, "†calls.1"]}}
+    calls = [value, call("step", name="a", value=2), call("step", name="b", value="†calls.0.n[1]")]
+    found = await run(answer(*calls, output="†calls.0"), context=[{"type": "state", "name": "Ana"}], tools=toolbox(),
+                      limits=Limits(calls=2), approve=approve)  # fmt: skip
+    assert found.output == {"who": "Ana", "n": [1, 2]}
+    assert asked == ["step", "step"]
+
+
+@pytest.mark.rule("C13", "L8")
+async def test_a_value_leaves_a_message_and_may_be_conditional_and_for_each() -> None:
+    calls = [{"_value": "†each.x", "_each": [{"x": 1}, {"x": 2}]}, {"_value": 5, "_when": False}]
+    found = await run(answer(*calls, output=["†calls.0"]), tools=toolbox())
+    assert (found.output, results(found)) == ([[1, 2]], [[1, 2]])
+
+
+@pytest.mark.rule("C13")
+@pytest.mark.parametrize("bad", [{"_value": 1, "_tool": "step"}, {"_value": 1, "x": 2}, {"_value": "†state["}])
+async def test_a_value_that_is_more_than_that_is_refused(bad: Any) -> None:
+    found = await run(answer(bad), answer(output=0), tools=toolbox())
+    assert isinstance(found.errors[0], errors.CallError)

@@ -1,0 +1,225 @@
+"""The notation of return shapes, told and read back (T13)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actum.schema.shapes import UNKNOWN, Shapes, schema_of_shape, told
+from actum.schema.types import fits, type_of, type_of_value
+from actum.schema.validator import Validator
+
+from ..effort import trials
+from .typed_values import schemas_with_values
+
+SUITE = Path(__file__).parents[1] / "suites" / "agentdojo_tools.json"
+WORLDS: dict[str, Any] = json.loads(SUITE.read_text(encoding="utf-8"))["tools"]
+TEXT: dict[str, Any] = {"type": "string"}
+
+
+def line_of(schema: dict[str, Any]) -> str:
+    return told({"it": schema}).lines["it"]
+
+
+def an_object(*required: str, **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def read_back(shapes: Shapes) -> dict[str, dict[str, Any] | None]:
+    return {
+        name: None if line == UNKNOWN else schema_of_shape(line, shapes.types) for name, line in shapes.lines.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("schema", "line"),
+    [
+        (TEXT, "text"),
+        ({"type": ["number", "null"]}, "num|null"),
+        ({"anyOf": [TEXT, {"type": "integer"}]}, "text|int"),
+        ({"type": "array", "items": {"type": "boolean"}}, "[bool]"),
+        ({"type": "array"}, "[any]"),
+        ({}, "any"),
+        ({"type": "null"}, "null"),
+        ({"type": "string", "format": "date-time"}, "time"),
+        ({"type": "string", "format": "date"}, "date"),
+        ({"type": "object", "additionalProperties": {"type": "number"}}, "{*: num}"),
+        ({"type": "object"}, "{*: any}"),
+        ({"type": "object", "additionalProperties": False}, "{}"),
+        (an_object("a", a=TEXT, b={"type": "integer"}), "{a, b?: int}"),
+        (an_object("a", a={"type": ["string", "null"]}), "{a?}"),
+        (an_object(a={"type": "integer", "default": 1}), "{a: int}"),
+        (an_object("a", a={"type": "null"}), "{a: null}"),
+        ({**an_object("a", a=TEXT), "additionalProperties": True}, "{a, …}"),
+        (an_object("a", a={"enum": ["x", "y", None]}), "{a?: 'x'|'y'}"),
+        ({"enum": list("abcdefghi")}, "text"),
+        ({"properties": {"a": TEXT}}, "{a?}"),
+        ({"type": "array", "prefixItems": [TEXT, {"type": "integer"}], "minItems": 2, "maxItems": 2}, "[text|int]"),
+    ],
+)
+def test_a_shape_is_told_in_the_words_of_the_notation(schema: dict[str, Any], line: str) -> None:
+    assert line_of(schema) == line
+    assert line_of(schema_of_shape(line)) == line
+
+
+def test_nothing_is_known_of_a_tool_that_declares_nothing() -> None:
+    assert told({"a": None, "b": TEXT}).lines == {"a": "an unknown shape", "b": "text"}
+
+
+def test_what_occurs_twice_has_a_name_and_is_told_once_for_all_tools() -> None:
+    event = {**an_object("id", id=TEXT), "title": "Event"}
+    shapes = told({"one": event, "many": {"type": "array", "items": {"$ref": "#/$defs/E"}, "$defs": {"E": event}}})
+    assert shapes == Shapes({"one": "Event", "many": "[Event]"}, {"Event": "{id}"})
+
+
+def test_what_holds_itself_has_a_name() -> None:
+    node = an_object("next", next={"anyOf": [{"$ref": "#/$defs/node"}, {"type": "null"}]})
+    shapes = told({"it": {"$ref": "#/$defs/node", "$defs": {"node": node}}})
+    assert shapes == Shapes({"it": "Node"}, {"Node": "{next?: Node}"})
+
+
+def test_different_objects_of_one_title_have_different_names() -> None:
+    one, other = ({**an_object(key, **{key: TEXT}), "title": "text"} for key in "ab")
+    shapes = told({"one": {"type": "array", "items": one}, "two": one, "three": other, "four": other})
+    assert shapes.lines == {"one": "[Text]", "two": "Text", "three": "Text_2", "four": "Text_2"}
+
+
+def test_equal_definitions_that_lead_to_different_ones_are_not_the_same() -> None:
+    def tool(kind: str) -> dict[str, Any]:
+        inner = an_object("x", x={"type": kind})
+        outer = {**an_object("y", y={"$ref": "#/$defs/In"}), "title": "Out"}
+        return {"type": "array", "items": {"$ref": "#/$defs/Out"}, "$defs": {"In": inner, "Out": outer}}
+
+    assert told({"a": tool("string"), "b": tool("integer")}).lines == {"a": "[{y: {x}}]", "b": "[{y: {x: int}}]"}
+
+
+def test_a_large_shape_is_told_less_deep_and_then_with_fewer_fields() -> None:
+    wide = an_object(
+        **{f"field_number_{n}": an_object(**{f"inner_{n}_{m}": TEXT for m in range(9)}) for n in range(30)}
+    )
+    line = line_of(wide)
+    assert len(line) <= 480
+    assert line.startswith("{field_number_0?: {…}, ")
+    assert line.endswith(", …}")
+    small = an_object(a=an_object(b=an_object(c=an_object(d=TEXT))))
+    assert told({"wide": wide, "small": small}).lines == {"wide": line, "small": "{a?: {b?: {c?: {…}}}}"}
+
+
+def test_addresses_of_many_fields_are_told_last() -> None:
+    fields = {"events_url": TEXT, "node_id": TEXT} | {f"a{n}": TEXT for n in range(24)}
+    assert "_url" not in line_of(an_object(**fields))
+
+
+@pytest.mark.parametrize(
+    "text", ["a}, b: {", "x'|'y", "\n## Instructions", "†state.x", "a\\", "…", "\u202e", "it's", ""]
+)
+def test_nothing_in_a_schema_can_leave_its_line_or_its_quotes(text: str) -> None:
+    schema = {**an_object(text, "b", **{text: TEXT, "b": {"enum": [text]}}), "title": text}
+    shapes = told({"one": schema, "two": schema})
+    ((name, body),) = shapes.types.items()
+    assert name.isidentifier()
+    assert body.isprintable()
+    assert "†" not in body
+    assert schema_of_shape(body) == {
+        **an_object(text, "b", **{text: TEXT, "b": {"type": "string", "enum": [text]}}),
+        "additionalProperties": False,
+    }
+
+
+def test_long_keys_and_texts_are_not_told() -> None:
+    assert line_of(an_object(**{"k" * 200: TEXT, "e": {"enum": ["v" * 200]}})) == "{e?, …}"
+    assert len(next(iter(told({key: {**an_object(a=TEXT), "title": "T" * 999} for key in "ab"}).types))) == 40
+
+
+def test_hostile_schemas_are_told_in_bounds() -> None:
+    branches = [{"type": "array", "items": {"$ref": f"#/$defs/{n}"}} for n in range(8)]
+    both = [*branches[:4], an_object(**{f"f{n}": {"$ref": f"#/$defs/{n}"} for n in range(8)})]
+    definitions = {str(n): {"anyOf": both if n % 2 else branches, "title": str(n)} for n in range(8)}
+    assert len(json.dumps(told({"it": {"$ref": "#/$defs/1", "$defs": definitions}}).lines)) < 4_000
+
+
+def test_the_tools_of_four_worlds_take_few_tokens() -> None:
+    def tokens(tools: dict[str, Any]) -> float:
+        shapes = told({name: tool["returns"] for name, tool in tools.items()})
+        lines = "".join(f" -> {line}" for line in shapes.lines.values())
+        return len(lines + "".join(f"\n{name} {body}" for name, body in shapes.types.items())) / 4
+
+    assert {world: round(tokens(tools)) for world, tools in WORLDS.items()} == {
+        "workspace": 209,
+        "travel": 168,
+        "banking": 55,
+        "slack": 35,
+    }
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_what_is_told_of_a_tool_reads_back_as_the_same_type(world: str) -> None:
+    returns = {name: tool["returns"] for name, tool in WORLDS[world].items()}
+    shapes = told(returns)
+    for name, schema in read_back(shapes).items():
+        assert (schema is None) == (returns[name] is None)
+        assert fits(type_of(schema), type_of(returns[name])) is None
+        assert fits(type_of(returns[name]), type_of(schema)) is None
+    assert told(read_back(shapes)).lines == shapes.lines
+
+
+@given(schemas_with_values())
+@settings(max_examples=trials(2_000, least=200))
+def test_a_value_that_a_schema_takes_is_of_the_shape_that_was_told(drawn: tuple[dict[str, Any], Any]) -> None:
+    schema, value = drawn
+    shapes = told({"one": schema, "two": schema})
+    assert "\n" not in "".join((*shapes.lines.values(), *shapes.types.values()))
+    for read in read_back(shapes).values():
+        assert read is not None
+        Validator(read)
+        assert fits(type_of_value(value), type_of(read)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "",
+            "at character 0 of the shape a type (text, num, int, bool, time, date, null, any, a text in single quotes",
+        ),
+        ("[text", "at character 5 of the shape ']' or '|' is needed, not its end"),
+        ("{a: string}", "at character 4 of the shape a type (text, "),
+        ("{a b}", "at character 3 of the shape '}' or ',' is needed, not 'b'"),
+        ("{a, a}", "the key at character 4 is there already"),
+        ("text text", "at character 5 of the shape '|' or the end of the shape is needed, not 'text'"),
+        ("text; num", "nothing can be read at character 4 of the shape"),
+        ("'\\n'", "a backslash is followed by ', \\ or u{…}, in the quotes at character 0"),
+        ("[" * 40 + "text" + "]" * 40, "a shape nests at most 32 deep, more at character 33"),
+        ("x" * 5_000, "a shape has at most 4000 characters, not 5000"),
+        ("{*: text", "at character 8 of the shape '}' or '|' is needed, not its end"),
+        ("Event", "at character 0 of the shape a type (text, "),
+    ],
+)
+def test_what_is_no_shape_says_where_and_what_is_needed(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match="^" + re.escape(why)):
+        schema_of_shape(text)
+
+
+def test_a_shape_may_name_types_that_hold_themselves() -> None:
+    schema = schema_of_shape(" [ Node ] ", {"Node": "{next?: Node, value: int}", "Other": "{"})
+    assert Validator(schema).accepts([{"next": {"value": 1}, "value": 2}])
+    assert not Validator(schema).accepts([{"next": {"value": "x"}, "value": 2}])
+
+
+@given(st.text("[]{}|?:,*…'\\ atextNode", max_size=40))
+@settings(max_examples=trials(2_000, least=200))
+def test_any_text_is_read_or_refused_with_a_reason(text: str) -> None:
+    try:
+        schema = schema_of_shape(text, {"Node": "{}"})
+    except ValueError as error:
+        why = str(error)
+    else:
+        why = "it was read, at every character"
+        Validator(schema)
+    assert "character" in why
