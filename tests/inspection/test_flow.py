@@ -187,6 +187,14 @@ CHECKS: dict[str, tuple[list[Any], list[tuple[int | None, str, str]]]] = {
         [step("†calls.1", "†state.a"), pay(1, _scopes=["state.a"])],
         [(0, "cyclic_plan", "call 0 (step) → call 1 (pay) → call 0 (step)")],
     ),
+    "a field that no result has": (
+        [step(1), pay("†calls.0.no")],
+        [(1, "unresolved_reference", "†calls.0.no")],
+    ),
+    "computed of a field that no result has": (
+        [step(1), pay("{†calls.0.no + 1}")],
+        [(1, "unresolved_reference", "no")],
+    ),
     "a result that was shown": ([pay("†results.3[0].id")], []),
     "a part of a result that isn't there": ([pay("†results.3[9]")], [(0, "unresolved_reference", "†results.3")]),
     "a result that was never shown": (
