@@ -101,6 +101,14 @@ async def test_text_in_a_value_is_text_whatever_it_looks_like() -> None:
     assert found.output == "{†calls.0} †calls.0!"
 
 
+@pytest.mark.rule("E1", "T9")
+async def test_beside_literal_parameters_a_value_may_be_computed_too() -> None:
+    paid: list[Any] = []
+    made = call("pay", to="Bo", _with={"amount": "{len(†calls.0) * 2}"})
+    await run(answer(call("name"), made, output=1), tools=bank(paid), config=Config(references="aside"))
+    assert paid == [("Bo", 6)]
+
+
 @pytest.mark.rule("E1", "O1")
 @pytest.mark.parametrize(
     ("text", "said"),
