@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
-from typing_extensions import TypedDict
 
 from actum import Agent, Config, Tools, errors, events, models
 
