@@ -69,7 +69,7 @@ def _reading(expression: Expression, at: str) -> Reading:
     return Reading(at=at, text=text, references=tuple(references(expression)), is_computed=is_computed)
 
 
-def with_filters(message: JsonObject, filters: Sequence[Filter]) -> JsonObject:
+def with_filters(message: JsonObject, filters: Sequence[Filter] | None) -> JsonObject:
     """A message with what filters have kept as a mark, the same filter counted together; itself where there are none.
 
     The name of a filter is its source, which whoever wrote the expression wrote: nothing of the data.

@@ -90,11 +90,14 @@ class Carrier:
     is_stopped: bool = False
     """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
 
-    async def __call__(self, work: tuple[Job, Call]) -> Carried:
+    def __call__(self, work: tuple[Job, Call]) -> Awaitable[Carried]:
         """Carry out a call with its values."""
         job, call = work
-        if job.is_awaited and job.tool.timeout is None:
-            return await self._carry(job, call)
+        is_bounded = job.tool.timeout is not None or not job.is_awaited
+        return self._bounded(job, call) if is_bounded else self._carry(job, call)
+
+    async def _bounded(self, job: Job, call: Call) -> Carried:
+        """Carry out a call that is cut when it takes too long, or when nothing waits for it any longer (C8)."""
         carried: Carried | None = None
         patience = job.patience = asyncio.timeout(None)
         with suppress(TimeoutError):

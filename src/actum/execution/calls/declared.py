@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from ...dataflow.computing.checker import ComputingMismatch, check
@@ -18,6 +19,7 @@ from ...dataflow.template import Hole, Template
 from ...errors import CallError, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, VALUE, WHEN
 from ...protocol.scopes import notes_of
+from ...protocol.tool import Tool
 from ...schema.json import JsonObject, is_list, is_object
 from ...schema.types import (
     ANYTHING,
@@ -57,10 +59,26 @@ class Declared:
             InvalidParameters: a value that it refers to, or computes, can't be what its tool takes there.
         """
         script = job.script
+        if job.is_simple and not job.is_value and self._is_known_to_fit(job):
+            return
         types: list[Type] = []
         if job.template.expressions or job.condition is not None or job.batch is not None:
             types = _Check(self, job).types()
         script.types[job.node.index] = _of_result(job, types)
+
+    def _is_known_to_fit(self, job: Job) -> bool:
+        """Whether a call refers only to whole results, or parts of them, that were judged for it before."""
+        nodes, types = job.script.nodes, job.script.types
+        for expression, path in zip(job.template.expressions, job.template.paths, strict=True):
+            if not isinstance(expression, Reference) or expression.kind != CALLS:
+                return False
+            index = call_index(expression)
+            if index is None or index in types or (node := nodes.get(index)) is None or node is job.node:
+                return False
+            source = self._register.jobs.get(node.number)
+            if source is None or not _suits(source.tool, expression.path[1:], job.tool, path):
+                return False
+        return True
 
     def check_output(self, output: Template, script: Script) -> frozenset[ast.expr]:
         """Judge what an output refers to; the parts of it that read as null where they are missing (E2).
@@ -207,11 +225,25 @@ class _Check:
             raise InvalidParameters(f"{what}: {misfit}", tool=self._job.tool.name, path=print_path(path).lstrip("."))
 
 
+@lru_cache(maxsize=4096)
+def _suits(source: Tool, part: Path, reader: Tool, path: Path) -> bool:
+    """Whether what one tool returns may be what another takes; calls of the same tools are judged once."""
+    found = source.returns
+    try:
+        for segment in part:
+            found = member(found, segment)
+    except Misfit:
+        return False
+    return fits(found, _taken(reader, path)) is None
+
+
 def _wanted(job: Job, path: Path) -> Type:
     """What the tool takes there."""
-    if job.is_value:
-        return ANYTHING
-    wanted = job.tool.takes
+    return ANYTHING if job.is_value else _taken(job.tool, path)
+
+
+def _taken(tool: Tool, path: Path) -> Type:
+    wanted = tool.takes
     try:
         for segment in path:
             wanted = member(wanted, segment)

@@ -72,7 +72,7 @@ class Job:
     """Whether its condition has been judged, and is true."""
     optional: frozenset[ast.expr] = frozenset()
     """The parts of its expressions that read as null where they are missing (E2)."""
-    filters: list[Filter] = field(default_factory=list[Filter])
+    filters: list[Filter] | None = None
     """How many items the filters of its expressions have kept (E7)."""
     patience: asyncio.Timeout | None = None
     """What cuts it when nothing waits for it any longer (C8), or when it takes longer than its tool may."""
@@ -80,6 +80,11 @@ class Job:
     """What is the same in the same call, once it was asked for (see `attempts`)."""
     followers: Sequence[Job] = ()
     """The same call in a corrected answer, which waits for the end of this one (L3)."""
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it is made as soon as its references resolve: nothing is computed, judged or repeated before."""
+        return not self.computes and self.condition is None and self.batch is None
 
     @property
     def place(self) -> Place:

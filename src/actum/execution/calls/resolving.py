@@ -48,7 +48,7 @@ def resolve(job: Job, values: Sequence[Any], allowance: RunAllowance) -> Resolve
     """The next step of a ready call; `values` are those of its node's expressions."""
     try:
         if job.condition is not None and not job.is_decided:
-            return _condition(job, job.condition, _computed(job, values, allowance), allowance)
+            return _condition(job, job.condition, _computed(job, values, allowance))
         if job.batch is not None:
             return list(_items(job, job.batch, values, allowance))
         return resolved(job, _computed(job, values, allowance))
@@ -107,12 +107,14 @@ def _computed(job: Job, values: Sequence[Any], allowance: RunAllowance) -> Seque
 
 def _value(job: Job, bound: Bound, allowance: RunAllowance) -> Any:
     try:
+        if job.filters is None:
+            job.filters = []
         return _worked_out(bound, job.optional, job.filters, allowance)
     except ComputingError as error:
         raise InvalidParameters(str(error), tool=job.tool.name, path=job.path_of(bound.computed)) from None
 
 
-def _condition(job: Job, condition: Template, values: Sequence[Any], allowance: RunAllowance) -> bool:
+def _condition(job: Job, condition: Template, values: Sequence[Any]) -> bool:
     value = condition.fill(list(values))
     if not isinstance(value, bool):
         raise InvalidParameters(
@@ -145,12 +147,12 @@ def _items(job: Job, own: Batch, values: Sequence[Any], allowance: RunAllowance)
     if not is_list(items):
         raise InvalidParameters(f"it comes to {_kind(items)}, not a list", tool=job.tool.name, path=EACH)
     meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in _LEFT_OUT}
+    conditions, own_condition = own.conditions, own.condition
     outside = list(_outside(job, own, iter(values[count:]), allowance))
     for number, item in enumerate(items):
         filled = [_of_item(one, item, number, job, value, allowance) for one, value in outside]
-        condition = filled[: own.conditions]
-        is_skipped = own.condition is not None and not _condition(job, own.condition, condition, allowance)
-        parameters: Any = {} if is_skipped else job.template.fill([exported(one) for one in filled[own.conditions :]])
+        is_skipped = own_condition is not None and not _condition(job, own_condition, filled[:conditions])
+        parameters: Any = {} if is_skipped else job.template.fill([exported(one) for one in filled[conditions:]])
         named = {} if job.is_value else {"_tool": job.tool.name}
         yield Item(Call.of({**named, **meta, **escaped(parameters)}), parameters, is_skipped)
 

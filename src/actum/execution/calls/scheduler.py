@@ -30,7 +30,7 @@ from .invoking import in_thread
 from .job import Batch, Failure, Job, Yield
 from .latent import Latent
 from .register import Register
-from .resolving import Item, Resolved, is_heavy, output_values, resolve
+from .resolving import Item, Resolved, is_heavy, output_values, resolve, resolved
 from .results import Results
 from .standstill import MOST_ROUNDS, Standstill
 from .workers import Workers
@@ -204,11 +204,21 @@ class Scheduler:
         values = self._graph.values(node)
         if values is None or (self.attempts.started and self.attempts.adopt(job)):
             return
-        if job.computes and is_heavy(values):
+        if job.is_simple:
+            self._try(job, values)
+        elif job.computes and is_heavy(values):
             self._running += 1
             self._computing.add((job, values))
         else:
             self._go_on(job, resolve(job, values, self._budget.computing))
+
+    def _try(self, job: Job, values: Sequence[Any]) -> None:
+        try:
+            call = resolved(job, values)
+        except ActumError as error:
+            self.refuse(job, error)
+            return
+        self._make(job, call)
 
     async def _compute(self, reading: _Reading) -> Resolved:
         """Work out beside the event loop what would keep it waiting (E4)."""

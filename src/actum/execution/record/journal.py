@@ -160,7 +160,7 @@ class Journal:
         reference: Reference,
         method: OutputMethod,
         instance: str | None,
-        filters: Sequence[Filter] = (),
+        filters: Sequence[Filter] | None = None,
     ) -> None:
         """Append what a call has returned at one path, for the instance that the call is made for.
 
@@ -180,7 +180,9 @@ class Journal:
         self.add(with_filters(message, filters) if filters else message)
         self.writes += 1
 
-    def result(self, call: Call, of: str, value: Any, instance: str | None, filters: Sequence[Filter] = ()) -> None:
+    def result(
+        self, call: Call, of: str, value: Any, instance: str | None, filters: Sequence[Filter] | None = None
+    ) -> None:
         """Append the result of a call without output path (C8)."""
         write = Write(RESULT, instance, "set", (), value)
         self.memory.write(write)
@@ -188,12 +190,12 @@ class Journal:
         self.add(with_filters(message, filters) if filters else message)
         self.writes += 1
 
-    def record(self, call: Call, of: str, value: Json, filters: Sequence[Filter] = ()) -> None:
+    def record(self, call: Call, of: str, value: Json, filters: Sequence[Filter] | None = None) -> None:
         """Append that a call was made whose value is nobody's but theirs who refer to the call (C4, C8)."""
         message = record_message(dict(call), of, _now(), None if value is None else {"result": value})
         self.add(with_filters(message, filters) if filters else message)
 
-    def skip(self, call: Call, of: str, filters: Sequence[Filter] = ()) -> None:
+    def skip(self, call: Call, of: str, filters: Sequence[Filter] | None = None) -> None:
         """Append that a call was skipped, so that a resumed run takes the same branch (C7, C10, L8)."""
         self.add(with_filters(record_message(dict(call), of, _now(), dict(SKIPPED)), filters))
 
@@ -202,7 +204,7 @@ class Journal:
         self.add(record_message(dict(call), of, _now(), {"result": value}))
 
     def append(
-        self, call: Call, of: str, message: MessageObject, instance: str | None, filters: Sequence[Filter] = ()
+        self, call: Call, of: str, message: MessageObject, instance: str | None, filters: Sequence[Filter] | None = None
     ) -> Reference | None:
         """Append a message that an Activity returned, as it is, and return the path that it writes, if any (A4).
 
