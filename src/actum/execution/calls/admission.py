@@ -119,7 +119,7 @@ def _plain(call: Call, tool: Tool, own: Template, node: Node, script: Script, *,
         node=node,
         script=script,
         is_final=own.is_flat,
-        computes=any(isinstance(expression, Computed) for expression in own.expressions),
+        computes=bool(own.expressions) and any(isinstance(one, Computed) for one in own.expressions),
     )
 
 
