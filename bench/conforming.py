@@ -1,4 +1,4 @@
-"""What a constrained decoder adds to an answer: members in the schema's order, null for those it insists on."""
+"""What a constrained decoder adds to an answer: members in the schema's order and form, null where it insists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ def conformed(value: Any, schema: Json) -> Any:
 
 
 def _conformed(value: Any, schema: Json, root: Json) -> Any:
-    schema = _branch(value, _followed(schema, root), root)
+    schema = _followed(schema, root)
+    value = _wrapped(value, schema, root)
+    schema = _branch(value, schema, root)
     if isinstance(value, list):
         items, listed = schema.get("items"), cast("list[Any]", value)
         return [_conformed(item, cast("Json", items), root) for item in listed] if isinstance(items, dict) else listed
@@ -24,6 +26,17 @@ def _conformed(value: Any, schema: Json, root: Json) -> Any:
     written = {key: members.get(key) for key in properties if key in members or key in needed}
     written = {key: _conformed(part, properties[key], root) for key, part in written.items()}
     return written | {key: part for key, part in members.items() if key not in properties}
+
+
+def _wrapped(value: Any, schema: Json, root: Json) -> Any:
+    """Return a call of which more is said as the schema wants it: inside an object that says the rest."""
+    for branch in (_followed(one, root) for one in schema.get("anyOf", ())):
+        around = branch.get("properties", {}).keys() - {"_call"}
+        if isinstance(value, dict) and "_call" in branch.get("properties", {}) and around & value.keys():
+            members = cast("Json", value)
+            said = {key: part for key, part in members.items() if key in around}
+            return {**said, "_call": {key: part for key, part in members.items() if key not in said}}
+    return cast("Any", value)
 
 
 def _followed(schema: Json, root: Json) -> Json:

@@ -37,7 +37,7 @@ def prepare(task: Task) -> Run:
             "config": {"meta": False},
         }
     agent = Agent(
-        _model(task), tools=tools, config=Config(meta=False, each=scenario.short is not None), delegates=delegates
+        _model(task), tools=tools, config=Config(meta=False, flow=scenario.short is not None), delegates=delegates
     )
 
     async def run() -> Any:

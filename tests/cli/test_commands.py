@@ -251,7 +251,7 @@ def test_show_prints_what_the_model_would_be_given(tmp_path: Path) -> None:
     shown = actum("show", str(path), cwd=tmp_path).stdout
     assert "Hello there" in shown
     schema = json.loads(actum("show", str(path), "--schema", cwd=tmp_path).stdout)
-    assert list(schema["properties"]) == ["calls", "output", "meta"]
+    assert list(schema["properties"]) == ["calls", "output"]
 
 
 def test_call_makes_one_call(tmp_path: Path) -> None:

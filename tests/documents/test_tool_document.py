@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Tools, models
+from actum import Agent, Config, Tools, models
 
 Json = dict[str, Any]
 
@@ -40,10 +40,6 @@ COMPOSED: Json = {
     "properties": {
         "meta": {
             "type": "object",
-            "description": (
-                "Метаданные об идее, включая версию и идентификацию. "
-                "Ожидается, что LLM обновит это, например, увеличив версию."
-            ),
             "properties": {"path": {"type": "string"}, "version": {"type": "string"}},
         },
         "output": {
@@ -65,8 +61,11 @@ COMPOSED: Json = {
 }
 
 
+AS_PRINTED = Config(meta=True, flow=False, shapes=False)
+
+
 def agent(*answers: Json, tools: Tools | None = None) -> Agent:
-    return Agent(models.Scripted(list(answers)), tools=Tools() if tools is None else tools)
+    return Agent(models.Scripted(list(answers)), tools=Tools() if tools is None else tools, config=AS_PRINTED)
 
 
 @pytest.mark.rule("T1", "T6")
@@ -99,6 +98,7 @@ def test_the_schema_of_the_sentiment_keeps_its_output() -> None:
 @pytest.mark.rule("T5")
 def test_the_composed_schema_comes_out_exactly() -> None:
     composed = agent().compose(CONTEXT, OUTPUT)
+    assert composed["properties"]["meta"].pop("description").isascii()  # its words are not the document's
     assert sorted(composed.pop("required")) == sorted(COMPOSED["required"])
     assert composed == {key: value for key, value in COMPOSED.items() if key != "required"}
     assert list(composed["properties"]) == ["calls", "output", "meta"]

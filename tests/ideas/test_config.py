@@ -85,7 +85,7 @@ async def outcome(way: str, path: Path, answers: Sequence[Any]) -> tuple[Any, li
 CONFIGS: list[Any] = [
     ({}, [ANSWER]),
     ({"meta": False, "reasoning": True}, [ANSWER]),
-    ({"settings": {"temperature": 0.25}, "each": True, "references": "aside"}, [ANSWER]),
+    ({"settings": {"temperature": 0.25}, "flow": False, "references": "aside"}, [ANSWER]),
     ({"mode": "lazy"}, [ANSWER]),
     ({"retries": 0}, ["unusable", "unusable"]),
     ({"tools": []}, [ANSWER, {**ANSWER, "calls": [], "output": "gave up"}]),

@@ -55,4 +55,5 @@ def text_of(messages: Sequence[Mapping[str, Any]]) -> str:
 def call_schemas(composed: Json) -> dict[str, Json]:
     """The call schemas of a composed schema by tool."""
     items = composed["properties"]["calls"].get("items", {})
-    return {one["properties"]["_tool"]["const"]: one for one in items.get("anyOf", [items])}
+    calls = (one for one in items.get("anyOf", [items]) if "_tool" in one["properties"])  # some elements are no calls
+    return {one["properties"]["_tool"]["const"]: one for one in calls}

@@ -16,7 +16,6 @@ from actum.schema.lowering import OPENAI
 from .scripts import agent, answer, call, call_schemas, run, sent, text_of
 
 pytestmark = pytest.mark.rule("C12")
-EACH = Config(each=True)
 ITEMS = {"type": "input", "input": {"items": ["ab", "c", "def"]}}
 
 
@@ -47,7 +46,7 @@ def toolbox(log: list[Any] | None = None) -> Tools:
 
 async def test_a_call_is_made_for_every_item_and_its_result_is_the_list_in_order() -> None:
     said = answer(call("size", _each="†input.items", of="†each"), output={"all": "†calls.0", "last": "†calls.0[2]"})
-    result = await run(said, context=[ITEMS], tools=toolbox(), config=EACH)
+    result = await run(said, context=[ITEMS], tools=toolbox())
     assert result.output == {"all": [2, 1, 3], "last": 3}
     assert len(result.solutions) == 1
 
@@ -68,7 +67,7 @@ async def test_an_item_that_looks_like_a_reference_is_none() -> None:
 
     context = [{"type": "state", "secret": "told"}]
     said = answer(call("words"), call("take", _each="†calls.0", word="†each"), output="†calls.1")
-    async with agent(said, tools=tools, config=EACH).stream(context) as stream:
+    async with agent(said, tools=tools).stream(context) as stream:
         ready = [event async for event in stream if isinstance(event, events.CallReady)]
     made = [event.call["word"] for event in ready if event.place.item is not None]
     assert seen == stream.result.output == ["†state.secret", "††twice"]
@@ -83,9 +82,7 @@ async def test_the_list_may_be_the_result_of_another_call_and_the_results_anothe
         call("size", of="†calls.1"),
     )
     context = [{"type": "state", "bonus": 10}]
-    result = await run(
-        answer(*calls, output=["†calls.1", "†state.tags", "†calls.3"]), context=context, tools=toolbox(), config=EACH
-    )
+    result = await run(answer(*calls, output=["†calls.1", "†state.tags", "†calls.3"]), context=context, tools=toolbox())
     assert result.output == [[17, 17, 17], [0, 1, 2], 3]
     assert result.context.state["tags"] == [0, 1, 2]
 
@@ -108,13 +105,13 @@ async def test_the_items_run_in_parallel_but_no_more_than_config_says() -> None:
     said = answer(call("work", _each=list(range(20)), n="†each"), output="†calls.0")
     for parallel, expected in ((1_000, 20), (4, 4)):
         most = 0
-        result = await run(said, tools=tools, config=Config(each=True, parallel=parallel))
+        result = await run(said, tools=tools, config=Config(parallel=parallel))
         assert (result.output, most) == (list(range(20)), expected)
 
 
 async def test_no_items_are_an_empty_list() -> None:
     said = answer(call("size", _each=[], of="†each"), output="†calls.0")
-    assert (await run(said, tools=toolbox(), config=EACH)).output == []
+    assert (await run(said, tools=toolbox())).output == []
 
 
 @given(st.lists(st.text(max_size=5) | st.sampled_from(["†x", "††", "(†a)", "†each", "†calls.0"]), max_size=6))
@@ -128,7 +125,7 @@ def test_an_item_is_data_whatever_it_looks_like(items: list[str]) -> None:
 
     said = answer(call("same", _each="†input.items", of="†each"), output="†calls.0")
     context = [{"type": "input", "input": {"items": items}}]
-    assert asyncio.run(run(said, context=context, tools=tools, config=EACH)).output == items
+    assert asyncio.run(run(said, context=context, tools=tools)).output == items
 
 
 @pytest.mark.parametrize(
@@ -147,7 +144,7 @@ def test_an_item_is_data_whatever_it_looks_like(items: list[str]) -> None:
 )
 async def test_what_is_wrong_with_it_is_told_and_nothing_runs(bad: dict[str, Any], why: str) -> None:
     log: list[Any] = []
-    result = await run(answer(bad), answer(output=1), context=[ITEMS], tools=toolbox(log), config=EACH)
+    result = await run(answer(bad), answer(output=1), context=[ITEMS], tools=toolbox(log))
     (error,) = result.errors
     assert why in str(error)
     assert log == []
@@ -158,14 +155,14 @@ async def test_parameters_are_judged_for_each_item() -> None:
         call("size", _each=[{"of": "a", "bonus": 1}, {"of": "b", "bonus": "x"}], of="†each.of", bonus="†each.bonus")
     )
     log: list[Any] = []
-    result = await run(said, answer(output=1), tools=toolbox(log), config=EACH)
+    result = await run(said, answer(output=1), tools=toolbox(log))
     assert log == ["a"]
     assert "1 of 2 items failed: item 1:" in str(result.errors[0])
 
 
 async def test_a_failed_item_fails_what_depends_on_all_and_keeps_the_others_results() -> None:
     calls = (call("size", _each=["a", "bad1", "bb", "bad2"], of="†each"), call("size", of="†calls.0"))
-    runner = agent(answer(*calls), answer(output=1), tools=toolbox(), config=EACH)
+    runner = agent(answer(*calls), answer(output=1), tools=toolbox())
     result = await runner.run("go")
     assert [str(error).partition(":")[0] for error in result.errors] == ["tool 'size'", "tool 'size'"]
     assert "2 of 4 items failed: item 1:" in str(result.errors[0])
@@ -175,9 +172,7 @@ async def test_a_failed_item_fails_what_depends_on_all_and_keeps_the_others_resu
 
 
 async def test_a_model_is_shown_the_whole_and_not_the_items() -> None:
-    runner = agent(
-        answer(call("size", _each="†input.items", of="†each")), answer(output=1), tools=toolbox(), config=EACH
-    )
+    runner = agent(answer(call("size", _each="†input.items", of="†each")), answer(output=1), tools=toolbox())
     await runner.run([ITEMS])
     shown = text_of(sent(runner)[1].messages)
     assert shown.count("¶result 0 of") == 1
@@ -191,28 +186,25 @@ async def test_calls_without_a_result_are_made_and_drained() -> None:
         answer(call("note", _each="†input.items", text="†each"), output=1),
         context=[ITEMS],
         tools=toolbox(log),
-        config=EACH,
     )
     assert log == ["noted ab", "noted c", "noted def"]
 
 
 @pytest.mark.parametrize("dialect", [None, OPENAI])
 async def test_it_is_offered_where_the_config_says_so(dialect: Any) -> None:
-    for config in (EACH, Config()):
+    for config in (Config(), Config(flow=False)):
         model = models.Scripted([answer(output=1)], dialect=dialect)
         await Agent(model, tools=toolbox(), config=config).run([ITEMS])
         (request,) = model.requests
-        assert ("_each" in json.dumps(request.schema)) is config.each
-        assert ("`†each`" in text_of(request.messages)) is config.each
+        assert ("_each" in json.dumps(request.schema)) is config.flow
+        assert ("`†each`" in text_of(request.messages)) is config.flow
 
 
 async def test_a_latent_tool_is_neither_offered_it_nor_takes_it() -> None:
     tools = Tools()
     tools.register("think", {"properties": {"of": {"type": "string"}, "_output": {"type": "string"}}})
     tools.register("act", {"properties": {"of": {"type": "string"}}, "_delegate": "anonymous"})
-    runner = agent(
-        answer(call("think", _each=["a"], of="†each", _output="x")), answer(output=1), tools=tools, config=EACH
-    )
+    runner = agent(answer(call("think", _each=["a"], of="†each", _output="x")), answer(output=1), tools=tools)
     result = await runner.run("go")
     assert "writes one for each item" in str(result.errors[0])
     schemas = call_schemas(sent(runner)[0].schema)
@@ -221,12 +213,12 @@ async def test_a_latent_tool_is_neither_offered_it_nor_takes_it() -> None:
 
 async def test_it_is_null_where_a_host_wants_everything_written() -> None:
     model = models.Scripted([answer(call("size", _each=None, of="abc"), output="†calls.0")], dialect=OPENAI)
-    assert (await Agent(model, tools=toolbox(), config=EACH).run("go")).output == 3
+    assert (await Agent(model, tools=toolbox()).run("go")).output == 3
 
 
 async def test_references_may_stand_beside() -> None:
     said = answer(call("size", _each="†input.items", _with={"of": "†each"}), output="†calls.0")
-    result = await run(said, context=[ITEMS], tools=toolbox(), config=Config(each=True, references="aside"))
+    result = await run(said, context=[ITEMS], tools=toolbox(), config=Config(references="aside"))
     assert result.output == [2, 1, 3]
 
 
@@ -236,14 +228,12 @@ async def test_an_instance_reads_its_own_items() -> None:
         {"type": "state", "_instance": "②", "items": ["ccc"]},
     ]
     calls = [call("size", _instance=one, _each="†state.items", of="†each") for one in "①②"]
-    result = await run(answer(*calls, output=["†calls.0", "†calls.1"]), context=context, tools=toolbox(), config=EACH)
+    result = await run(answer(*calls, output=["†calls.0", "†calls.1"]), context=context, tools=toolbox())
     assert result.output == [[1, 2], [3]]
 
 
 async def test_events_tell_whose_items_they_are() -> None:
-    runner = agent(
-        answer(call("size", _each="†input.items", of="†each"), output="†calls.0"), tools=toolbox(), config=EACH
-    )
+    runner = agent(answer(call("size", _each="†input.items", of="†each"), output="†calls.0"), tools=toolbox())
     async with runner.stream([ITEMS]) as stream:
         seen = [event async for event in stream]
     started = [event for event in seen if isinstance(event, events.CallStarted)]
@@ -258,10 +248,10 @@ async def test_each_item_spends_a_call() -> None:
     log: list[Any] = []
     said = answer(call("size", _each="†input.items", of="†each"), output="†calls.0")
     with pytest.raises(errors.LimitExceeded) as caught:
-        await run(said, context=[ITEMS], tools=toolbox(log), config=EACH, limits=Limits(calls=2))
+        await run(said, context=[ITEMS], tools=toolbox(log), limits=Limits(calls=2))
     assert log == ["ab", "c"]
     assert caught.value.result is not None
-    result = await agent(tools=toolbox(log), config=EACH).resume(caught.value.result.context)
+    result = await agent(tools=toolbox(log)).resume(caught.value.result.context)
     assert (result.output, log) == ([2, 1, 3], ["ab", "c", "def"])
 
 
@@ -281,10 +271,10 @@ async def test_a_cut_run_goes_on_with_the_items_that_are_left() -> None:
     items = {"type": "input", "input": {"items": ["ab", "c", "ab", "def"]}}
     said = answer(call("slow", _each="†input.items", of="†each"), output="†calls.0")
     with pytest.raises(errors.LimitExceeded) as caught:
-        await run(said, context=[items], tools=tools, config=EACH, limits=Limits(seconds=0.2))
+        await run(said, context=[items], tools=tools, limits=Limits(seconds=0.2))
     assert caught.value.result is not None
     gate.set()
-    result = await agent(tools=tools, config=EACH).resume(caught.value.result.context)
+    result = await agent(tools=tools).resume(caught.value.result.context)
     assert (result.output, sorted(log)) == ([2, 1, 2, 3], ["ab", "ab", "c", "c", "def"])
 
 
@@ -300,15 +290,15 @@ async def test_where_its_path_is_erased_all_items_are_made_again() -> None:
         return None
 
     sizes = call("size", _each="†input.items", of="†each", _outputPath="†state.sizes")
-    first = await run(answer(sizes, output=1), context=[ITEMS], tools=tools, config=EACH)
+    first = await run(answer(sizes, output=1), context=[ITEMS], tools=tools)
     plan = [ITEMS, {"type": "plan", "plan": [sizes]}, *first.context[1:]]
-    assert (await agent(answer(output=1), tools=tools, config=EACH).resume(plan)).output == 1
+    assert (await agent(answer(output=1), tools=tools).resume(plan)).output == 1
     assert len(log) == 3
     erased = [
         *plan,
         {"type": "state", "state": {"sizes": None}, "_outputMethod": "erase", "_outputPath": "†state.sizes"},
     ]
-    again = await agent(answer(output=1), tools=tools, config=EACH).resume(erased)
+    again = await agent(answer(output=1), tools=tools).resume(erased)
     assert (again.context.state["sizes"], len(log)) == ([2, 1, 3], 6)
 
 
@@ -319,19 +309,19 @@ async def test_items_are_held_approved_changed_and_denied_one_by_one() -> None:
         return HOLD if made["of"] != "c" else True
 
     said = answer(call("size", _each="†input.items", of="†each"), output="†calls.0")
-    held = await run(said, context=[ITEMS], tools=toolbox(log), config=EACH, approve=hold)
+    held = await run(said, context=[ITEMS], tools=toolbox(log), approve=hold)
     assert (held.output, log) == (None, ["c"])
     first, second = approvals.pending(held.context)
     assert [(one.of, one.call["of"]) for one in (first, second)] == [("0.0.0", "ab"), ("0.0.2", "def")]
 
     context = approvals.decided(held.context, first.of, "approve", replacement={"_tool": "size", "of": "longer"})
     context = approvals.decided(context, second.of, "approve")
-    done = await agent(tools=toolbox(log), config=EACH).resume(context)
+    done = await agent(tools=toolbox(log)).resume(context)
     assert (done.output, log) == ([6, 1, 3], ["c", "longer", "def"])
 
     context = approvals.decided(held.context, first.of, "approve")
     denied = approvals.decided(context, second.of, "deny", reason="too long")
-    refused = await agent(answer(output=0), tools=toolbox(), config=EACH).resume(denied)
+    refused = await agent(answer(output=0), tools=toolbox()).resume(denied)
     assert "1 of 3 items failed: item 2:" in str(refused.errors[0])
     assert "too long" in str(refused.errors[0])
 
@@ -341,7 +331,7 @@ async def test_a_corrected_answer_starts_no_item_twice() -> None:
     calls = (call("find", what="a"), call("size", _each="†calls.0", of="†each.url"))
     text = json.dumps(answer(*calls, output="†"))
     moved = answer(call("size", _each="†calls.1", of="†each.url"), call("find", what="a"), output="†calls.0")
-    result = await run(text, moved, tools=toolbox(log), config=EACH)
+    result = await run(text, moved, tools=toolbox(log))
     assert (result.output, len(log)) == ([3, 3, 3], 3)
 
 
@@ -375,19 +365,19 @@ async def test_a_record_that_is_no_items_counts_for_nothing(data: Any) -> None:
     log: list[Any] = []
     plan = {"type": "plan", "plan": [call("size", _each=["a"], of="†each")], "output": "†calls.0"}
     record = {"type": "data", "kind": "record", "data": data, "_call": call("size", of="a")}
-    result = await agent(tools=toolbox(log), config=EACH).resume([plan, record])
+    result = await agent(tools=toolbox(log)).resume([plan, record])
     assert (result.output, log) == ([1], ["a"])
 
 
 async def test_a_long_chain_that_is_listed_backwards_comes_to_its_end() -> None:
     count = 500
     calls = [call("size", _each=f"†calls.{n + 1}" if n < count - 1 else [], of="†each") for n in range(count)]
-    assert (await run(answer(*calls, output="†calls.0"), tools=toolbox(), config=EACH)).output == []
+    assert (await run(answer(*calls, output="†calls.0"), tools=toolbox())).output == []
 
 
 async def test_ten_thousand_items_cost_ten_times_a_thousand() -> None:
     log: list[Any] = []
     for count in (1_000, 10_000):
         said = answer(call("size", _each=["x"] * count, of="†each"), output="†calls.0")
-        assert (await run(said, tools=toolbox(log), config=EACH)).output == [1] * count
+        assert (await run(said, tools=toolbox(log))).output == [1] * count
     assert len(log) == 11_000

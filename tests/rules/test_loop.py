@@ -76,7 +76,7 @@ async def test_a_bad_call_is_an_error_of_its_own(bad: Any) -> None:
      '{"calls":[],"calls":[],"output":1}', '{"calls":[],"output":NaN}', '{"calls":[],"output":"†"}'],
 )  # fmt: skip
 async def test_an_unusable_answer_is_asked_for_again_with_what_was_wrong(bad: str) -> None:
-    runner = agent(bad, answer(output=5), tools=toolbox())
+    runner = agent(bad, answer(output=5), tools=toolbox(), config=Config(meta=True))
     async with runner.stream("go", INTEGER) as stream:
         retried = [event async for event in stream if isinstance(event, events.Retried)]
     assert (stream.result.output, len(retried)) == (5, 1)

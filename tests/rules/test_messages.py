@@ -558,7 +558,7 @@ async def test_what_is_frozen_comes_first_then_what_is_appended_then_what_is_der
     shown = [message["content"] for message in sent(one)[1].messages]
 
     def place(of: str) -> int:
-        return next(index for index, text in enumerate(shown) if of in text)
+        return next(index for index, text in enumerate(shown[1:]) if of in text)  # the first is the primer
 
     frozen = [place("instructions"), place("¶input"), place("opening")]
     appended = [place("broken"), place("¶result")]

@@ -13,6 +13,7 @@ from actum import Config, Tools, errors
 from .scripts import Json, agent, answer, call, call_schemas, left, run, sent, text_of, types
 
 REFERENCE: Json = {"type": "string", "pattern": "^†"}
+STATE: list[Json] = [{"type": "state", "x": 1}]
 
 
 def tools_with(**schemas: Json) -> Tools:
@@ -338,8 +339,8 @@ SUMMARY: Json = {"type": "object", "properties": {"summary": {"type": "string"}}
 def test_without_tools_calls_can_only_be_empty() -> None:
     composed = agent().compose("go", SUMMARY)
     assert composed["properties"]["calls"] == {"type": "array", "maxItems": 0}
-    assert composed["required"] == ["calls", "output", "meta"]
-    assert list(composed["properties"]) == ["calls", "output", "meta"]
+    assert composed["required"] == ["calls", "output"]
+    assert list(composed["properties"]) == ["calls", "output"]
 
 
 @pytest.mark.rule("T5")
@@ -352,11 +353,33 @@ def test_one_tool_is_the_items_and_several_are_any_of_them() -> None:
     assert all(option["required"] == ["_tool"] for option in options)
 
 
+VERSIONED: Json = {"type": "meta", "meta": {"path": "a/b", "version": "1.0"}}
+
+
 @pytest.mark.rule("T5")
-def test_meta_is_left_out_where_the_config_says_so() -> None:
-    composed = agent(config=Config(meta=False)).compose("go", SUMMARY)
-    assert list(composed["properties"]) == ["calls", "output"]
-    assert composed["required"] == ["calls", "output"]
+@pytest.mark.parametrize(
+    ("config", "context", "is_asked"),
+    [
+        (None, "go", False),
+        (None, [VERSIONED], True),
+        (Config(meta=True), "go", True),
+        (Config(meta=False), [VERSIONED], False),
+    ],
+)
+def test_meta_is_asked_for_where_the_request_has_an_identity(config: Any, context: Any, is_asked: bool) -> None:
+    composed = agent(config=config).compose(context, SUMMARY)
+    names = ["calls", "output", "meta"] if is_asked else ["calls", "output"]
+    assert list(composed["properties"]) == composed["required"] == names
+    if is_asked:
+        assert composed["properties"]["meta"]["description"].isascii()
+
+
+@pytest.mark.rule("T5")
+@pytest.mark.parametrize("meta", [{"version": "2"}, {"version": 7}, 7, "no", [1], None], ids=json.dumps)
+async def test_a_meta_that_was_not_asked_for_is_ignored_whatever_it_is(meta: Any) -> None:
+    said: Json = {"calls": [], "output": {"summary": "s"}, "meta": meta}
+    result = await run(said, schema=SUMMARY)
+    assert (result.output, result.solutions[0].meta) == ({"summary": "s"}, None)
 
 
 @pytest.mark.rule("T5")
@@ -538,11 +561,27 @@ def test_an_output_path_is_offered_only_where_there_is_a_result_and_none_is_fixe
     plain: Json = {"type": "object", "properties": {"a": {"type": "string"}}}
     result: Json = {"type": "object", "properties": {"_output": {"type": "string"}}}
     assert "_outputPath" not in schema_of(plain)["properties"]
-    offered = schema_of(result)
-    assert offered["properties"]["_outputPath"] == REFERENCE
-    assert "_outputPath" not in offered["required"]
-    assert schema_of({**plain, "_delegate": "anonymous"})["properties"]["_outputPath"] == REFERENCE
-    assert "_outputPath" not in schema_of({**result, "_outputPath": "†state.x"})["properties"]
+    given: list[Json] = [{"context": STATE}, {"config": Config(paths=True)}]
+    for where in given:
+        assert "_outputPath" not in schema_of(plain, **where)["properties"]
+        offered = schema_of(result, **where)
+        assert offered["properties"]["_outputPath"] == REFERENCE
+        assert "_outputPath" not in offered["required"]
+        assert schema_of({**plain, "_delegate": "anonymous"}, **where)["properties"]["_outputPath"] == REFERENCE
+        assert "_outputPath" not in schema_of({**result, "_outputPath": "†state.x"}, **where)["properties"]
+
+
+@pytest.mark.rule("T8")
+async def test_without_data_an_output_path_is_not_offered_and_accepted_all_the_same() -> None:
+    result: Json = {"type": "object", "properties": {"_output": {"type": "string"}}}
+    text: Json = {"type": "text", "text": "go"}
+    left_by_a_call: Json = {"type": "state", "state": {"x": 1}, "_call": {"_tool": "it"}, "_outputPath": "†state.x"}
+    for context in ([text], [text, left_by_a_call]):
+        assert "_outputPath" not in schema_of(result, context=context)["properties"]
+    none = Config(paths=False)
+    assert "_outputPath" not in schema_of(result, context=STATE, config=none)["properties"]
+    said = answer(call("it", _output="a", _outputPath="†state.y"), output="†state.y")
+    assert (await run(said, tools=tools_with(it=result))).output == "a"
 
 
 @pytest.mark.rule("T8", "O3")
@@ -556,7 +595,7 @@ def test_an_output_path_that_the_tool_leaves_open_is_offered_as_declared() -> No
 @pytest.mark.rule("T8", "I1")
 def test_method_scopes_and_instance_are_offered_only_where_they_mean_something() -> None:
     plain: Json = {"type": "object", "properties": {"_output": {"type": "string"}}}
-    assert list(schema_of(plain)["properties"]) == ["_tool", "_output", "_outputPath"]
+    assert list(schema_of(plain)["properties"]) == ["_tool", "_output"]
     declared = schema_of(
         {
             "type": "object",
@@ -601,7 +640,7 @@ NUMBERS: Json = {
 @pytest.mark.rule("T9")
 def test_wide_parameters_that_are_not_strings_take_a_reference_as_well() -> None:
     for config in (None, Config(references="wide")):
-        properties = schema_of(NUMBERS, config=config)["properties"]
+        properties = schema_of(NUMBERS, config=config, context=STATE)["properties"]
         assert properties["n"] == {"anyOf": [NUMBERS["properties"]["n"], REFERENCE]}
         assert properties["o"] == {"anyOf": [NUMBERS["properties"]["o"], REFERENCE]}
         assert properties["e"] == {"anyOf": [NUMBERS["properties"]["e"], REFERENCE]}
@@ -610,7 +649,7 @@ def test_wide_parameters_that_are_not_strings_take_a_reference_as_well() -> None
 
 @pytest.mark.rule("T9")
 def test_aside_parameters_are_literal_and_references_stand_beside_them() -> None:
-    properties = schema_of(NUMBERS, config=Config(references="aside"))["properties"]
+    properties = schema_of(NUMBERS, config=Config(references="aside"), context=STATE)["properties"]
     assert {name: properties[name] for name in NUMBERS["properties"]} == NUMBERS["properties"]
     assert properties["_with"]["type"] == "object"
 
@@ -737,7 +776,7 @@ def test_optional_parameters_stay_optional_and_defaults_are_kept() -> None:
     assert weather.name == "weather"
     schema = call_schemas(agent(tools=tools).compose())["weather"]
     assert schema["required"] == ["_tool", "city"]
-    assert schema["description"] == "Forecast for a city."
+    assert schema["description"] == "Forecast for a city. Returns text."
 
 
 # T11

@@ -122,6 +122,45 @@ class TestStructure:
         assert lowered.restore_call(plain) == plain
 
     @every_dialect
+    @pytest.mark.parametrize("count", [1, 6])
+    def test_of_each_call_what_may_be_said_of_it_and_no_more(self, dialect: Dialect, count: int) -> None:
+        each: Json = {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]}
+        condition: Json = {"type": "string"}
+        groups: dict[str, Json] = {
+            "both": {"_each": each, "_when": condition, "_outputPath": REFERENCE},
+            "flow": {"_each": {"$ref": "#/$defs/each"}, "_when": condition},
+            "path": {"_outputPath": REFERENCE},
+            "none": {},
+        }
+        tool = {"properties": {"n": {"type": "string"}}, "required": ["n"]}
+        calls = [call(f"{name}{n}", tool, **said) for name, said in groups.items() for n in range(count)]
+        lowered = lower(compose(calls, definitions={"each": each}), dialect, STRICT)
+        assert lowered.problems == ()
+        schema = Validator(lowered.schema)
+        rest: Json = {"output": None, "meta": {"path": "a", "version": "1"}}
+        values: Json = {"_each": ["a"], "_when": "{†calls.0}", "_outputPath": "†state.x"}
+        for name, offered in groups.items():
+            plain: Json = {"_tool": f"{name}0", "n": "x"}
+            assert schema.accepts({"calls": [plain], **rest})
+            assert lowered.restore_call(plain) == plain
+            for key, value in values.items():
+                nulls: Json = dict.fromkeys(offered) | {key: value}
+                forms: list[Json] = [plain | {key: value}, {key: value, "_call": plain}, {**nulls, "_call": plain}]
+                taken = [form for form in forms if schema.accepts({"calls": [form], **rest})]
+                assert bool(taken) is (key in offered), (name, key)
+                assert all(lowered.restore_call(form) == plain | {key: value} for form in taken)
+
+    @every_dialect
+    def test_a_reference_at_many_places_is_stated_once(self, dialect: Dialect) -> None:
+        properties = {f"p{n}": {"type": "integer"} for n in range(9)}
+        lowered = lower(compose([call("t", {"properties": properties, "required": [*properties]})]), dialect, STRICT)
+        text = json.dumps(lowered.schema, ensure_ascii=False)
+        assert text.count("†") <= 2, "its pattern, or words of it"
+        assert text.count("#/$defs/ref") == 9
+        few = lower(compose([call("t", {"properties": {"p": {"type": "integer"}}})]), dialect, STRICT)
+        assert "$defs" not in few.schema
+
+    @every_dialect
     def test_a_list_of_types_becomes_a_union(self, dialect: Dialect) -> None:
         node = wire(of({"type": ["string", "null"], "minLength": 1, "description": "d"}, dialect))
         assert [branch["type"] for branch in node["anyOf"]] == ["string", "null"]
@@ -176,7 +215,18 @@ class TestPatterns:
             lowered = of(REFERENCE, dialect, rung)
             text = str(lowered.schema)
             assert "'^†'" not in text
-            assert dialect is GOOGLE or rung.mode != "strict" or wire(lowered) == WIRE_REFERENCE
+            own = wire(lowered)
+            stated = lowered.schema["$defs"]["ref"] if "$ref" in own else own
+            assert dialect is GOOGLE or rung.mode != "strict" or stated == WIRE_REFERENCE
+
+    @every_dialect
+    def test_a_template_is_spelled_so_that_decoders_keep_it(self, dialect: Dialect) -> None:
+        for rung in dialect.rungs:
+            lowered = of({"type": "string", "pattern": "^[†{]"}, dialect, rung)
+            if dialect is GOOGLE and rung.mode == "strict":
+                assert wire(lowered) == {"type": "string", "description": "(a reference, †…, or a template, {…})"}
+            else:
+                assert wire(lowered) == {"type": "string", "pattern": '^[†{][^"\\\\\\x00-\\x1f]+$'}
 
     @pytest.mark.parametrize(
         ("pattern", "plain", "anchored"),
@@ -501,7 +551,7 @@ class TestDefinitions:
         }
         for rung in dialect.rungs:
             lowered = lower(composer([("t", tool)])(rung.references), dialect, rung)
-            assert sorted(lowered.schema["$defs"]) == ["c", "unit"]
+            assert sorted(lowered.schema["$defs"].keys() - {"ref"}) == ["c", "unit"]
             assert "$schema" not in str(lowered.schema)
             assert "definitions" not in str(lowered.schema)
             assert lowered.problems == ()

@@ -148,7 +148,7 @@ class SavedIdea:
 
     def identified(self, config: Config) -> Self:
         """The Idea with its `meta` shown where the model is asked to raise it (T5)."""
-        if not config.meta:
+        if config.meta is False:
             return self
         own = self.context
         return replace(self, context=Context.checked(identified(own, self.meta), own.data_kinds, own.origin))

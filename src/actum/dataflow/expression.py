@@ -118,7 +118,7 @@ def evaluate(expression: Expression, read: Callable[[Reference], Any]) -> Any:
     match expression:
         case Computed(references=read_by):
             values = {reference: read(reference) for reference in read_by}
-            return MISSING if MISSING in values.values() else Bound(expression, values)
+            return MISSING if any(one is MISSING for one in values.values()) else Bound(expression, values)
         case Reference():
             return read(expression)
         case First(options=options):

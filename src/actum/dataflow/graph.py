@@ -135,8 +135,8 @@ class Graph:
     def evaluate(self, expression: Expression, answer: Answer, instance: str | None) -> Any:
         """The current value of an expression of that answer, or MISSING; of a computed one, what it reads (E3)."""
         if isinstance(expression, Computed):
-            values = [self._read_computed(one, answer, instance) for one in expression.references]
-            return MISSING if MISSING in values else Bound(expression, dict(zip(expression.references, values)))
+            values = {one: self._read_computed(one, answer, instance) for one in expression.references}
+            return MISSING if any(one is MISSING for one in values.values()) else Bound(expression, values)
         return evaluate(expression, lambda reference: self._value(reference, answer, instance))
 
     def _read_computed(self, reference: Reference, answer: Answer, instance: str | None) -> Any:

@@ -18,13 +18,14 @@ from ..generation.offer import REVEALED
 from ..protocol.context import Context
 from ..protocol.marks import Marks
 from ..protocol.message import OF
+from ..protocol.readings import with_filters
 from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
 from ..schema.json import encode
 from .budget import Budget
-from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting, Wanted
+from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting
 from .calls.scheduler import Scheduler
-from .calls.script import Script
+from .calls.script import Script, Wanted
 from .emitter import Emitter
 from .record import entries
 from .record.journal import Journal
@@ -165,7 +166,8 @@ class Loop:
         """Leave the output as the last message, so that a resumed run knows of it (M4)."""
         self._output = outcome.output
         if outcome.of:
-            self._journal.add({"type": "output", "output": outcome.value, OF: outcome.of})
+            output = {"type": "output", "output": outcome.value, OF: outcome.of}
+            self._journal.add(with_filters(output, outcome.filters))
 
     # Plans that stand
 

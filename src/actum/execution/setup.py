@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..generation.ask import Judge
@@ -102,8 +102,12 @@ class Setup:
         if self.config.instanced_output and self.context.instances:
             schema = per_instance(schema, self.context.instances)
             shape = shape.of_each()
-        meta = Validator(META_SCHEMA) if self.config.meta else None
-        return Judge(shape, _closed(encode(schema)), meta, self.context.memory())
+        return Judge(shape, _closed(encode(schema)), _identity(), self.context.memory())
+
+
+@cache
+def _identity() -> Validator:
+    return Validator(META_SCHEMA)
 
 
 @lru_cache(maxsize=128)

@@ -58,7 +58,7 @@ class Judge:
 
     shape: Shape[Any]
     output: Validator
-    meta: Validator | None
+    meta: Validator
     kinds: Container[str] = ()
     """The data kinds that an output may refer to."""
 
@@ -200,7 +200,8 @@ def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge
     except NotJson as error:
         raise SolutionError(str(error), path=part.name) from None
     if part.name == "meta":
-        answered.meta = _meta(frame.lowered.restore_meta(value), judge)
+        if frame.composition.meta:  # one that wasn't asked for is ignored (T5)
+            answered.meta = _meta(frame.lowered.restore_meta(value), judge)
     else:
         answered.authored = frame.lowered.restore_output(value)
         answered.output = _output(answered.authored, judge)
@@ -221,7 +222,7 @@ def _call(part: Element, frame: Frame) -> Call | CallError:
 
 
 def _meta(value: Json, judge: Judge) -> dict[str, Any] | None:
-    if judge.meta is not None and value is not None and (problem := judge.meta.complaint(value)) is not None:
+    if value is not None and (problem := judge.meta.complaint(value)) is not None:
         raise SolutionError(f"'meta' doesn't fit its schema: {problem}", path="meta")
     return value if isinstance(value, dict) else None
 

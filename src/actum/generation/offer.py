@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from ..dataflow.expression import MISSING
@@ -13,7 +14,7 @@ from ..dataflow.reference import Reference
 from ..errors import SchemaError, UnknownTool
 from ..protocol.activity import Activity, Choice
 from ..protocol.call import Call
-from ..protocol.call_schema import Offer, call_schema
+from ..protocol.call_schema import ELEMENTS, Offer, call_schema
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool, tools_of, with_added
@@ -22,7 +23,9 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
+from ..schema.shapes import Shapes, told
 from ..schema.walk import DEFINITIONS, definitions_of
+from .primer import Primer
 
 REVEAL = "revealTools"
 """The call that asks for the full schemas of tools of which only the names are offered (T12)."""
@@ -140,17 +143,23 @@ def _registered(registry: Registry, names: Sequence[str]) -> Iterator[Tool]:
 class Composition:
     """All that a composed schema is made of: two that are equal compose to the same (T5)."""
 
-    tools: tuple[tuple[Tool, bool], ...]
-    """Each with whether it is latent."""
+    tools: tuple[tuple[Tool, bool, str], ...]
+    """Each with whether it is latent, and what it returns in words (T13)."""
     output: str
     offer: Offer
     meta: bool
+    primer: Primer
+    types: tuple[str, ...] = ()
+    """The types that tools return, a line each (T13)."""
 
     def __call__(self, references: References) -> JsonObject:
         """Compose in one of the forms of references (T9)."""
         offer = replace(self.offer, references=self.offer.references or references)
-        calls = [call_schema(tool, offer, is_latent=is_latent) for tool, is_latent in self.tools]
-        return compose(json.loads(self.output), calls, meta=self.meta)
+        calls = [call_schema(tool, offer, is_latent=latent, returns=returns) for tool, latent, returns in self.tools]
+        # Beside literal values there is no place for a reference in the output: a text may be one.
+        reference = offer.reference if offer.references == "wide" else None
+        elements = ELEMENTS if offer.flow else ()
+        return compose(json.loads(self.output), calls, meta=self.meta, reference=reference, elements=elements)
 
 
 def composition(toolset: Toolset, context: Context, output: JsonObject, config: Config) -> tuple[Toolset, Composition]:
@@ -158,19 +167,56 @@ def composition(toolset: Toolset, context: Context, output: JsonObject, config: 
 
     Beyond the budget of tokens only those tools are spelled out whose names a call has asked for (T12).
     """
-    known = set(context.memory().kinds()) | {str(message.get("type")) for message in context}
     shape = output if not (config.instanced_output and context.instances) else per_instance(output, context.instances)
+    offer = _offer(toolset, context, config)
     if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
         toolset = _with_reveal(toolset, context)
-    offer = Offer(
+    shown = [(tool, toolset.is_latent(tool)) for tool in toolset.shown()]
+    shapes = _shapes(tuple(tool for tool, is_latent in shown if not is_latent)) if config.shapes else _UNTOLD
+    tools = tuple((tool, is_latent, shapes.lines.get(tool.name, "")) for tool, is_latent in shown)
+    meta = config.meta if config.meta is not None else any(message.get("type") == "meta" for message in context)
+    has_data = _shows_data(toolset, context)
+    primer = Primer(refers=offer.refers, data=has_data, flow=offer.flow, shapes=bool(shapes.lines))
+    types = tuple(f"{name} {body}" for name, body in shapes.types.items())
+    return toolset, Composition(tools, encode(shape), offer, meta, primer, types)
+
+
+_UNTOLD = Shapes({}, {})
+_UNKNOWN: JsonObject = {}
+"""The schema of a result of which nothing is declared."""
+
+
+@lru_cache(maxsize=128)
+def _shapes(tools: tuple[Tool, ...]) -> Shapes:
+    """What the tools that the model doesn't carry out itself return; of one in whose calls it stands, nothing (T13)."""
+    return told({tool.name: tool.result or _UNKNOWN for tool in tools if not (tool.is_contracted and tool.result)})
+
+
+def _shows_data(toolset: Toolset, context: Context) -> bool:
+    """Whether data is shown in some tick of the run: there is some, or a tool may leave some."""
+    paths = any("_outputPath" in tool.meta for name, tool in toolset.tools.items() if name != REVEAL)
+    return paths or _holds_data(context)
+
+
+def _holds_data(context: Context) -> bool:
+    """Whether data was authored: what calls have left changes nothing of what is composed (M7)."""
+    return any(context.kind_of(message) is not None and "_call" not in message for message in context)
+
+
+def _offer(toolset: Toolset, context: Context, config: Config) -> Offer:
+    """How tools are offered. It depends on what was authored alone, so that no tick changes the schema (M7)."""
+    tools = toolset.tools.values()
+    is_carried_out = any(not toolset.is_latent(tool) for tool in tools)
+    has_data = _holds_data(context)
+    return Offer(
         references=config.references,
+        refers=has_data or is_carried_out or any(tool.output is not None for tool in tools),
+        flow=config.flow and is_carried_out,
+        paths=has_data if config.paths is None else config.paths,
         reasoning=config.reasoning,
         instances=tuple(context.instances),
-        each=config.each,
-        existing=frozenset(known),
+        existing=frozenset({*context.memory().kinds(), *(str(message.get("type")) for message in context)}),
     )
-    tools = tuple((tool, toolset.is_latent(tool)) for tool in toolset.shown())
-    return toolset, Composition(tools, encode(shape), offer, config.meta)
 
 
 def per_instance(output: JsonObject, instances: Sequence[str]) -> JsonObject:

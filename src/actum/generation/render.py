@@ -16,19 +16,6 @@ from .model import ModelMessage
 from .offer import Toolset
 from .view import ContextView
 
-PRIMER = (
-    "Each element of `calls` calls a tool; calls run in parallel, each as soon as the values it refers to exist. "
-    "A string may be a reference to a value: `†calls.0` is the result of this answer's first call, "
-    "`†calls.0.items[2].name` a part of it, `†state.x` data under ¶state. Refer to results instead of guessing them. "
-    "`output` may refer to them too and ends the work; it is null while results must be seen first."
-)
-"""What a model must know of the † language, in few tokens (T10)."""
-EACH_PRIMER = (
-    " A call with `_each`, a list or a reference to one, is made once for every item: there `†each` is the item, "
-    "`†each.name` a part of it. Its result is the list of their results."
-)
-"""What it must know of calls for every item, if they are offered."""
-
 
 def render(
     context: Context,
@@ -38,14 +25,15 @@ def render(
     owed: Sequence[JsonObject] = (),
     notices: Sequence[str] = (),
     prompted: str | None = None,
-    each: bool = False,
+    primer: str = "",
+    types: Sequence[str] = (),
 ) -> tuple[ModelMessage, ...]:
     """Render a context; `prompted` is the schema, if it must be told in words because it can't be sent natively;
-    `each`: calls for every item of a list are offered.
+    `primer` what the model has to know of references, `types` those that tools return, a line each (T13).
 
     `waiting` and `owed` are the calls that are still open, `notices` short texts for this tick only (L5).
     """
-    blocks = [*_preamble(toolset, prompted, each), *_shown(context)]
+    blocks = [*_preamble(toolset, prompted, primer, types), *_shown(context)]
     blocks.sort(key=lambda block: block.volatility)
     blocks += open_calls(waiting, owed)
     blocks += [Block("user", f"¶notice {notice}", Volatility.DERIVED) for notice in notices]
@@ -53,9 +41,11 @@ def render(
     return tuple(messages)
 
 
-def _preamble(toolset: Toolset, prompted: str | None, each: bool) -> Iterable[Block]:
-    if toolset.tools:
-        yield Block("system", PRIMER + EACH_PRIMER if each else PRIMER)
+def _preamble(toolset: Toolset, prompted: str | None, primer: str, types: Sequence[str]) -> Iterable[Block]:
+    if primer:
+        yield Block("system", primer)
+    if types:
+        yield Block("system", "\n".join((f"{BLOCK_SIGIL}types", *types)))
     if prompted is not None:
         yield Block("system", f"Answer with JSON of this schema and nothing else:\n{prompted}")
     shown = toolset.shown()

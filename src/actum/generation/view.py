@@ -8,13 +8,12 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import exported
 from ..dataflow.reference import Reference
 from ..messages.kind import Trace
-from ..protocol.context import Context
 from ..protocol.call import VALUE
+from ..protocol.context import Context
 from ..protocol.message import NUMBER, is_item, is_record, is_result, is_skip
 from ..protocol.numbering import result_of
 from ..protocol.scopes import notes_of
 from ..schema.json import JsonObject, encode, is_list, is_object
-
 
 _MOST_SHOWN = 20_000
 """How many characters of a result are shown; about as many tokens as a long page has."""
@@ -64,8 +63,8 @@ class ContextView:
         reference = f"†results.{message[NUMBER]}"
         whole = encode({VALUE: reference})
         return (
-            f"{text[:_MOST_SHOWN]}…\n({_size(result_of(message))}, {len(text)} characters, cut here; {reference} is all "
-            f"of it, and {whole} shows it)"
+            f"{text[:_MOST_SHOWN]}…\n({_size(result_of(message))}, {len(text)} characters, cut here; "
+            f"{reference} is all of it, and {whole} shows it)"
         )
 
     def is_first(self, kind: str) -> bool:

@@ -33,7 +33,9 @@ _BOUNDS = _Weights("counts", "no", "no")
 WEIGHTS: Mapping[str, _Weights] = {
     "meta": _SHAPES,
     "reasoning": _SHAPES,
-    "each": _SHAPES,
+    "flow": _SHAPES,
+    "paths": _SHAPES,
+    "shapes": _SHAPES,
     "instanced_output": _SHAPES,
     "tools": _NAMES,
     "activities": _NAMES,

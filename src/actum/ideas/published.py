@@ -6,7 +6,7 @@ from typing import get_type_hints
 
 from ..messages import KINDS, Key, Kind
 from ..messages.role import RAW
-from ..protocol.call import EACH, META
+from ..protocol.call import EACH, META, THEN, VALUE, WHEN, WITH
 from ..protocol.config import Config, Limits
 from ..schema.infer import adapter_of, schema_of
 from ..schema.json import JsonObject
@@ -69,15 +69,58 @@ def _key(key: Key) -> JsonObject:
     return {**schema, "description": key.about}
 
 
+_EACH: JsonObject = {"description": "The list for whose items it is made, one by one: a list, or a reference to one."}
+_WHEN: JsonObject = {
+    "type": ["string", "boolean"],
+    "description": "The condition: it is skipped where this comes to false.",
+}
+
+
 def _call() -> JsonObject:
+    """An element of `calls`."""
     return {
         "type": "object",
+        "description": "A call, a value to compute, or what orders the calls before and behind it.",
+        "anyOf": [_tool_call(), _value(), _then()],
+    }
+
+
+def _tool_call() -> JsonObject:
+    return {
         "description": "A call: the tool's name and its parameters; a string that begins with † is a reference.",
         "properties": {
             "_tool": {**_STRING, "description": "The tool that is called."},
-            **{name: True for name in (*META, EACH) if name != "_tool"},
+            **{name: True for name in META if name != "_tool"},
+            EACH: _EACH,
+            WHEN: _WHEN,
+            WITH: {"type": "object", "description": "References beside the literal parameters, by their paths."},
+            VALUE: False,
         },
         "required": ["_tool"],
+    }
+
+
+def _value() -> JsonObject:
+    return {
+        "description": "A value that is computed and has a number like the result of a call.",
+        "properties": {
+            VALUE: {"description": "A reference, a text with expressions in braces, or JSON with both."},
+            EACH: _EACH,
+            WHEN: _WHEN,
+            "_tool": False,
+        },
+        "patternProperties": {"^_": True},
+        "required": [VALUE],
+        "additionalProperties": False,
+    }
+
+
+def _then() -> JsonObject:
+    return {
+        "description": "What is listed behind it starts when all that is listed before it has succeeded.",
+        "properties": {THEN: {"const": True}},
+        "required": [THEN],
+        "additionalProperties": False,
     }
 
 

@@ -1,45 +1,58 @@
-"""The graph of a plan's calls: which call reads what from which, for those who show, price or draw it (P1, P4)."""
+"""The graph of a plan's calls: which reads what from which, and which comes after which (P1, P4, C11, T14, E7).
+
+For those who show, price or draw a plan; a run has its own.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..dataflow.expression import is_expression, parse, references
+from ..dataflow.expression import is_expression, parse
 from ..dataflow.graph import CALLS, call_index, overlaps, written_paths
 from ..dataflow.reference import Reference, ReferenceSyntax
-from ..dataflow.template import template
-from ..execution.calls.batch import ITEM
+from ..execution.calls.job import ITEM
+from ..generation.offer import Toolset
 from ..ideas.file import plan_of
-from ..protocol.call import EACH, Call
+from ..protocol.call import EACH, THEN, VALUE, WHEN, Call
 from ..protocol.context import Context
-from ..schema.json import JsonObject
+from ..protocol.readings import Reading, readings, readings_in
+from ..schema.json import JsonObject, encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vertex:
-    """A call, a value that was there before, or the output.
+    """An element of a plan's calls, a value that was there before, or the output.
 
-    `name` is the tool of a call, the reference of a value, or `output`. `index` is the call's place among the calls of
-    its answer, `literals` those of its parameters that refer to nothing, `writes` its output path.
+    An element is a `call`, `computed` (a `_value`), or a `then`. `name` is the tool of a call, the reference of a
+    value, else what it is. `index` is its place in `calls`, `literals` those of its parameters that refer to nothing,
+    `computed` the others that are more than a reference, by their paths, `writes` its output path. `condition` decides
+    whether it is made, and it is made for each of the `items` (C10, C12); all as they were authored.
     """
 
-    kind: Literal["call", "value", "output"]
+    kind: Literal["call", "computed", "then", "value", "output"]
     name: str
     index: int | None = None
     literals: JsonObject = field(default_factory=dict[str, Any])
+    computed: Mapping[str, str] = field(default_factory=dict[str, str])
     writes: str | None = None
+    condition: str | None = None
+    items: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What `target` reads from `source`, by which reference; both are indices of vertices."""
+    """What `target` reads from `source`, by which reference; both are indices of vertices.
+
+    One of the kind `order` passes no value: `target` comes after `source` (C11, T14).
+    """
 
     source: int
     target: int
     reference: str
+    kind: Literal["read", "order"] = "read"
 
 
 @dataclass(slots=True)
@@ -118,29 +131,60 @@ def _steps(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
                     free.append(target)
 
 
-def graph_of(context: Context, solution: JsonObject | None = None) -> PlanGraph:
-    """The graph of the plans in a context, and of a saved solution."""
+def graph_of(context: Context, solution: JsonObject | None = None, toolset: Toolset | None = None) -> PlanGraph:
+    """The graph of the plans in a context, and of a saved solution.
+
+    With a `toolset`, it also says which calls come after others because their tools keep the order of the answer.
+    """
     graph = PlanGraph()
     for message in context.extended(plan_of(solution)):
         if message.get("type") == "plan":
-            add_calls(graph, [Call(call) for call in message["plan"]], message.get("output"))
+            add_calls(graph, [Call(call) for call in message["plan"]], message.get("output"), toolset)
     return graph
 
 
-def add_calls(graph: PlanGraph, calls: Sequence[Call], output: Any) -> None:
+def add_calls(graph: PlanGraph, calls: Sequence[Call], output: Any, toolset: Toolset | None = None) -> None:
     """Add the calls of one answer, and its output."""
     first = len(graph.vertices)
-    for index, call in enumerate(calls):
-        graph.vertices.append(_vertex(index, call))
+    read = [readings(call) for call in calls]
+    graph.vertices += [_vertex(index, call, own) for index, (call, own) in enumerate(zip(calls, read, strict=True))]
     writers = Writers()
     for index, call in enumerate(calls):
         writers.add(index, _written(call))
     answer = _Answer(first, len(calls), writers, {})
-    for index, call in enumerate(calls):
-        _read(graph, first + index, _reads(call), answer)
+    for index, (call, own) in enumerate(zip(calls, read, strict=True)):
+        _read(graph, first + index, _references(own, is_for_each=EACH in call), answer)
+    graph.edges += [Edge(first + source, first + target, "", "order") for source, target in orders(calls, toolset)]
     if output is not None:
-        graph.vertices.append(Vertex(kind="output", name="output"))
-        _read(graph, len(graph.vertices) - 1, _references(output), answer)
+        own = tuple(readings_in(output))
+        computed = {one.at: one.text for one in own if one.is_computed}
+        graph.vertices.append(Vertex(kind="output", name="output", computed=computed))
+        _read(graph, len(graph.vertices) - 1, _references(own), answer)
+
+
+def orders(calls: Sequence[Call], toolset: Toolset | None) -> Iterator[tuple[int, int]]:
+    """Which element of an answer comes right after which without reading from it, by index (C11, T14)."""
+    barrier: int | None = None
+    since: list[int] = []
+    ordered: int | None = None
+    for index, call in enumerate(calls):
+        if call.is_then:
+            before = since or ([] if barrier is None else [barrier])
+            yield from ((one, index) for one in before)
+            barrier, since = index, []
+            continue
+        if barrier is not None:
+            yield barrier, index
+        since.append(index)
+        if _keeps_order(call, toolset):
+            if ordered is not None:
+                yield ordered, index
+            ordered = index
+
+
+def _keeps_order(call: Call, toolset: Toolset | None) -> bool:
+    tool = None if toolset is None else toolset.tools.get(call.tool)
+    return tool is not None and tool.effects == "ordered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,23 +225,28 @@ def _written(call: Call) -> Sequence[Reference]:
         return ()
 
 
-def _reads(call: Call) -> list[Reference]:
-    """What a call refers to in its plan: `†each` is not of the plan."""
-    read = _references(call.parameters)
-    if EACH in call:
-        read = [*_references(call[EACH]), *(reference for reference in read if reference.kind != ITEM)]
-    return read
+def _references(read: Sequence[Reading], *, is_for_each: bool = False) -> list[Reference]:
+    """What is referred to in a plan: the item of a list is not of the plan."""
+    found = (reference for one in read for reference in one.references)
+    return [reference for reference in found if not (is_for_each and reference.kind == ITEM)]
 
 
-def _references(value: Any) -> list[Reference]:
-    try:
-        return [reference for one in template(value).expressions for reference in references(one)]
-    except ReferenceSyntax:
-        return []
-
-
-def _vertex(index: int, call: Call) -> Vertex:
-    literals = {key: value for key, value in call.parameters.items() if not _references(value)}
+def _vertex(index: int, call: Call, read: Sequence[Reading]) -> Vertex:
+    if call.is_then:
+        return Vertex(kind="then", name=THEN, index=index)
     path: Any = call.get("_outputPath")
-    writes = path if isinstance(path, str) else None
-    return Vertex(kind="call", name=call.tool or "?", index=index, literals=literals, writes=writes)
+    return Vertex(
+        kind="computed" if VALUE in call else "call",
+        name=VALUE if VALUE in call else call.tool or "?",
+        index=index,
+        literals={key: value for key, value in call.parameters.items() if not any(readings_in(value))},
+        computed={one.at: one.text for one in read if one.is_computed and one.at not in {WHEN, EACH}},
+        writes=path if isinstance(path, str) else None,
+        condition=_authored(call, WHEN),
+        items=_authored(call, EACH),
+    )
+
+
+def _authored(call: Call, key: str) -> str | None:
+    value: Any = call.get(key)
+    return value if value is None or isinstance(value, str) else encode(value)

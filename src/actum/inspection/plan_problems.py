@@ -1,4 +1,4 @@
-"""What can be known to be wrong with the calls of a plan before they run (C2, C3, C7, O7, P1)."""
+"""What can be known to be wrong with the calls of a plan before they run (C2, C3, C7, C11, O7, O10, P1)."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeAlias
 
+from ..dataflow.computing.text import Computed
 from ..dataflow.expression import MISSING, Each, Expression, First
-from ..dataflow.graph import CALLS, Node, call_index, overlaps
+from ..dataflow.graph import CALLS, RESULTS, Node, call_index, overlaps
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..dataflow.template import template
 from ..errors import ActumError, CallError, CyclicPlan, InvalidParameters, UnresolvedReference
 from ..execution.calls.admission import judge
+from ..execution.calls.batch import outside
 from ..execution.calls.diagnosis import hint
 from ..execution.calls.job import Job
 from ..execution.calls.script import Script
 from ..execution.record.journal import Journal, is_gate
 from ..generation.offer import Toolset
-from ..protocol.call import Call
+from ..protocol.call import THEN, Call
 from ..protocol.context import Context
+from ..protocol.scopes import scope_path
 from ..schema.json import is_object
 from ..schema.validator import Validator
-from .plan_graph import Writers
+from .plan_graph import Writers, orders
 
 JsonPath: TypeAlias = tuple["str | int", ...]
 
@@ -43,6 +46,8 @@ class Premises:
 
     def may_bring(self, reference: Reference) -> bool:
         """Whether what a reference names may come from outside of the context."""
+        if reference.kind == RESULTS:
+            return False  # each context has its own (O10)
         if self.incoming is not None:
             return any(overlaps(one, reference) for one in self.incoming)
         if self.may_be_delegate and reference.kind not in self.context.memory().kinds():
@@ -67,8 +72,8 @@ def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterat
     for index, job in plan.jobs.items():
         for error in plan.wrong_in(job):
             yield error, index
-    for cycle in _cycles({index: list(plan.waits_for(job)) for index, job in plan.jobs.items()}):
-        names = " → ".join(f"call {index} ({plan.jobs[index].tool.name})" for index in [*cycle, cycle[0]])
+    for cycle in _cycles(plan.waits()):
+        names = " → ".join(plan.named(index) for index in [*cycle, cycle[0]])
         yield CyclicPlan(f"these calls wait for each other: {names}"), cycle[0]
     for error in plan.wrong_in_output(output):
         yield error, None
@@ -76,12 +81,14 @@ def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The calls of one answer that are sound by themselves."""
+    """The elements of one answer that are sound by themselves."""
 
     around: Premises
     journal: Journal
     count: int
     jobs: dict[int, Job] = field(default_factory=dict[int, Job])
+    thens: set[int] = field(default_factory=set[int])
+    """The elements that are no calls, but order the others (C11)."""
     answer: Script = field(default_factory=lambda: Script(is_authored=True))
     writers: Writers = field(default_factory=Writers)
 
@@ -94,8 +101,18 @@ class _Plan:
         node = self.answer.nodes[index] = Node(index, self.answer, index)
         if not is_object(element):
             raise InvalidParameters("a call must be a JSON object")
-        self.jobs[index] = judge(Call(element), self.around.toolset, self.around.context.instances, node, self.answer)
+        call = Call(element)
+        if call.is_then:
+            if call != {THEN: True}:
+                raise InvalidParameters(f'what orders the others is {{"{THEN}": true}} and nothing else', path=THEN)
+            self.thens.add(index)
+            return
+        self.jobs[index] = judge(call, self.around.toolset, self.around.context.instances, node, self.answer)
         self.writers.add(index, node.writes)
+
+    def named(self, index: int) -> str:
+        """An element as it is called in a complaint."""
+        return f"call {index} ({self.jobs[index].tool.name})" if index in self.jobs else f"element {index} ({THEN})"
 
     def wrong_in(self, job: Job) -> Iterator[CallError]:
         """What is wrong with the parameters of a call, and with what it refers to."""
@@ -105,9 +122,8 @@ class _Plan:
         complaint = Validator({**job.tool.parameters, "required": required}).complaint(literal)
         if complaint is not None:
             yield InvalidParameters(complaint, tool=job.tool.name)
-        for reference in self._lacking(job.node.expressions, job.node):
-            near = hint(reference, self.answer, job.node.instance, self.journal)
-            yield UnresolvedReference(f"nothing fills {reference}; {near}", tool=job.tool.name)
+        for reference in self._lacking(_expressions(job), job.node):
+            yield UnresolvedReference(self._said_of(reference, job.node.instance), tool=job.tool.name)
 
     def wrong_in_output(self, output: Any) -> Iterator[CallError]:
         """What is wrong with what an output refers to (O7)."""
@@ -117,15 +133,44 @@ class _Plan:
             yield UnresolvedReference(str(error), path="output")
             return
         for reference in self._lacking(expressions, None):
-            near = hint(reference, self.answer, None, self.journal)
-            yield UnresolvedReference(f"nothing fills {reference}; {near}", path="output")
+            yield UnresolvedReference(self._said_of(reference, None), path="output")
 
-    def waits_for(self, job: Job) -> Iterator[int]:
+    def _said_of(self, reference: Reference, instance: str | None) -> str:
+        """What is told of a reference that nothing fills."""
+        index = call_index(reference)
+        if reference.kind == CALLS and index in self.thens:
+            return f"{reference}: element {index} is a {THEN!r}, which orders the others and has no value"
+        if reference.kind == RESULTS and index not in self.journal.results:
+            there = self.journal.results
+            shown = f"there are †results.{min(there)} to {max(there)}" if there else "the context holds none"
+            return f"nothing fills {reference}; {shown}"
+        return f"nothing fills {reference}; {hint(reference, self.answer, instance, self.journal)}"
+
+    def waits(self) -> Mapping[int, Sequence[int]]:
+        """For each element, those that it is sure to wait for: what it reads, and what it comes after."""
+        waits = {index: [*self._waits_for(job), *self._sees(job)] for index, job in self.jobs.items()}
+        waits |= {index: [] for index in self.thens}
+        for source, target in self._orders():
+            waits[target].append(source)
+        return waits
+
+    def _orders(self) -> Iterator[tuple[int, int]]:
+        """The elements that come right after others; a refused one is in nobody's way here."""
+        sound = sorted([*self.jobs, *self.thens])
+        calls = [self.jobs[index].call if index in self.jobs else Call({THEN: True}) for index in sound]
+        return ((sound[one], sound[other]) for one, other in orders(calls, self.around.toolset))
+
+    def _sees(self, job: Job) -> Iterator[int]:
+        """The calls listed before one that write inside its scopes (S8)."""
+        scopes = () if job.is_latent else map(scope_path, job.scopes)
+        return (index for scope in scopes for index in self.writers.of(scope) if index < job.node.index)
+
+    def _waits_for(self, job: Job) -> Iterator[int]:
         """The calls that a call is sure to wait for.
 
         Those listed before it that write what it reads; if nothing else fills that, the only one that does.
         """
-        for reference in (one for expression in job.node.expressions for one in _needed(expression)):
+        for reference in (one for expression in _expressions(job) for one in _needed(expression)):
             if reference.kind == CALLS:
                 index = call_index(reference)
                 yield from [index] if index in self.jobs else []
@@ -143,7 +188,7 @@ class _Plan:
     def _may_resolve(self, reference: Reference, reader: Node | None) -> bool:
         if reference.kind == CALLS:
             index = call_index(reference)
-            return index is not None and index < self.count
+            return index is not None and index < self.count and index not in self.thens
         if self._is_there(reference, reader) or self.around.may_bring(reference):
             return True
         own = reader.index if reader is not None else None
@@ -154,6 +199,13 @@ class _Plan:
         return is_gate(reference) or self.journal.read(reference, instance) is not MISSING
 
 
+def _expressions(job: Job) -> list[Expression]:
+    """All that a call was written with and that isn't read from an item, its condition among it (C10, C12)."""
+    if job.batch is None:
+        return [expression for expression, _ in job.authored]
+    return [*(() if job.condition is None else job.condition.expressions), *outside(job.batch)]
+
+
 def _unmet(expression: Expression, may_resolve: Callable[[Reference], bool]) -> Reference | None:
     """The first reference for want of which an expression can't resolve, None if it may (O5)."""
     match expression:
@@ -162,6 +214,8 @@ def _unmet(expression: Expression, may_resolve: Callable[[Reference], bool]) -> 
             return lacking[0] if None not in lacking else None
         case Each(parts=parts):
             return next((one for part in parts if (one := _unmet(part, may_resolve)) is not None), None)
+        case Computed(references=read):
+            return next((one for one in read if not may_resolve(one)), None)
         case Reference():
             return None if may_resolve(expression) else expression
 
@@ -172,6 +226,8 @@ def _needed(expression: Expression) -> Iterator[Reference]:
         case Each(parts=parts):
             for part in parts:
                 yield from _needed(part)
+        case Computed(references=read):
+            yield from read
         case Reference():
             yield expression
         case First():

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import ActumError
 from ..generation.offer import Toolset
-from ..protocol.call import Call
+from ..protocol.call import EACH, VALUE, WHEN, Call
 from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..protocol.provenance import CODE, MODEL
 from ..protocol.usage import Usage
+from ..schema.json import is_list
 from .plan_graph import graph_of
 
 NOBODY = "nobody"
@@ -24,9 +26,10 @@ class Price:
     """What a plan will take.
 
     `makers` counts its calls by who carries them out: `code`, `model`, `the delegate NAME`, or `nobody` where no such
-    tool is offered. `steps` is the length of its longest chain of calls. `requests` is the least number of requests to
-    a model: how many a delegate will make is not known before, but that it makes one is. `planning` is what making the
-    plan has cost.
+    tool is offered. What only computes or orders is no call (C11, C13). `conditional` are those that may be skipped
+    (C10), `repeated` those that are made for each item of a list that isn't known before: each counts once. `steps` is
+    the length of its longest chain of calls. `requests` is the least number of requests to a model: how many a delegate
+    will make is not known before, but that it makes one is. `planning` is what making the plan has cost.
     """
 
     calls: int
@@ -35,27 +38,47 @@ class Price:
     requests: int
     limits: Limits = field(default_factory=Limits)
     planning: Usage = field(default_factory=Usage)
+    conditional: int = 0
+    repeated: int = 0
 
     @property
     def is_over_calls(self) -> bool:
-        """Whether the plan has more calls than its limit, so that it will end there."""
-        return self.limits.calls is not None and self.calls > self.limits.calls
+        """Whether the plan is sure to make more calls than its limit, so that it will end there."""
+        return self.limits.calls is not None and self.calls - self.conditional - self.repeated > self.limits.calls
 
 
 def price(context: Context, toolset: Toolset, limits: Limits | None = None, planning: Usage | None = None) -> Price:
     """The price of the plans in a context, whose calls the tools of this set carry out."""
-    calls = [Call(call) for message in context if message.get("type") == "plan" for call in message["plan"]]
-    makers = Counter(_maker(call, toolset) for call in calls)
-    graph = graph_of(context)
-    delegated = sum(count for maker, count in makers.items() if maker not in {CODE, MODEL, NOBODY})
+    elements = [Call(element) for message in context if message.get("type") == "plan" for element in message["plan"]]
+    planned = [(call, _count(call)) for call in elements if not (call.is_then or VALUE in call)]
+    makers: Counter[str] = Counter()
+    for call, count in planned:
+        makers[_maker(call, toolset)] += 1 if count is None else count
+    graph = graph_of(context, toolset=toolset)
+    sure = [(call, count) for call, count in planned if WHEN not in call and count is not None]
     return Price(
-        calls=len(calls),
+        calls=makers.total(),
         steps=sum(any(graph.vertices[index].kind == "call" for index in layer) for layer in graph.layers()),
         makers=makers,
-        requests=delegated + sum(_is_owed(call, toolset) for call in calls),
+        requests=sum(count for call, count in sure if _asks(call, toolset)),
         limits=limits or Limits(),
         planning=planning or Usage(),
+        conditional=sum(1 if count is None else count for call, count in planned if WHEN in call),
+        repeated=sum(count is None for call, count in planned if WHEN not in call),
     )
+
+
+def _count(call: Call) -> int | None:
+    """How often a call is made, None where a list that isn't known yet says so (C12)."""
+    if EACH not in call:
+        return 1
+    items: Any = call[EACH]
+    return len(items) if is_list(items) else None
+
+
+def _asks(call: Call, toolset: Toolset) -> bool:
+    """Whether a call takes a request to a model: that of its delegate, or one for the result that it still owes."""
+    return _maker(call, toolset) not in {CODE, MODEL, NOBODY} or _is_owed(call, toolset)
 
 
 def _maker(call: Call, toolset: Toolset) -> str:

@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..dataflow.fold import METHODS
-from ..schema.compose import REFERENCE_SCHEMA, References, or_reference
+from ..schema.compose import References
 from ..schema.gathering import rooted
 from ..schema.json import JsonObject, is_object
-from .call import EACH, WITH
+from ..schema.referring import REFERENCE_SCHEMA, TEMPLATE_SCHEMA, or_reference
+from .call import EACH, THEN, VALUE, WHEN, WITH
 from .tool import Tool
 
 _COUNTS = {"minProperties", "maxProperties", "propertyNames", "examples", "required", "properties"}
+
+ELEMENTS: tuple[JsonObject, ...] = (
+    {"type": "object", "properties": {THEN: {"const": True}}, "required": [THEN], "additionalProperties": False},
+    {"type": "object", "properties": {VALUE: {"type": "string"}}, "required": [VALUE], "additionalProperties": False},
+)
+"""What `calls` may hold besides calls (T16). A value is offered as a text: a template says all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,30 +27,56 @@ class Offer:
 
     references: References | None = None
     """The form of references, None if the model's provider decides."""
+    refers: bool = True
+    """Whether there is anything to refer to (T9)."""
+    flow: bool = False
+    """Whether conditions, lists, order and computed values are offered (T16)."""
+    paths: bool = True
+    """Whether a call may be given an output path (T8)."""
     reasoning: bool = False
     instances: tuple[str, ...] = ()
-    each: bool = False
-    """Whether a call may be made for every item of a list."""
     existing: frozenset[str] = frozenset()
     """The data kinds and message types that exist: a dynamic scope is cut down to them (S2)."""
 
+    @property
+    def reference(self) -> JsonObject | None:
+        """The schema of what may stand instead of a value; None if nothing may (T9)."""
+        return None if not self.refers else TEMPLATE_SCHEMA if self.flow else REFERENCE_SCHEMA
 
-def call_schema(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
-    """The schema of a call of this tool: what the model may write, and only what the runtime can't know (T8, T10)."""
+
+def call_schema(tool: Tool, offer: Offer, *, is_latent: bool, returns: str = "") -> JsonObject:
+    """The schema of a call of this tool: what the model may write, and only what the runtime can't know (T8, T10).
+
+    `returns` is the shape of its result, in words behind the description (T13).
+    """
     own = rooted(tool.parameters, tool.name)
     rest = {key: value for key, value in own.items() if key not in _COUNTS}
-    before, after = _meta_before(tool, offer, is_latent=is_latent), _meta_after(tool, is_latent=is_latent)
+    if returns:
+        rest["description"] = _telling(str(rest.get("description", "")), returns)
+    before, after = _meta_before(tool, offer, is_latent=is_latent), _meta_after(tool, offer, is_latent=is_latent)
     parameters: JsonObject = own["properties"]
-    if offer.references != "aside":
-        parameters = {name: or_reference(schema) for name, schema in parameters.items()}
-    elif parameters:
-        after[WITH] = {"type": "object", "additionalProperties": dict(REFERENCE_SCHEMA)}
+    reference = offer.reference
+    if reference is not None and offer.references != "aside":
+        parameters = {name: or_reference(schema, reference) for name, schema in parameters.items()}
+    elif reference is not None and parameters:
+        after[WITH] = {"type": "object", "additionalProperties": dict(reference)}
     properties = {**before, **parameters, **after}
     must = {"_tool", *tool.schema.get("required", [])} | _written(tool, offer, is_latent=is_latent)
     result: JsonObject = {"type": "object", **rest, "properties": properties}
     result["required"] = [name for name in properties if name in must]
     result["required"] += [name for name in tool.parameters.get("required", []) if name not in properties]
     return result
+
+
+_ENDS = (".", "!", "?", ":", ";", "…")
+
+
+def _telling(description: str, returns: str) -> str:
+    """A description with the shape of the result behind it."""
+    told = description.rstrip()
+    if not told:
+        return f"Returns {returns}."
+    return f"{told}{'' if told.endswith(_ENDS) else '.'} Returns {returns}."
 
 
 def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
@@ -56,10 +89,9 @@ def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
             found["_instance"] = tool.meta["_instance"]
     elif offer.instances:
         found["_instance"] = {"enum": list(offer.instances)}
-    if offer.each and not is_latent:
-        found[EACH] = (
-            dict(REFERENCE_SCHEMA) if offer.references == "aside" else {"anyOf": [_LITERALS, dict(REFERENCE_SCHEMA)]}
-        )
+    if offer.flow and not is_latent:
+        found[EACH] = {"type": "string"} if offer.references == "aside" else {"anyOf": [_LITERALS, {"type": "string"}]}
+        found[WHEN] = {"type": "string"}
     for key in ("_delegate", "_activity", "_scopes"):
         if key in tool.meta and not tool.is_fixed(key):
             found[key] = _cut(tool.meta[key], offer) if key == "_scopes" else tool.meta[key]
@@ -81,12 +113,12 @@ def _cut(schema: JsonObject, offer: Offer) -> JsonObject:
     return {**schema, "items": {**items, "enum": choices}} if choices else _NO_SCOPES
 
 
-def _meta_after(tool: Tool, *, is_latent: bool) -> JsonObject:
+def _meta_after(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     found: JsonObject = {}
     if (is_latent or tool.is_contracted) and tool.output is not None and not tool.is_fixed("_output"):
         found["_output"] = tool.output
     path = tool.meta.get("_outputPath")
-    if path is None and (tool.output is not None or tool.is_delegated):
+    if path is None and offer.paths and (tool.output is not None or tool.is_delegated):
         found["_outputPath"] = dict(REFERENCE_SCHEMA)
     elif path is not None and "const" not in path:
         found["_outputPath"] = path

@@ -13,21 +13,25 @@ from ..errors import SchemaError
 class Config:
     """Every field has a default that is right for most.
 
-    `meta` asks for the Idea's identity (T5), `reasoning` for a reason with every call (T7), `upfront` resolves
-    delegates before composition (D8), `each` offers calls that are made for every item of a list. `retries` is how
-    often an unusable answer is asked for again (L3), `instanced_output` asks for one output per instance (I4), `mode`
-    "lazy" only plans (P2). `settings` go to the model as they are. `tool_budget` is how many tokens, roughly, tools'
-    schemas may take before only their names are offered (T12). `references` is the form of references in the composed
+    `meta` asks for the identity of the Idea, None only where the request has one (T5); `reasoning` for a reason with
+    every call (T7). `flow` offers conditions, lists, order and computed values (T16), `paths` an output path for every
+    call, None only where the context holds data (T8), `shapes` tells what tools return (T13). `upfront` resolves
+    delegates before composition (D8). `retries` is how often an unusable answer is asked for again (L3),
+    `instanced_output` asks for one output per instance (I4), `mode` "lazy" only plans (P2). `settings` go to the model
+    as they are. `tool_budget` is how many tokens, roughly, tools' schemas may take before only their names are offered
+    (T12). `references` is the form of references in the composed
     schema, None leaves it to the model's profile (T9). `parallel` is how many calls run at once; `drain` how many
     seconds a run waits at its end for calls that nothing waits for (C8). `tools` are the names of the registered tools
     that are offered, None for all of them; a delegate is offered none but those that its own config names.
     `allow_hosts`, `grants`, `max_delegate_bytes` and `max_depth` bound delegates (D10, D12).
     """
 
-    meta: bool = True
+    meta: bool | None = None
     reasoning: bool = False
+    flow: bool = True
+    paths: bool | None = None
+    shapes: bool = True
     upfront: bool = False
-    each: bool = False
     retries: int = 2
     instanced_output: bool = False
     mode: Literal["eager", "lazy"] = "eager"
@@ -53,9 +57,11 @@ class Config:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name == "parallel" else 0):
                 raise SchemaError(f"{name} must be a whole number, not {value!r}", path=f"config.{name}")
-        for name in ("meta", "reasoning", "upfront", "each", "instanced_output"):
-            if not isinstance(value := getattr(self, name), bool):
-                raise SchemaError(f"{name} must be true or false, not {value!r}", path=f"config.{name}")
+        for name in ("meta", "paths", "reasoning", "flow", "shapes", "upfront", "instanced_output"):
+            value, may_be_none = getattr(self, name), name in ("meta", "paths")
+            if not isinstance(value, bool) and not (may_be_none and value is None):
+                choices = "true, false or null" if may_be_none else "true or false"
+                raise SchemaError(f"{name} must be {choices}, not {value!r}", path=f"config.{name}")
         for name in ("allow_hosts", "grants", "tools"):
             value = getattr(self, name)
             if isinstance(value, str) or not isinstance(value, Sequence | None) or (value is None and name != "tools"):

@@ -1,28 +1,32 @@
-"""Where a value of a run came from: which call wrote it, who carried that out, and what it was made of (X0)."""
+"""Where a value of a run came from: which call wrote it, who carried that out, and what it was made of (X0, E7)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
-from ..dataflow.expression import MISSING, Expression, parse, references
+from ..dataflow.computing.evaluator import Filter
+from ..dataflow.expression import MISSING, parse, references
 from ..dataflow.fold import exported
-from ..dataflow.graph import CALLS, call_index
+from ..dataflow.graph import CALLS, RESULTS, call_index
 from ..dataflow.reference import Path, Reference, ReferenceSyntax
-from ..dataflow.template import template
 from ..errors import MessageError
 from ..schema.json import JsonObject, is_list, is_object
-from .call import EACH, WITH
+from .call import VALUE, WHEN
 from .context import Context
 from .marks import Authored, Marks
-from .message import Write, instance_of, write_of
+from .message import NUMBER, RECORD, Write, instance_of, is_record, is_skip, write_of
+from .numbering import result_of
 from .place import Place
+from .readings import Reading, filters_of, readings, readings_in
 
 GIVEN = "given"
 MODEL = "model"
 CODE = "code"
+NOBODY = "nobody"
 UNKNOWN = "unknown"
 OUTPUT = "output"
 
@@ -31,11 +35,12 @@ OUTPUT = "output"
 class Origin:
     """One value and where it came from.
 
-    `by` is who made it: `given` (it was in the context), `model`, `code`, `delegate NAME`, or `unknown` where the
-    record doesn't say. `message` is its index in the run's context; `call` the call that wrote it, as it was authored,
-    `place` is where it was made (C9), `answer` the number of the answer that authored it, None for a given plan.
-    `of` are the origins of what the call refers to; what else is in the call, its author wrote. `scopes` is what of the
-    context was handed to it besides.
+    `by` is who made it: `given` (it was in the context), `model`, `code`, `delegate NAME`, `nobody` where the call was
+    skipped, or `unknown` where the record doesn't say. `message` is its index in the run's context; `call` the call
+    that wrote it, as it was authored, `place` is where it was made (C9), `answer` the number of the answer that
+    authored it, None for a given plan. `of` are the origins of what the call refers to; what else is in the call, its
+    author wrote. `expressions` are its condition and its computed values, with the references that each read, `filters`
+    how many items they have kept (E7). `scopes` is what of the context was handed to it besides.
     """
 
     reference: str
@@ -47,6 +52,8 @@ class Origin:
     answer: int | None = None
     of: tuple[Origin, ...] = ()
     scopes: tuple[str, ...] = ()
+    expressions: tuple[Reading, ...] = ()
+    filters: tuple[Filter, ...] = ()
 
     def walk(self) -> Iterator[tuple[int, Origin, bool]]:
         """This origin and all that it was made of, each below what it went into: depth, origin, whether it is new.
@@ -77,6 +84,8 @@ class Origin:
             "place": self.place,
             "answer": self.answer,
             "scopes": list(self.scopes),
+            "expressions": [one.to_dict() for one in self.expressions],
+            "filters": [{"filter": one.source, "kept": one.kept, "of": one.of} for one in self.filters],
             "of": of,
         }
         return own | {key: value for key, value in named.items() if value not in (None, [], "")}
@@ -101,6 +110,7 @@ class Provenance:
         self._places = {at: place for place, left in marks.left.items() for at in left if "_call" in self._messages[at]}
         """The place of the call that left a message, by the message's index."""
         self._left = {place: at for at, place in self._places.items()}
+        self._numbered = {message[NUMBER]: at for at, message in enumerate(self._messages) if NUMBER in message}
         self._writes: defaultdict[str, list[tuple[int, Write]]] = defaultdict(list)
         for index, message in enumerate(self._messages):
             write = write_of(message, index, self._data_kinds)
@@ -118,7 +128,7 @@ class Provenance:
             expression = parse(reference)
         except ReferenceSyntax as error:
             raise MessageError(str(error)) from None
-        found = self._origins([expression], self._last, instance)
+        found = self._origins(references(expression), self._last, instance)
         if not found:
             raise MessageError(f"the run holds nothing at {reference}")
         return found
@@ -128,16 +138,21 @@ class Provenance:
         last = next((one for _, one in sorted(self._answers.items(), reverse=True) if one.output is not None), None)
         if value is None or last is None:
             return Origin(reference=OUTPUT, by=UNKNOWN, value=value)
-        try:
-            expressions = template(last.output).expressions
-        except ReferenceSyntax:
-            expressions = ()
-        of = self._origins(expressions, last.number, None)
+        own = tuple(readings_in(last.output))
+        read = chain.from_iterable(one.references for one in own)
         by, answer = (GIVEN, None) if last.is_given else (MODEL, last.number)
-        return Origin(reference=OUTPUT, by=by, value=value, answer=answer, of=of)
+        delivered = next((one for one in reversed(self._messages) if one.get("type") == "output"), None)
+        return Origin(
+            reference=OUTPUT,
+            by=by,
+            value=value,
+            answer=answer,
+            of=self._origins(read, last.number, None),
+            expressions=tuple(one for one in own if one.is_computed),
+            filters=() if delivered is None else filters_of(delivered),
+        )
 
-    def _origins(self, expressions: Iterable[Expression], answer: int, instance: str | None) -> tuple[Origin, ...]:
-        read = [reference for expression in expressions for reference in references(expression)]
+    def _origins(self, read: Iterable[Reference], answer: int, instance: str | None) -> tuple[Origin, ...]:
         found = [self._sources(reference, answer, instance, len(self._messages)) for reference in read]
         sources = list(dict.fromkeys(index for indices in found for index in indices))
         for index in self._needed(sources):
@@ -160,14 +175,9 @@ class Provenance:
         place = self._places.get(index)
         if place is None:
             return []
-        call: JsonObject = self._messages[index]["_call"]
-        authored = {key: value for key, value in call.items() if key in (WITH, EACH) or not key.startswith("_")}
-        try:
-            expressions = template(authored).expressions
-        except ReferenceSyntax:
-            return []
-        instance = instance_of(self._messages[index])
-        read = (reference for expression in expressions for reference in references(expression))
+        message = self._messages[index]
+        instance = instance_of(message)
+        read = (reference for one in _read_by(message) for reference in one.references)
         sources = (self._sources(reference, place.answer, instance, index) for reference in read)
         return list(dict.fromkeys(source for indices in sources for source in indices))
 
@@ -176,6 +186,10 @@ class Provenance:
         if reference.kind == CALLS:
             index = call_index(reference)
             at = self._left.get(self._place(answer, index)) if index is not None else None
+            return [at] if at is not None and at < before else []
+        if reference.kind == RESULTS:
+            number = call_index(reference)
+            at = self._numbered.get(number) if number is not None else None
             return [at] if at is not None and at < before else []
         sources: list[int] = []
         for index, write in reversed(self._writes.get(reference.kind, [])):
@@ -194,9 +208,7 @@ class Provenance:
 
     def _origin(self, index: int) -> Origin:
         message, place = self._messages[index], self._places.get(index)
-        write = write_of(message, index, self._data_kinds)
-        reference = str(write.reference) if write is not None else str(message.get("type"))
-        value = exported(write.value) if write is not None else None
+        reference, value = self._named(index)
         if place is None:
             by = UNKNOWN if "_call" in message else GIVEN
             return Origin(reference=reference, by=by, value=value, message=index)
@@ -205,7 +217,7 @@ class Provenance:
         scopes = call.get("_scopes")
         return Origin(
             reference=reference,
-            by=self._makers.get(str(call.get("_tool")), UNKNOWN),
+            by=self._maker(message),
             value=value,
             message=index,
             call=call,
@@ -213,7 +225,33 @@ class Provenance:
             answer=None if answer is None or answer.is_given else answer.number,
             of=tuple(self._known[source] for source in self._inputs(index)),
             scopes=tuple(map(str, scopes)) if is_list(scopes) else (),
+            expressions=tuple(one for one in _read_by(message) if one.is_computed or one.at == WHEN),
+            filters=filters_of(message),
         )
+
+    def _named(self, index: int) -> tuple[str, Any]:
+        """What a message holds: the path, or what kind of a thing it is, and the value."""
+        message = self._messages[index]
+        write = write_of(message, index, self._data_kinds)
+        if write is not None:
+            return str(write.reference), exported(write.value)
+        if not is_record(message):
+            return str(message.get("type")), None
+        return str(Reference(RECORD)), None if is_skip(message) else result_of(message)
+
+    def _maker(self, message: JsonObject) -> str:
+        """Who carried out the call that left a message."""
+        if is_skip(message):
+            return NOBODY
+        call: JsonObject = message["_call"]
+        return CODE if VALUE in call else self._makers.get(str(call.get("_tool")), UNKNOWN)
+
+
+def _read_by(message: JsonObject) -> tuple[Reading, ...]:
+    """What the call that left a message has read: one whose condition was false, nothing but that."""
+    own = readings(message["_call"])
+    decided = tuple(one for one in own if one.at == WHEN) if is_skip(message) else ()
+    return decided or own
 
 
 def _adds(write: Write, path: Path) -> tuple[bool, bool]:

@@ -13,9 +13,11 @@ from ..schema.infer import adapter_of, schema_of
 from ..schema.json import JsonObject
 from .activity import ARGUMENTS, Activity, Choice, type_hints
 from .declaration import parse_tool
-from .tool import Tool
+from .tool import Effects, Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
+_SPELT = {"effects": "_effects", "timeout": "_timeout"}
+"""The keywords of a decorator that are meta-properties."""
 
 
 class Registry:
@@ -29,17 +31,25 @@ class Registry:
     def tool(self, function: Callable[..., Any], /) -> Activity: ...
     @overload
     def tool(
-        self, /, *, name: str | None = None, description: str | None = None, **meta: Any
+        self,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        effects: Effects | None = None,
+        timeout: float | None = None,
+        **meta: Any,
     ) -> Callable[[Callable[..., Any]], Activity]: ...
     def tool(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Make an interface and its implementation from one typed function.
 
-        Name, description, parameters and `_output` come from the function; `name=` and `description=` overrule, and
-        further keywords fix meta-properties (`_outputPath="†state.x"`, `_scopes=["state"]`). A function that returns
-        None has no result: it is started and not waited for (C8).
+        Name, description, parameters and `_output` come from the function; `name=` and `description=` overrule.
+        `effects` says what its calls do (T14), `timeout` how many seconds one may take, and further keywords fix
+        meta-properties (`_outputPath="†state.x"`, `_scopes=["state"]`). A function that returns None has no result:
+        it is started and not waited for (C8).
 
         Raises:
-            SchemaError: no schema can be made of its types.
+            SchemaError: no schema can be made of its types, or a meta-property has a value that it can't have.
         """
         if function is None:
             return partial(self.tool, **options)
@@ -59,7 +69,9 @@ class Registry:
             raise SchemaError("it has no name of its own: give it one with name=")
         schema = _inferred(function, name, options.get("description"))
         for key, value in options.items():
-            if key not in {"name", "description"}:
+            if key in _SPELT and value is not None:
+                schema["properties"][_SPELT[key]] = {"const": value}
+            elif key not in {"name", "description", *_SPELT}:
                 schema["properties"][key] = value if isinstance(value, dict) and key != "_tool" else {"const": value}
         tool = parse_tool(schema, name)
         activity = same.under(name, tool) if same else Activity(name=name, function=function, tool=tool)

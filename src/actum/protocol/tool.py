@@ -15,6 +15,7 @@ from ..schema.walk import definitions_of
 from .call import META
 
 Effects: TypeAlias = Literal["none", "some", "ordered"]
+"""What calls do: only read, nobody says, or something for which their order counts (T14)."""
 ANONYMOUS = "anonymous"
 """The `_delegate` that is an empty context (D2, D9)."""
 
@@ -54,11 +55,14 @@ class Tool:
         return self.meta.get("_output")
 
     @cached_property
+    def result(self) -> JsonObject | None:
+        """The same with the definitions that it may refer to."""
+        return None if self.output is None else {**self._definitions, **self.output}
+
+    @cached_property
     def output_validator(self) -> Validator | None:
         """Judges results, None if the tool says nothing of them."""
-        if self.output is None:
-            return None
-        return Validator({**self._definitions, **self.output}, tool=self.name, at="properties._output")
+        return None if self.result is None else Validator(self.result, tool=self.name, at="properties._output")
 
     def complaint(self, key: str, value: Any) -> str | None:
         """What is wrong with a value for one of its meta-properties; None if it is right, or declares nothing."""

@@ -10,33 +10,40 @@ from typing import Any, Literal, TypeAlias
 from .closing import closed
 from .gathering import Gathering
 from .json import JsonObject, copy, encode, is_list, is_object
+from .referring import or_reference, with_references
 from .walk import pointer, properties_of
 
 References: TypeAlias = Literal["wide", "aside"]
 
-REFERENCE_SCHEMA: JsonObject = {"type": "string", "pattern": "^†"}
-"""The schema of a reference, as the protocol writes it."""
-
 META_SCHEMA: JsonObject = {
     "type": "object",
-    # The wording of the Tool document's worked example, which T5 asks for exactly.
-    "description": (
-        "Метаданные об идее, включая версию и идентификацию. Ожидается, что LLM обновит это, например, увеличив версию."
-    ),
+    "description": "The identity of this Idea, its version raised.",
     "properties": {"path": {"type": "string"}, "version": {"type": "string"}},
 }
 
 
-def compose(output: JsonObject, calls: Sequence[JsonObject], *, meta: bool = True) -> JsonObject:
+def compose(
+    output: JsonObject,
+    calls: Sequence[JsonObject],
+    *,
+    meta: bool = True,
+    reference: JsonObject | None = None,
+    elements: Sequence[JsonObject] = (),
+) -> JsonObject:
     """Compose an output schema and the schemas of the offered calls into the schema of an answer (T5).
 
-    Definitions of all parts move to one `$defs`, under other names where two differ, and object schemas that occur
-    in it more than once are stated once if that is shorter (T10).
+    `reference` is what may stand at places of the output instead of values, None for nothing (T9); `elements` are what
+    `calls` may hold besides calls (T16). Definitions of all parts move to one `$defs`, under other names where two
+    differ, and object schemas that occur in it more than once are stated once if that is shorter (T10).
     """
     shared = Gathering()
-    items = [shared.adopt(call) for call in calls]
-    answer = nullable(shared.adopt(closed(output)))
-    properties: JsonObject = {"calls": _calls(items), "output": answer}
+    items = [*(shared.adopt(call) for call in calls), *map(copy, elements)]
+    answer = closed(output)
+    if reference is None:
+        answer = shared.adopt(answer)
+    else:
+        answer = or_reference(shared.adopt(with_references(answer, reference)), reference)
+    properties: JsonObject = {"calls": _calls(items), "output": nullable(answer)}
     if meta:
         properties["meta"] = copy(META_SCHEMA)
     composed: JsonObject = {"type": "object", "properties": properties, "required": list(properties)}
@@ -58,6 +65,8 @@ def nullable(schema: JsonObject) -> JsonObject:
     kind = schema.get("type")
     if kind is None and not schema:
         return schema
+    if schema.keys() == {"anyOf"}:
+        return {"anyOf": [*schema["anyOf"], {"type": "null"}]}
     if kind is None or {"const", "anyOf", "oneOf", "allOf", "$ref", "not", "if"} & schema.keys():
         return {"anyOf": [schema, {"type": "null"}]}
     kinds: list[Any] = kind if is_list(kind) else [kind]
@@ -65,30 +74,6 @@ def nullable(schema: JsonObject) -> JsonObject:
     if "enum" in schema and None not in schema["enum"]:
         changed["enum"] = [*schema["enum"], None]
     return changed
-
-
-_SHORTEST_REFERENCE = 2
-"""The † and a kind of one letter."""
-
-
-def takes_references(schema: Any) -> bool:
-    """Whether a reference is valid already: the schema takes strings and asks nothing more of them."""
-    if not is_object(schema):
-        return schema is True
-    if {"const", "enum", "pattern", "format", "maxLength", "$ref", "allOf", "not", "if"} & schema.keys():
-        return False
-    if schema.get("minLength", 0) > _SHORTEST_REFERENCE:
-        return False
-    for keyword in ("anyOf", "oneOf"):
-        if keyword in schema:
-            return any(takes_references(option) for option in schema[keyword])
-    kind = schema.get("type")
-    return kind is None or kind == "string" or (is_list(kind) and "string" in kind)
-
-
-def or_reference(schema: Any) -> Any:
-    """A parameter's schema in the *wide* form: it takes a reference in place of its value (T9)."""
-    return schema if takes_references(schema) else {"anyOf": [schema, dict(REFERENCE_SCHEMA)]}
 
 
 _SMALLEST_SHARED = 80

@@ -8,7 +8,7 @@ from typing import Any
 
 from .json import JsonObject, encode
 from .ordering import in_order
-from .walk import DEFINITIONS, Schema, pointer, redirected, references
+from .walk import DEFINITIONS, Schema, pointer, redirected, references, subschemas
 
 _LEFT_BEHIND = {*DEFINITIONS, "$schema", "$id"}
 _DEFINED = tuple(f"#/{keyword}/" for keyword in DEFINITIONS)
@@ -38,7 +38,7 @@ class Gathering:
         self._taken: set[str] = set()
 
     def adopt(self, schema: JsonObject) -> JsonObject:
-        """A copy of a part with its definitions moved here and its references following them."""
+        """A copy of a part with the definitions that it uses moved here and its references following them."""
         part = _bare(schema)
         local: dict[str, tuple[str, Any]] = {
             f"#/{keyword}/{pointer(name)}": (name, definition)
@@ -47,8 +47,9 @@ class Gathering:
         }
         if any(_refers_to_root(one) for one in (part, *(definition for _, definition in local.values()))):
             local["#"] = ("root", part)
-        names = {address: self._name(name, address, local) for address, (name, _) in local.items()}
-        for address, (_, definition) in local.items():
+        used = _used(part, local)
+        names = {address: self._name(name, address, local) for address, (name, _) in used.items()}
+        for address, (_, definition) in used.items():
             self.found.setdefault(names[address], in_order(_renamed(definition, names)))
         return in_order(_renamed(part, names))
 
@@ -80,6 +81,21 @@ def _reachable(address: str, local: dict[str, tuple[str, Any]]) -> set[str]:
                 found.add(head)
                 waiting.append(head)
     return found
+
+
+def _used(part: JsonObject, local: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, Any]]:
+    """The definitions that a part refers to, and those that they refer to; all where a reference is by an anchor."""
+    if not local or any(map(_refers_by_anchor, (part, *(definition for _, definition in local.values())))):
+        return local
+    reached = _reachable("", {**local, "": ("", part)})
+    return {address: one for address, one in local.items() if address in reached}
+
+
+def _refers_by_anchor(schema: object) -> bool:
+    return any(
+        "$dynamicRef" in one or not (reference == "#" or str(reference).startswith("#/"))
+        for one, reference in ((sub.schema, sub.schema.get("$ref", "#")) for sub in subschemas(schema))
+    )
 
 
 def _head(reference: str) -> str:

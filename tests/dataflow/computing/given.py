@@ -14,11 +14,11 @@ def computed(text: str) -> Computed:
     return found
 
 
-def fill(text: str, *, within: Allowance | None = None, filters: list[Filter] | None = None, **values: Any) -> Any:
+def fill(text: str, /, *, within: Allowance | None = None, filters: list[Filter] | None = None, **values: Any) -> Any:
     """A text's value where `†name` holds the value of that name."""
     return value_of(computed(text), lambda reference: values[reference.kind], within or Allowance(), filters=filters)
 
 
-def compute(expression: str, *, within: Allowance | None = None, **values: Any) -> Any:
+def compute(expression: str, /, *, within: Allowance | None = None, **values: Any) -> Any:
     """An expression's value. One without a reference is given an unused one, since a group has to hold a †."""
     return fill(f"{{[{expression}, †unused][0]}}", within=within, unused=None, **values)

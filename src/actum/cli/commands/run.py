@@ -121,7 +121,7 @@ async def _planned(loaded: Loaded, given: JsonObject | None, questions: Question
     def shown(plans: Context) -> str:
         toolset = offered(plans, DEFAULT, loaded.config.tools)
         price = inspection.price(plans, toolset, loaded.limits, usage)
-        return f"{text_of(inspection.graph_of(plans))}\n{price_of(price)}"
+        return f"{text_of(inspection.graph_of(plans, toolset=toolset))}\n{price_of(price)}"
 
     return await questions.plan(context, shown), given
 

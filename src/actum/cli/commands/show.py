@@ -8,7 +8,9 @@ from typing import Literal
 
 from ... import inspection
 from ...app.loading import Loaded, load, look_at
-from ...errors import CallError
+from ...app.tools import DEFAULT
+from ...errors import ActumError, CallError
+from ...generation.offer import offered
 from ...sources.files import write_text
 from ..options import CommandError, Flag, Roots, Several
 from ..render import seen
@@ -77,10 +79,20 @@ async def show(
         shown = _schema(loaded, provider)
         parts.append(f"── schema\n{shown}" if everything else shown)
     if graph or everything:
-        drawn = _DRAWINGS[graph or "text"](inspection.graph_of(loaded.idea.context, loaded.idea.solution))
+        drawn = _DRAWINGS[graph or "text"](_graph(loaded))
         parts.append(f"── calls\n{drawn}" if everything else drawn)
     _write("\n\n".join(parts), output)
     return 0
+
+
+def _graph(loaded: Loaded) -> inspection.PlanGraph:
+    """The graph of the Idea's plans; its tools say which calls keep their order, where they can be offered at all."""
+    idea = loaded.idea
+    try:
+        toolset = offered(idea.context, DEFAULT, loaded.config.tools)
+    except ActumError:
+        toolset = None
+    return inspection.graph_of(idea.context, idea.solution, toolset)
 
 
 def _write(text: str, output: str | None) -> None:

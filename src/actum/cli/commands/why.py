@@ -1,13 +1,18 @@
-"""`actum why`: where the values of a kept run came from (X0)."""
+"""`actum why`: where the values of a kept run came from (X0, E7)."""
 
 from __future__ import annotations
 
 import json as standard_json
+from collections.abc import Iterator
 
 from ... import inspection
+from ...dataflow.reference import clip
 from ...schema.json import encode
 from ..options import JsonFlag
 from ..render.lines import printable, short
+
+_LONGEST = 200
+"""How many characters of an expression are shown."""
 
 
 def why(run: str, reference: str | None = None, /, *, instance: str | None = None, json: JsonFlag = False) -> int:
@@ -32,7 +37,18 @@ def why(run: str, reference: str | None = None, /, *, instance: str | None = Non
     for origin in origins:
         for depth, one, is_new in origin.walk():
             print(printable("  " * depth + _described(one, is_new=is_new)))
+            for line in _computed(one) if is_new else ():
+                print(printable("  " * depth + "  · " + line))
     return 0
+
+
+def _computed(origin: inspection.Origin) -> Iterator[str]:
+    """What was computed for a value: its expressions, and what their filters have kept."""
+    for one in origin.expressions:
+        read = ", ".join(dict.fromkeys(map(str, one.references)))
+        yield f"{one.at or 'all of it'}: {clip(one.text, _LONGEST)} read {read}"
+    for kept in origin.filters:
+        yield f"kept {kept.kept} of {kept.of}: {clip(kept.source, _LONGEST)}"
 
 
 def _described(origin: inspection.Origin, *, is_new: bool) -> str:

@@ -2,43 +2,86 @@
 
 from __future__ import annotations
 
-from ...inspection import PlanGraph, Price, Vertex
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+
+from ...dataflow.reference import clip
+from ...inspection import Edge, PlanGraph, Price, Vertex
 from ...inspection.pricing import NOBODY
-from .lines import short
+from .lines import printable, short
+
+_WIDTH = 80
+_INDENT = " " * 7
+_LONGEST = 48
+"""How many characters of an expression are shown."""
 
 
 def label(vertex: Vertex) -> str:
-    """What a vertex is called: a call by its index and its tool."""
-    return vertex.name if vertex.index is None else f"{vertex.index} {vertex.name}"
+    """What a vertex is called: an element of `calls` by its index and its tool."""
+    return printable(vertex.name if vertex.index is None else f"{vertex.index} {vertex.name}")
 
 
 def detail(vertex: Vertex) -> str:
-    """The literal parameters of a call, and the path that it writes."""
+    """When and how often a call is made, its parameters that are computed or literal, and the path that it writes."""
     parameters = ", ".join(f"{key}={short(value, 20)}" for key, value in vertex.literals.items())
     written = f"→ {vertex.writes}" if vertex.writes is not None else ""
-    return "  ".join(part for part in (parameters, written) if part)
+    return "  ".join(part for part in (*_worked_out(vertex), parameters, written) if part)
+
+
+def _worked_out(vertex: Vertex) -> Iterator[str]:
+    """The condition, the items and the computed values of a vertex, as they were authored but short."""
+    if vertex.items is not None:
+        yield f"for each of {_short(vertex.items)}"
+    if vertex.condition is not None:
+        yield f"if {_short(vertex.condition)}"
+    for at, text in vertex.computed.items():
+        yield f"{printable(at)}={_short(text)}" if at and at != vertex.name else _short(text)
+
+
+def _short(text: str) -> str:
+    return clip(printable(text), _LONGEST)
 
 
 def text_of(graph: PlanGraph) -> str:
-    """One line for each vertex, in the order in which they can run, with what it reads from where."""
+    """A line or more for each vertex, in the order in which they can run, with what it reads from where."""
     reads = graph.reads()
     lines: list[str] = []
-    for step, layer in enumerate(graph.layers()):
+    step = 0
+    for layer in graph.layers():
         for index in layer:
             vertex = graph.vertices[index]
-            read = ", ".join(f"{edge.reference} ({label(graph.vertices[edge.source])})" for edge in reads[index])
-            parts = [f"{step:>3}  {label(vertex)}", detail(vertex), f"← {read}" if read else ""]
-            lines.append("  ".join(part for part in parts if part))
+            number = "" if vertex.kind == "then" else step
+            parts = [f"{number:>3}  {label(vertex)}", detail(vertex), *_sources(reads[index], graph)]
+            lines += wrapped("  ".join(part for part in parts if part))
+        step += any(graph.vertices[index].kind != "then" for index in layer)
     return "\n".join(lines) or "there is no plan"
 
 
+def _sources(edges: Sequence[Edge], graph: PlanGraph) -> Iterator[str]:
+    """Where a vertex has its values from, and what it comes after besides."""
+    read = ", ".join(
+        f"{printable(edge.reference)} ({label(graph.vertices[edge.source])})" for edge in edges if edge.kind == "read"
+    )
+    before = ", ".join(label(graph.vertices[edge.source]) for edge in edges if edge.kind == "order")
+    yield f"← {read}" if read else ""
+    yield f"after {before}" if before else ""
+
+
+def wrapped(line: str) -> list[str]:
+    """A line as several that fit a terminal, what it says broken between words."""
+    return wrap(line, _WIDTH, subsequent_indent=_INDENT, break_long_words=False, break_on_hyphens=False)
+
+
 def mermaid_of(graph: PlanGraph) -> str:
-    """The graph as a Mermaid flowchart."""
+    """The graph as a Mermaid flowchart; what only orders is dotted."""
     lines = ["graph TD"]
     for index, vertex in enumerate(graph.vertices):
-        left, right = ("[", "]") if vertex.kind == "call" else ("([", "])")
-        lines.append(f'  n{index}{left}"{_mermaid(label(vertex))}"{right}')
-    lines += [f'  n{edge.source} -->|"{_mermaid(edge.reference)}"| n{edge.target}' for edge in graph.edges]
+        left, right = ("[", "]") if vertex.kind in {"call", "computed", "then"} else ("([", "])")
+        said = "<br/>".join(_mermaid(part) for part in (label(vertex), *_worked_out(vertex)))
+        lines.append(f'  n{index}{left}"{said}"{right}')
+    for edge in graph.edges:
+        line = "-.->" if edge.kind == "order" else f'-->|"{_mermaid(printable(edge.reference))}"|'
+        lines.append(f"  n{edge.source} {line} n{edge.target}")
     return "\n".join(lines)
 
 
@@ -51,6 +94,10 @@ def price_of(price: Price) -> str:
     """A price in words."""
     makers = [f"{count} by {_named(maker)}" for maker, count in price.makers.items()]
     lines = [f"{price.calls} calls in {price.steps} steps: {', '.join(makers) or 'none'}"]
+    if price.conditional:
+        lines.append(f"calls that are made on a condition: {price.conditional}")
+    if price.repeated:
+        lines.append(f"calls that are made for every item of a list that isn't known yet: {price.repeated}")
     most = price.limits.requests
     bound = "" if most is None else f" of the {most} that it may make"
     lines.append(f"requests to a model: {f'at least {price.requests}' if price.requests else 'none'}{bound}")

@@ -8,12 +8,19 @@ from functools import partial
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from ...inspection import PlanGraph, Vertex
+from ...dataflow.reference import clip
+from ...inspection import Edge, PlanGraph, Vertex
+from .lines import printable
 from .plan import detail, label
 
 _CHARACTER = 7.3
 _HEIGHT, _GAP, _RISE, _MARGIN, _BEND = 46, 26, 58, 24, 6
 _TURNS = 8
+_LONGEST = 100
+"""How many characters of what is said of a vertex a box has room for."""
+_STYLES = {"call": ("#eef4fb", "#2f6fae", 8), "computed": ("#eef8f1", "#2d7d4f", 8), "then": ("#f4f5f7", "#829ab1", 4)}
+"""The colour, the line and the corners of a box."""
+_OTHERS = ("#fdf3ec", "#b44d12", 23)
 _FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
 
 
@@ -50,9 +57,7 @@ def svg_of(graph: PlanGraph) -> str:
             boxes[one] = _Box(x, _MARGIN + level * (_HEIGHT + _RISE), layout.widths[one])
             x += layout.widths[one] + _GAP
     height = 2 * _MARGIN + len(layout.rows) * (_HEIGHT + _RISE) - _RISE
-    parts = [
-        _line([boxes[one] for one in way], edge.reference) for way, edge in zip(layout.ways, graph.edges, strict=True)
-    ]
+    parts = [_line([boxes[one] for one in way], edge) for way, edge in zip(layout.ways, graph.edges, strict=True)]
     parts += [_vertex(vertex, boxes[index]) for index, vertex in enumerate(graph.vertices)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total:.0f} {height:.0f}" width="{total:.0f}" '
@@ -103,13 +108,17 @@ def _pull(neighbours: dict[int, list[int]], across: dict[int, float], one: int) 
 
 
 def _width(vertex: Vertex) -> float:
-    return max(len(label(vertex)) * _CHARACTER, len(detail(vertex)) * _CHARACTER * 0.82, 40) + 24
+    return max(len(label(vertex)) * _CHARACTER, len(_detail(vertex)) * _CHARACTER * 0.82, 40) + 24
+
+
+def _detail(vertex: Vertex) -> str:
+    return clip(detail(vertex), _LONGEST)
 
 
 def _vertex(vertex: Vertex, box: _Box) -> str:
-    fill, line, radius = ("#eef4fb", "#2f6fae", 8) if vertex.kind == "call" else ("#fdf3ec", "#b44d12", 23)
+    fill, line, radius = _STYLES.get(vertex.kind, _OTHERS)
     middle = box.x + box.width / 2
-    more = detail(vertex)
+    more = _detail(vertex)
     parts = [
         f'<rect x="{box.x:.1f}" y="{box.y}" width="{box.width:.1f}" height="{_HEIGHT}" rx="{radius}" fill="{fill}" '
         f'stroke="{line}"/>',
@@ -124,15 +133,16 @@ def _vertex(vertex: Vertex, box: _Box) -> str:
     return "".join(parts)
 
 
-def _line(way: list[_Box], reference: str) -> str:
-    """A line from the first box through the bends to the last."""
+def _line(way: list[_Box], edge: Edge) -> str:
+    """A line from the first box through the bends to the last; dashed where no value goes along it."""
     first, last = way[0], way[-1]
-    title = f"<title>{escape(reference)}</title>"
+    title = f"<title>{escape(printable(edge.reference) or 'comes after it')}</title>"
+    dashes = ' stroke-dasharray="5 4"' if edge.kind == "order" else ""
     if last.y <= first.y:  # back up: part of a cycle, along the side
         out = min(first.x, last.x) - 40
         path = f"M{first.x:.1f} {first.y + 23:.1f} C {out:.1f} {first.y:.1f}, {out:.1f} {last.y + 46:.1f}, "
         path += f"{last.x:.1f} {last.y + 23:.1f}"
-        return f'<path d="{path}" fill="none" stroke="#b44d12" stroke-width="1.3">{title}</path>'
+        return f'<path d="{path}" fill="none" stroke="#b44d12" stroke-width="1.3"{dashes}>{title}</path>'
     path = f"M{first.middle:.1f} {first.y + _HEIGHT:.1f}"
     for upper, lower in pairwise(way):
         start, end = upper.y + _HEIGHT, lower.y - (6 if lower is last else 0)
@@ -141,6 +151,6 @@ def _line(way: list[_Box], reference: str) -> str:
         if lower is not last:
             path += f" V {lower.y + _HEIGHT:.1f}"
     return (
-        f'<path d="{path}" fill="none" stroke="#829ab1" stroke-width="1.3">{title}</path>'
+        f'<path d="{path}" fill="none" stroke="#829ab1" stroke-width="1.3"{dashes}>{title}</path>'
         f'<path d="M{last.middle:.1f} {last.y:.1f} l-4 -8 h8 z" fill="#829ab1"/>'
     )

@@ -9,7 +9,7 @@ from typing import Any
 from .allowance import Meter
 from .failing import FAILURES, failed
 from .frame import METER, Code, Frame
-from .methods import method
+from .methods import runs, unknown
 
 Named = Mapping[str, Code]
 
@@ -31,14 +31,18 @@ def function_call(node: ast.Call, function: Callable[..., Any], arguments: list[
 
 def method_call(node: ast.Call, name: str, value: Code, arguments: list[Code], named: Named) -> Code:
     """`x.f(a)`: which one is meant depends on the kind of x."""
+    methods = runs(name, len(arguments))
 
     def call(frame: Frame) -> Any:
-        owner = value(frame)
+        owner: object = value(frame)
         given = [argument(frame) for argument in arguments]
         keywords = {name: value(frame) for name, value in named.items()}
         meter: Meter = frame[METER]
+        method = methods.get(type(owner))
+        if method is None:
+            raise failed(unknown(owner, name, len(given)), node)
         try:
-            return _counted(method(owner, name, len(given)).run(meter, owner, *given, **keywords), meter)
+            return _counted(method(meter, owner, *given, **keywords), meter)
         except FAILURES as error:
             raise failed(error, node) from None
 

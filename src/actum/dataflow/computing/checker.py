@@ -185,7 +185,7 @@ class _Checker:
     def object(self, node: ast.Dict, scope: _Scope) -> Type:
         keys = [cast("ast.expr", key) for key in node.keys]
         for key in self.all(keys, scope):
-            check_kind(key, {"text"}, "the key of an object", "a text")
+            check_kind(key, TEXTS, "an object", "texts as keys")
         values = self.all(node.values, scope)
         texts = [key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
         if len(texts) == len(keys):
@@ -197,7 +197,7 @@ class _Checker:
 
     def collect_object(self, node: ast.DictComp, scope: _Scope) -> Type:
         inner = self._looped(node.generators, scope)
-        check_kind(self.of(node.key, inner), {"text"}, "the key of an object", "a text")
+        check_kind(self.of(node.key, inner), TEXTS, "an object", "texts as keys")
         return map_to(self.of(node.value, inner))
 
     def _looped(self, loops: list[ast.comprehension], scope: _Scope) -> _Scope:

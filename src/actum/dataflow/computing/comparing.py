@@ -11,6 +11,8 @@ from .kinds import ComputingError, is_number, kind, kinds
 from .times import moments
 
 _CONTAINERS = (list, dict)
+_COLUMNS = 40
+"""What it costs to look at lists column by column, however short they are."""
 _LONG = 255
 """Texts up to here cost nothing to compare."""
 
@@ -35,7 +37,12 @@ def inside(item: Any, container: Any, meter: Meter) -> bool:
         return item in container
     if is_object(container):
         return isinstance(item, str) and item in container
-    return is_list(container) and position(item, container, meter) is not None
+    if not is_list(container):
+        return False
+    if type(item) in _CONTAINERS:
+        return any(same(item, one, meter) for one in container)
+    spend_on_equals(item, container, meter)
+    return item in container
 
 
 def position(item: Any, items: list[Any], meter: Meter) -> int | None:
@@ -96,8 +103,8 @@ def ranks(values: list[Any], meter: Meter) -> Sequence[Any]:
         meter.spend(sum(map(len, values)) >> 12)
         return _of_texts(values)
     if found == {list}:
-        for value in values:
-            meter.measure(value)
+        meter.spend(_COLUMNS)
+        meter.measure(values)
         return _of_lists(values, meter)
     raise ComputingError(f"{kinds(values)} can't be ordered")
 
@@ -139,10 +146,7 @@ def _of_lists(lists: list[list[Any]], meter: Meter) -> list[tuple[Any, ...]]:
             columns.append(ranks(column, meter))
         else:
             columns.append([_Unlike(value) for value in column])
-    places = [0] * len(columns)
-    result: list[tuple[Any, ...]] = []
-    for one in lists:
-        result.append(tuple(columns[index][places[index]] for index in range(len(one))))
-        for index in range(len(one)):
-            places[index] += 1
-    return result
+    if all(len(column) == len(lists) for column in columns):
+        return list(zip(*columns, strict=True)) if columns else [()] * len(lists)
+    rest = [iter(column) for column in columns]
+    return [tuple(next(rest[index]) for index in range(len(one))) for one in lists]

@@ -138,7 +138,9 @@ class _Grammar:
             self.keyword(keyword, scope)
 
     def function(self, node: ast.Name, scope: _Scope) -> tuple[Function, ...]:
-        if node.id in scope or node.id not in FUNCTIONS:
+        if node.id in scope or node.id.startswith("ref_"):
+            raise self.bad(node, "only functions and methods can be called")
+        if node.id not in FUNCTIONS:
             raise self.bad(node, f"there is no function {node.id}(); there are {', '.join(FUNCTIONS)}")
         return (FUNCTIONS[node.id],)
 
@@ -149,7 +151,7 @@ class _Grammar:
             takes = f"{least}" if least == most else f"{least} to {most}" if most < 100 else f"{least} or more"
             raise self.bad(node, f"{name} takes {takes} arguments, not {len(node.args)}")
         named = [keyword.arg for keyword in node.keywords]
-        known = {name for function in functions for name in function.keywords}
+        known = dict.fromkeys(name for function in functions for name in function.keywords)
         if None in named:
             raise self.bad(node, "** isn't part of the language")
         for index, keyword in enumerate(named):

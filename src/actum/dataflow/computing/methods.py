@@ -19,7 +19,9 @@ def _plain(method: Callable[..., Any], name: str, most: int = 0) -> Function:
 
     def run(meter: Meter, owner: str, *arguments: Any) -> Any:
         meter.spend(len(owner) >> 4)
-        return method(owner, *(text(argument, name) for argument in arguments))
+        for argument in arguments:
+            text(argument, name)
+        return method(owner, *arguments)
 
     return Function(run, 0, most)
 
@@ -171,15 +173,17 @@ METHODS_BY_NAME: Mapping[str, tuple[Function, ...]] = {
 """What a name may mean where the kind of the value isn't known yet."""
 
 
-def method(owner: object, name: str, arguments: int) -> Function:
-    """The method of a value.
+def runs(name: str, arguments: int) -> Mapping[type, Callable[..., Any]]:
+    """By the type of its owner, what carries out a method of this name with so many arguments."""
+    return {
+        owner: found.run
+        for owner, table in METHODS.items()
+        if (found := table.get(name)) and found.least <= arguments <= found.most
+    }
 
-    Raises:
-        ComputingError: its kind has none of this name, or one that takes other arguments.
-    """
-    found = METHODS.get(type(owner), {}).get(name)
-    if found is None:
-        raise ComputingError(f"{kind(owner)} has no .{name}()")
-    if not found.least <= arguments <= found.most:
-        raise ComputingError(f".{name}() of {kind(owner)} doesn't take {arguments} arguments")
-    return found
+
+def unknown(owner: object, name: str, arguments: int) -> ComputingError:
+    """Why a value has no method of this name that takes so many arguments."""
+    if name in METHODS.get(type(owner), {}):
+        return ComputingError(f".{name}() of {kind(owner)} doesn't take {arguments} arguments")
+    return ComputingError(f"{kind(owner)} has no .{name}()")

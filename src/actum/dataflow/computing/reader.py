@@ -136,11 +136,11 @@ class _Words:
         self._count_prefixes(word)
         match match.lastgroup:
             case "space":
-                self._put(" " if self.python else "", match.end())
+                self._put(" " if self.length else "", match.end())
                 return
             case "reference":
                 reference, end = scan(self.source, start)
-                self._put(f"ref_{self.reader.number(reference)}", end)
+                self._put_name(f"ref_{self.reader.number(reference)}", end)
             case "index":
                 self._index(word, match.end())
             case "key":
@@ -185,11 +185,11 @@ class _Words:
         self._put(word, end)
 
     def _text(self, word: str, end: int) -> None:
-        if self.source.startswith(word[-1], end) and len(word) == 2:
+        if self.source.startswith(word[-1], end) and word[-2:] == word[-1] * 2:
             raise refused("triple quotes aren't part of the language", self.source, self.position)
         if word[0] in "fF":
             self.texts.append(self._formatted(self.position + 2, end - 1, word[-1]))
-            self._put(f"__{len(self.texts) - 1}", end)
+            self._put_name(f"__{len(self.texts) - 1}", end)
         else:
             self._put(word[0] + quotable(word[1:-1], self.source, self.position) + word[0], end)
 
@@ -237,6 +237,12 @@ class _Words:
         self.python.append(python)
         self.length += len(python)
         self.position = end
+
+    def _put_name(self, name: str, end: int) -> None:
+        """Add a name of Python's that can't run into the words beside it."""
+        self._put(" " if self.length else "", self.position)
+        self._put(name, end)
+        self._put(" ", end)
 
     def _unreadable(self, error: SyntaxError) -> ComputingSyntax:
         position = self._start((error.offset or 1) - 1)

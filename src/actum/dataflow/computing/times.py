@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from .allowance import Meter
@@ -13,12 +14,14 @@ _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 
 _TIME = re.compile(
     r"""(?P<date>\d{4}-\d\d-\d\d)
-    (?:(?P<between>[T ])(?P<minute>(?:[01]\d|2[0-3]):\d\d)
-    (?P<second>:\d\d)?(?P<fraction>\.\d{1,9})?(?P<zone>Z|[+-]\d\d:?\d\d)?)?""",
+    (?:(?P<between>[T ])(?P<minute>(?:[01]\d|2[0-3]):\d\d)(?P<second>:\d\d(?P<fraction>\.\d{1,9})?)?
+    (?P<zone>Z|[+-]\d\d:?\d\d)?)?""",
     re.VERBOSE | re.ASCII,
 )
+"""What every version of Python reads alike."""
 
 
+@lru_cache(4_096)
 def moment(text: str) -> datetime | None:
     """The time that a text tells with its time of day, or None."""
     match = _TIME.fullmatch(text)
@@ -26,13 +29,8 @@ def moment(text: str) -> datetime | None:
 
 
 def _read(match: re.Match[str]) -> datetime | None:
-    zone = match["zone"] or ""
-    fraction = (match["fraction"] or "")[:7]
-    if fraction and not match["second"]:
-        return None
-    day = f"{match['date']}T{match['minute'] or '00:00'}{match['second'] or ':00'}{fraction and f'{fraction:0<7}'}"
     try:
-        return datetime.fromisoformat(day + ("+00:00" if zone == "Z" else zone))
+        return datetime.fromisoformat(match.group())
     except ValueError:
         return None
 

@@ -15,7 +15,7 @@ from ...generation.offer import Toolset
 from ...protocol.call import EACH, META, VALUE, WHEN, WITH, Call
 from ...protocol.scopes import scope_path, scopes_of
 from ...protocol.tool import VALUES, Tool
-from ...schema.json import JsonObject, copy, is_object
+from ...schema.json import copy, is_object
 from .batch import batch, outside
 from .job import OPENED_BETWEEN_RUNS, Job
 from .script import Script

@@ -24,9 +24,7 @@ from .resolving import Item
 _ITEM = Reference(ITEM)
 
 
-def batch(
-    call: Call, items: Template, parameters: Template, condition: Template | None, *, is_latent: bool
-) -> Batch:
+def batch(call: Call, items: Template, parameters: Template, condition: Template | None, *, is_latent: bool) -> Batch:
     """Judge a call that says `_each`, which is `items`.
 
     Raises:

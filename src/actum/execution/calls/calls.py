@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeAlias
 
 from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING, references
 from ...dataflow.fold import exported
-from ...dataflow.graph import CALLS, Graph, Node, Status, call_index
-from ...dataflow.template import Template
-from ...errors import ActumError, CallError, InvalidParameters, SolutionError, UnresolvedReference
+from ...dataflow.graph import CALLS, Node, Status, call_index
+from ...errors import ActumError, CallError, InvalidParameters, SolutionError
 from ...generation.offer import Toolset
 from ...protocol.call import THEN, Call
 from ...protocol.origin import is_url
@@ -26,7 +25,7 @@ from .declared import Declared
 from .diagnosis import missing_in_output
 from .job import SETTLED, Failure, Job
 from .scheduler import Scheduler
-from .script import Script
+from .script import Script, Wanted
 from .withholding import withheld_by
 
 
@@ -52,19 +51,6 @@ class GoOn:
 
 
 Outcome: TypeAlias = Finished | Waiting | GoOn
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """The output of an answer, to be resolved when its calls are done, and judged by `finished` (O7).
-
-    `instances` are those of which it holds one each (I4).
-    """
-
-    output: Template
-    script: Script
-    finished: Callable[[Json], Any]
-    instances: Sequence[str] = field(default_factory=list[str])
 
 
 class Calls:

@@ -96,10 +96,11 @@ class Carrier:
         if job.is_awaited and job.tool.timeout is None:
             return await self._carry(job, call)
         carried: Carried | None = None
+        patience = job.patience = asyncio.timeout(None)
         with suppress(TimeoutError):
-            async with asyncio.timeout(None) as job.patience:
+            async with patience:
                 carried = await self._carry(job, call)
-        if carried is not None and not job.patience.expired():
+        if carried is not None and not patience.expired():
             return carried
         why = "was still running when the run had ended" if job.tool.timeout is None else "has taken too long"
         return ActivityError(f"it {why}, and was cut", tool=job.tool.name)

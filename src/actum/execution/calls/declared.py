@@ -81,18 +81,18 @@ class Declared:
         path = reference.path
         if reference.kind == CALLS:
             index = call_index(reference)
-            type, path = script.types.get(-1 if index is None else index, ANYTHING), path[1:]
+            found, path = script.types.get(-1 if index is None else index, ANYTHING), path[1:]
             if index in script.nodes and script.nodes[index].is_barrier:
                 raise Misfit(hint(reference, script, None, self._journal))
         elif reference.kind == RESULTS:
-            type, path = self._of_number(reference), path[1:]
+            found, path = self._of_number(reference), path[1:]
         elif reference.kind == ITEM:
-            type = item
+            found = item
         else:
-            type = self._of_kind(reference.kind)
+            found = self._of_kind(reference.kind)
         for segment in path:
-            type = member(type, segment)
-        return type
+            found = member(found, segment)
+        return found
 
     def _of_number(self, reference: Reference) -> Type:
         number = call_index(reference)
@@ -190,12 +190,12 @@ class _Check:
         return _item_of(items)
 
     def _fitting(self, expression: Expression, path: Path, wanted: Type) -> Type:
-        type = self._reading.type_of(expression, self._job.tool.name, path)
-        self._judge(type, wanted, path, str(expression))
-        return type
+        found = self._reading.type_of(expression, self._job.tool.name, path)
+        self._judge(found, wanted, path, str(expression))
+        return found
 
-    def _judge(self, type: Type, wanted: Type, path: Path, what: str) -> None:
-        if (misfit := fits(type, wanted)) is not None:
+    def _judge(self, found: Type, wanted: Type, path: Path, what: str) -> None:
+        if (misfit := fits(found, wanted)) is not None:
             raise InvalidParameters(f"{what}: {misfit}", tool=self._job.tool.name, path=print_path(path).lstrip("."))
 
 
@@ -203,13 +203,13 @@ def _wanted(job: Job, path: Path) -> Type:
     """What the tool takes there."""
     if job.is_value:
         return ANYTHING
-    type = job.tool.takes
+    wanted = job.tool.takes
     try:
         for segment in path:
-            type = member(type, segment)
+            wanted = member(wanted, segment)
     except Misfit:
         return ANYTHING  # that nothing may be there, its validator says
-    return type
+    return wanted
 
 
 def _of_result(job: Job, types: list[Type]) -> Type:

@@ -17,7 +17,7 @@ from ...dataflow.reference import Reference
 from ...dataflow.template import Template, escaped
 from ...errors import ActumError, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, VALUE, WHEN, WITH, Call
-from ...schema.json import JsonObject, copy, is_list
+from ...schema.json import JsonObject, copy, is_list, is_object
 from .job import ITEM, Batch, Job
 
 _HEAVY = 10_000
@@ -124,8 +124,11 @@ def _condition(job: Job, condition: Template, values: Sequence[Any], allowance: 
 def _kind(value: Any) -> str:
     if value is None:
         return "null"
-    names = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "an object"}
-    return names.get(type(value), "something else")
+    if isinstance(value, bool):
+        return "true or false"
+    if is_list(value) or is_object(value):
+        return "a list" if is_list(value) else "an object"
+    return "a text" if isinstance(value, str) else "a number"
 
 
 def _items(job: Job, own: Batch, values: Sequence[Any], allowance: RunAllowance) -> Iterator[Item]:

@@ -62,17 +62,17 @@ class Results:
         if result.messages:
             return self._append(job, result)
         if job.path is None and result.path is None and job.has_result:
-            self._journal.result(job.call, job.of, result.value, job.node.instance)
+            self._journal.result(job.call, job.of, result.value, job.node.instance, job.filters)
             return result.value, ()
         targets = self._targets(job, result)
         self._check_gates(job, result.value, targets)
         for target in targets:
             self._note(job, target)
-            self._journal.write(job.call, job.of, result.value, target, job.method, job.node.instance)
+            self._journal.write(job.call, job.of, result.value, target, job.method, job.node.instance, job.filters)
             if job.method == "erase":
                 self.erased.append(target)
         if not targets:
-            self._journal.record(job.call, job.of, result.value)
+            self._journal.record(job.call, job.of, result.value, job.filters)
         return result.value, targets
 
     def tell(self, job: Job, value: Any) -> None:
@@ -96,8 +96,8 @@ class Results:
         return (values[-1],) if values and MISSING not in values else None
 
     def _append(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
-        instance = job.node.instance
-        written = [self._journal.append(job.call, job.of, message, instance) for message in result.messages]
+        own = (job.node.instance, job.filters)
+        written = [self._journal.append(job.call, job.of, message, *own) for message in result.messages]
         values = [message.to_dict() for message in result.messages]
         value = values[0] if len(values) == 1 else values
         return value, tuple(reference for reference in written if reference is not None)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...dataflow.graph import Answer, Node
+from ...dataflow.template import Template
 from ...generation.ask import Answered
 from ...protocol.call import Call
 from ...protocol.marks import Authored, plan_marks, plan_message
 from ...protocol.place import Place
 from ...protocol.solution import Solution
-from ...schema.json import JsonObject
+from ...schema.json import Json, JsonObject
 from ...schema.types import Type
 
 
@@ -77,3 +79,16 @@ class Script(Answer):
         places = self.places | dict(enumerate(kept, len(self.calls)))
         plan = plan_message([*self.calls, *kept.values()], self.output)
         return plan | plan_marks(self.number, self.run, places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The output of an answer, to be resolved when its calls are done, and judged by `finished` (O7).
+
+    `instances` are those of which it holds one each (I4).
+    """
+
+    output: Template
+    script: Script
+    finished: Callable[[Json], Any]
+    instances: Sequence[str] = field(default_factory=list[str])

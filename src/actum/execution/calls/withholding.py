@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...dataflow.expression import MISSING, Each, Expression, First, references
-from ...dataflow.graph import CALLS, call_index, overlaps
+from ...dataflow.graph import CALLS, call_index
+from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import Reference
-from .job import Failure, Job
+from .job import Failure
 from .register import Register
-from .script import Script
-
-if TYPE_CHECKING:
-    from .calls import Wanted
+from .script import Script, Wanted
 
 
 def withheld_by(failures: Sequence[Failure], wanted: Wanted, register: Register) -> list[Failure]:
@@ -25,7 +22,7 @@ def withheld_by(failures: Sequence[Failure], wanted: Wanted, register: Register)
     """
     if not failures:
         return []
-    failed = {one.of: one.job for one in failures}
+    failed = _Failed(failures)
     jobs = [job for job in register.jobs.values() if job.parent is None]
     expressions = [(one, job) for job in jobs for one, _ in job.authored]
     expressions += [(one, None) for one in wanted.output.expressions]
@@ -34,8 +31,9 @@ def withheld_by(failures: Sequence[Failure], wanted: Wanted, register: Register)
         script, instance = (wanted.script, None) if job is None else (job.script, job.node.instance)
         for choice in _choices(expression):
             if register.graph.evaluate(choice, script, instance) is not MISSING:
-                excused.update(_read(references(choice), script, failed))
-    _spread(excused, failed)
+                excused |= failed.behind(references(choice), script)
+    if excused:
+        _spread(excused, failed)
     return [one for one in failures if one.of not in excused]
 
 
@@ -50,30 +48,38 @@ def _choices(expression: Expression) -> Iterator[First]:
             return
 
 
-def _read(read: Iterable[Reference], script: Script, failed: Mapping[str, Job | None]) -> Iterator[str]:
-    """The failed calls, by place, that were to give what an answer's call refers to."""
-    for reference in read:
-        if reference.kind == CALLS:
-            of = f"{script.number}.{call_index(reference)}"
-            if of in failed:
-                yield of
-            continue
-        for of, job in failed.items():
-            if job is not None and any(overlaps(written, reference) for written in job.node.writes):
-                yield of
+class _Failed:
+    """The calls that have failed, by place and by the paths that they were to write."""
+
+    def __init__(self, failures: Sequence[Failure]) -> None:
+        self.jobs = {one.of: one.job for one in failures}
+        self._writers: PathTree[list[str]] = PathTree(list)
+        for of, job in self.jobs.items():
+            for written in () if job is None else job.node.writes:
+                self._writers.way(written)[-1].append(of)
+
+    def behind(self, read: Iterable[Reference], script: Script) -> set[str]:
+        """Those that were to give what a call of an answer refers to."""
+        found: set[str] = set()
+        for reference in read:
+            if reference.kind == CALLS:
+                found.add(f"{script.number}.{call_index(reference)}")
+            else:
+                above, _ = self._writers.around(reference)
+                found.update(of for some in (*above, *self._writers.inside(reference)) for of in some)
+        return found & self.jobs.keys()
 
 
-def _spread(excused: set[str], failed: Mapping[str, Job | None]) -> None:
+def _spread(excused: set[str], failed: _Failed) -> None:
     """Excuse what only excused calls have failed for."""
     dependents: defaultdict[str, set[str]] = defaultdict(set)
     causes: dict[str, set[str]] = {}
-    for of, job in failed.items():
-        if job is None or job.has_begun:
-            continue
-        read = [one for expression, _ in job.authored for one in references(expression)]
-        causes[of] = set(_read(read, job.script, failed)) - {of}
-        for cause in causes[of]:
-            dependents[cause].add(of)
+    for of, job in failed.jobs.items():
+        if job is not None and not job.has_begun:
+            read = (one for expression, _ in job.authored for one in references(expression))
+            causes[of] = failed.behind(read, job.script) - {of}
+            for cause in causes[of]:
+                dependents[cause].add(of)
     waiting = list(excused)
     while waiting:
         for cause in causes.get(waiting.pop(), set()) - excused:

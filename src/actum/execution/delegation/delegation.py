@@ -179,7 +179,7 @@ class Delegation:
         inner = replace(self, runtime=runtime, emit=emit, record=record)
         messages = kept.context
         if messages is None:
-            own = found if not runtime.config.meta else _with_meta(found)
+            own = found if runtime.config.meta is False else _with_meta(found)
             saved = plan_of(found.solution, found.meta) if runtime.model is None else []
             # A run of its own: what the saved request was once part of has other calls, with other keys (C9).
             messages = [*without_run(self._messages(own, scoped, call)), *saved]

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import Fold, Misfit, OutputMethod
 from ...dataflow.graph import RESULTS
@@ -31,6 +32,7 @@ from ...protocol.message import (
     written_message,
 )
 from ...protocol.numbering import Numbering, result_of
+from ...protocol.readings import with_filters
 from ...protocol.scopes import Catalogue, scope_path, scoped
 from ...schema.json import Json, JsonObject
 from .crossing import Left, Reader
@@ -149,9 +151,18 @@ class Journal:
             self._record(Shown(request))
 
     def write(
-        self, call: Call, of: str, value: Any, reference: Reference, method: OutputMethod, instance: str | None
+        self,
+        call: Call,
+        of: str,
+        value: Any,
+        reference: Reference,
+        method: OutputMethod,
+        instance: str | None,
+        filters: Sequence[Filter] = (),
     ) -> None:
         """Append what a call has returned at one path, for the instance that the call is made for.
+
+        `filters`, here and below: what those of its expressions have kept (E7).
 
         Raises:
             InvalidParameters: the value at the path can't take it.
@@ -163,35 +174,40 @@ class Journal:
             raise InvalidParameters(
                 f"can't {method} {reference}: {error}", tool=call.tool, path="_outputPath"
             ) from None
-        self.add(written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds))
+        message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
+        self.add(with_filters(message, filters))
         self.writes += 1
 
-    def result(self, call: Call, of: str, value: Any, instance: str | None) -> None:
+    def result(self, call: Call, of: str, value: Any, instance: str | None, filters: Sequence[Filter] = ()) -> None:
         """Append the result of a call without output path (C8)."""
         write = Write(RESULT, instance, "set", (), value)
         self.memory.write(write)
-        self.add(written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds))
+        message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
+        self.add(with_filters(message, filters))
         self.writes += 1
 
-    def record(self, call: Call, of: str, value: Json) -> None:
+    def record(self, call: Call, of: str, value: Json, filters: Sequence[Filter] = ()) -> None:
         """Append that a call was made whose value is nobody's but theirs who refer to the call (C4, C8)."""
-        self.add(record_message(dict(call), of, _now(), None if value is None else {"result": value}))
+        message = record_message(dict(call), of, _now(), None if value is None else {"result": value})
+        self.add(with_filters(message, filters))
 
-    def skip(self, call: Call, of: str) -> None:
+    def skip(self, call: Call, of: str, filters: Sequence[Filter] = ()) -> None:
         """Append that a call was skipped, so that a resumed run takes the same branch (C7, C10, L8)."""
-        self.add(record_message(dict(call), of, _now(), dict(SKIPPED)))
+        self.add(with_filters(record_message(dict(call), of, _now(), dict(SKIPPED)), filters))
 
     def item(self, call: Call, of: str, value: Json) -> None:
         """Append the result of a call for one item of a list; it is a part of that of the call for all of them."""
         self.add(record_message(dict(call), of, _now(), {"result": value}))
 
-    def append(self, call: Call, of: str, message: MessageObject, instance: str | None) -> Reference | None:
+    def append(
+        self, call: Call, of: str, message: MessageObject, instance: str | None, filters: Sequence[Filter] = ()
+    ) -> Reference | None:
         """Append a message that an Activity returned, as it is, and return the path that it writes, if any (A4).
 
         Raises:
             InvalidParameters: it is malformed.
         """
-        own = message.to_dict() | {"_call": dict(call), OF: of, "_date": _now()}
+        own = with_filters(message.to_dict() | {"_call": dict(call), OF: of, "_date": _now()}, filters)
         if instance is not None and "_instance" not in own:
             own["_instance"] = instance
         try:

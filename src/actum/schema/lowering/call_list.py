@@ -1,84 +1,147 @@
-"""The list of calls in a composed schema, lowered: each call by the rules of calls (C4), and where results go (T8)."""
+"""The list of calls in a composed schema, lowered: calls by rules of their own (C4), and what is said of them (T8)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
 
-from ..json import JsonObject, is_object
+from ..json import JsonObject, encode, is_object
 from ..walk import properties_of, required_of
-from .restoring import STORED, STORED_AT, Shape
+from .dialects import Dialect
+from .restoring import SAID, WHOLE, Shape
 from .strict import Strict
-from .unions import null
+from .unions import null, or_null
 from .verbatim import Verbatim
 
+_FEW = 4
+"""Up to so many calls, what may be said of one costs less in each of them than in an object around any of them."""
 
-class StoredCalls:
-    """The output paths that a model may give a call, where whatever may be given must always be written.
 
-    Rather than a null in every call, a call whose result is to be stored travels inside another object (T8, T10).
+@dataclass(slots=True)
+class _Group:
+    """The calls of which the same may be said: their indices, and the schemas of what may be said."""
+
+    said: JsonObject
+    calls: list[int] = field(default_factory=list[int])
+
+
+class Wrapped:
+    """What may be said of a call besides its parameters, where that is shorter around the call than in each (T8, T16).
+
+    A call that is made under a condition, for every item of a list or at a path travels inside another object, so that
+    one of which nothing is said costs nothing, also where whatever may be written must be (T10).
     """
 
-    def __init__(self, walk: Strict) -> None:
-        self.tools: list[int] = []
-        self._walk = walk
-        self._path: JsonObject = {}
-        self._wire: JsonObject = {}
+    def __init__(self, calls: list[JsonObject], walk: Strict, dialect: Dialect) -> None:
+        self._all_required = dialect.all_required
+        groups: dict[str, _Group] = {}
+        for index, call in enumerate(calls):
+            if said := _said(call, walk):
+                groups.setdefault(encode(said), _Group(said)).calls.append(index)
+        self._groups = [group for group in groups.values() if self._all_required or len(group.calls) > _FEW]
+        self._wrapped: dict[int, _Group] = {index: group for group in self._groups for index in group.calls}
+        self._members = [self._lowered(group, walk) for group in self._groups]
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
 
     def without(self, call: JsonObject, index: int) -> JsonObject:
-        """A call without the path that it may be given, which `offer` adds beside it."""
-        properties = properties_of(call)
-        path = properties.get(STORED_AT)
-        if not is_object(path) or STORED_AT in required_of(call) or "const" in path:
+        """A call without what is said of it by the object around it."""
+        group = self._wrapped.get(index)
+        if group is None:
             return call
-        if self._path and path != self._path:
-            return call
-        self._path = path
-        self._wire = self._walk.node(path, f"#/properties/calls/items/properties/{STORED_AT}")[0]
-        self.tools.append(index)
-        return {**call, "properties": {name: one for name, one in properties.items() if name != STORED_AT}}
+        return {**call, "properties": {key: one for key, one in properties_of(call).items() if key not in group.said}}
 
-    def offer(self, lowered: JsonObject, definitions: JsonObject) -> None:
-        """Offer beside the calls an object that holds one of them and its path."""
-        if not self.tools:
-            return
-        holder: JsonObject = lowered["properties"]["calls"]
-        wires: list[Any] = holder["items"].get("anyOf") or [holder["items"]]
-        inner = [wires[index] for index in self.tools]
-        name = next(one for one in chain(["call"], (f"call{n}" for n in count(2))) if one not in definitions)
-        definitions[name] = inner[0] if len(inner) == 1 else {"anyOf": inner}
-        whole: JsonObject = {
-            "type": "object",
-            "properties": {STORED_AT: self._wire, STORED: {"$ref": f"#/$defs/{name}"}},
-            "required": [STORED_AT, STORED],
-            "additionalProperties": False,
-        }
-        own = set(self.tools)
-        others = [wire for index, wire in enumerate(wires) if index not in own]
-        holder["items"] = {"anyOf": [{"$ref": f"#/$defs/{name}"}, whole, *others]}
+    def offer(self, wires: list[Any], definitions: JsonObject) -> list[Any]:
+        """The calls, each group under a name of its own, beside an object that holds one of the group."""
+        offered: list[Any] = []
+        for group, members in zip(self._groups, self._members, strict=True):
+            inner = [wires[index] for index in group.calls]
+            name = next(one for one in chain(["call"], (f"call{n}" for n in count(2))) if one not in definitions)
+            definitions[name] = inner[0] if len(inner) == 1 else {"anyOf": inner}
+            offered += [{"$ref": f"#/$defs/{name}"}, self._around(members, name)]
+        return [*offered, *(wire for index, wire in enumerate(wires) if index not in self._wrapped)]
+
+    def _lowered(self, group: _Group, walk: Strict) -> JsonObject:
+        path = "#/properties/calls/items/properties"
+        nodes = {key: walk.node(schema, f"{path}/{key}") for key, schema in group.said.items()}
+        if self._all_required and len(nodes) > 1:
+            nodes = {key: or_null(node) for key, node in nodes.items()}
+        return {key: wire for key, (wire, _) in nodes.items()}
+
+    def _around(self, said: JsonObject, name: str) -> JsonObject:
+        members = said | {WHOLE: {"$ref": f"#/$defs/{name}"}}
+        required = [*members] if self._all_required or len(said) == 1 else [WHOLE]
+        return {"type": "object", "properties": members, "required": required, "additionalProperties": False}
 
 
-def lowered_calls(
-    schema: Any, walk: Strict | Verbatim, stored: StoredCalls | None = None
-) -> tuple[JsonObject, dict[str, Shape]]:
-    """The list of calls, each by the rules of calls, and their shapes by the tools' names."""
+def _said(call: JsonObject, walk: Strict) -> JsonObject:
+    """What may be said of a call, and need not be."""
+    needed = set(required_of(call))
+    found = {key: one for key, one in properties_of(call).items() if key in SAID and key not in needed}
+    # Stated once for all calls, it is stated once around them without a definition.
+    found = {key: walk.target(one["$ref"]) if is_object(one) and "$ref" in one else one for key, one in found.items()}
+    return {key: one for key, one in found.items() if is_object(one) and "const" not in one}
+
+
+@dataclass(frozen=True, slots=True)
+class CallList:
+    """The list of calls on the wire but for its items, these one by one, and the shapes of calls by tool."""
+
+    head: JsonObject
+    items: list[Any]
+    shapes: Mapping[str, Shape]
+    is_union: bool = True
+
+    def wire(self, items: list[Any]) -> JsonObject:
+        """The list with these items."""
+        if not items:
+            return self.head
+        return self.head | {"items": {"anyOf": items} if self.is_union or len(items) > 1 else items[0]}
+
+
+def options_of(schema: Any) -> list[JsonObject]:
+    """The schemas of what a list of calls may hold."""
     node: JsonObject = schema or {}
     items: JsonObject = node.get("items") or {}
-    head = {key: value for key, value in node.items() if key in {"type", "description"}}
     if not items:
+        return []
+    return items["anyOf"] if _is_union(items) else [items]
+
+
+def lowered_calls(schema: Any, walk: Strict | Verbatim, wrapped: Wrapped | None = None) -> CallList:
+    """The list of calls, each by the rules of calls."""
+    node: JsonObject = schema or {}
+    head = {key: value for key, value in node.items() if key in {"type", "description"}}
+    options = options_of(schema)
+    if not options:
         # Every provider wants the type of items, also of none at all, and not all take a `maxItems`.
-        return walk.node({**head, "items": null()[0], "maxItems": 0}, "#/properties/calls")[0], {}
-    # A single tool may have an `anyOf` of its own, beside its properties.
-    several = "anyOf" in items and "properties" not in items
-    options: list[JsonObject] = items["anyOf"] if several else [items]
+        return CallList(walk.node({**head, "items": null()[0], "maxItems": 0}, "#/properties/calls")[0], [], {})
+    is_union = _is_union(node["items"])
     path = "#/properties/calls/items"
-    offered = [stored.without(one, at) for at, one in enumerate(options)] if stored is not None else options
-    nodes = [walk.call(one, f"{path}/anyOf/{at}" if several else path) for at, one in enumerate(offered)]
-    wires = [wire for wire, _ in nodes]
-    shapes = {_tool(option): shape for option, (_, shape) in zip(options, nodes, strict=True)}
-    return head | {"items": {"anyOf": wires} if several else wires[0]}, shapes
+    wires: list[Any] = []
+    shapes: dict[str, Shape] = {}
+    for at, option in enumerate(options):
+        own = f"{path}/anyOf/{at}" if is_union else path
+        name = _tool(option)
+        bare = option if wrapped is None else wrapped.without(option, at)
+        wire, shape = walk.node(bare, own) if name is None else walk.call(bare, own)
+        wires.append(wire)
+        if name is not None:
+            shapes[name] = shape
+    return CallList(head, wires, shapes, is_union)
 
 
-def _tool(call: JsonObject) -> str:
-    tool: JsonObject = properties_of(call).get("_tool", {})
+def _is_union(items: JsonObject) -> bool:
+    # A single tool may have an `anyOf` of its own, beside its properties.
+    return "anyOf" in items and "properties" not in items
+
+
+def _tool(call: JsonObject) -> str | None:
+    """The tool that a call names; None for an element that is no call."""
+    tool = properties_of(call).get("_tool")
+    if not is_object(tool):
+        return None
     return str(tool["const"] if "const" in tool else tool.get("enum", [""])[0])

@@ -10,10 +10,11 @@ from typing import Any, Literal
 
 from ..json import JsonObject, encode
 from ..walk import properties_of
-from .call_list import StoredCalls, lowered_calls
+from .call_list import Wrapped, lowered_calls, options_of
 from .dialects import LADDER, Dialect, Rung
 from .remarks import Note
 from .restoring import Shapes
+from .sharing import state_references_once
 from .size import exceeded
 from .strict import Strict
 from .verbatim import Verbatim
@@ -35,7 +36,7 @@ class Lowered:
 
     def restore_call(self, call: Any) -> Any:
         """A call as the composed schema means it, by the tool it names."""
-        return self.shapes.call(call) if self.shapes.calls or self.shapes.stored else call
+        return self.shapes.call(call) if self.shapes.calls or self.shapes.wrapped else call
 
     def restore_output(self, output: Any) -> Any:
         """The output as the composed schema means it."""
@@ -61,31 +62,30 @@ def _lowered(text: str, dialect: Dialect, rung: Rung) -> Lowered:
     parts = properties_of(schema)
     if is_strict and not parts.get("calls", {}).get("items"):
         parts = {name: part for name, part in parts.items() if name != "calls"}  # an empty list need not be written
-    stored = StoredCalls(walk) if isinstance(walk, Strict) and dialect.all_required else None
-    calls = lowered_calls(parts.get("calls"), walk, stored)
+    wrapped = Wrapped(options_of(parts.get("calls")), walk, dialect) if isinstance(walk, Strict) else None
+    calls = lowered_calls(parts.get("calls"), walk, wrapped)
     others = {name: walk.node(part, f"#/properties/{name}") for name, part in parts.items() if name != "calls"}
-    wires = {name: calls[0] if name == "calls" else others[name][0] for name in parts}
-    required = [name for name in wires if name in schema.get("required", ())]
+    defined = walk.defined()
+    definitions = {name: wire for name, (wire, _) in defined.items()}
+    items = wrapped.offer(calls.items, definitions) if wrapped else calls.items
+    wires = {name: calls.wire(items) if name == "calls" else others[name][0] for name in parts}
     lowered: JsonObject = {
         "type": "object",
         "properties": wires,
-        "required": required,
+        "required": [name for name in wires if name in schema.get("required", ())],
         "additionalProperties": False,
     }
-    defined = walk.defined()
-    definitions = {name: wire for name, (wire, _) in defined.items()}
-    if stored is not None:
-        stored.offer(lowered, definitions)
+    state_references_once(lowered, definitions)
     if definitions:
         lowered["$defs"] = definitions
     limits = exceeded(lowered, dialect.limits) if is_strict else ()
     shapes = Shapes(
-        calls=calls[1],
+        calls=calls.shapes,
         output=others["output"][1] if "output" in others else None,
         meta=others["meta"][1] if "meta" in others else None,
         named={name: shape for name, (_, shape) in defined.items()},
         wires=definitions,
-        stored=stored is not None and bool(stored.tools),
+        wrapped=bool(wrapped),
     )
     problems = walk.remarks.problems + limits
     return Lowered(schema=lowered, rung=rung, problems=problems, notes=walk.remarks.notes, shapes=shapes)

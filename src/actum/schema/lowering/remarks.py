@@ -7,7 +7,7 @@ from typing import Any
 
 from ..json import JsonObject, encode
 from .merging import judges
-from .scalars import REFERENCE_PATTERN
+from .scalars import REFERENCE_WORDS
 
 _LONGEST_WORD = 80
 
@@ -70,8 +70,8 @@ class Remarks:
 
 
 def _word(key: str, value: Any) -> str:
-    if value == REFERENCE_PATTERN:
-        return "a reference, it begins with †"
+    if key == "pattern" and value in REFERENCE_WORDS:
+        return REFERENCE_WORDS[value]
     if isinstance(value, dict | list) or (isinstance(value, int | float) and abs(value) >= 2**53 - 1):
         return ""
     text = encode(value)

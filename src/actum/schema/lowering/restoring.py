@@ -71,9 +71,10 @@ class Named:
     name: str
 
 
-STORED = "_call"
-STORED_AT = "_outputPath"
-"""The members of a call that is told apart from where its result is stored."""
+WHOLE = "_call"
+"""The member of an object around a call that holds it."""
+SAID = ("_each", "_when", "_outputPath")
+"""The members of an object around a call that say how it is made, null where nothing is said."""
 
 Shape: TypeAlias = "Members | Items | Entries | AnyOf | Named | None"
 """How values of a schema are restored; None if the wire holds them as they are."""
@@ -83,7 +84,7 @@ Shape: TypeAlias = "Members | Items | Entries | AnyOf | Named | None"
 class Shapes:
     """The shapes of an answer's parts; `wires` are the wire's definitions, for the schemas of branches.
 
-    `stored`: a call that is given an output path travels as `_call` beside it.
+    `wrapped`: a call of which more is said travels as `_call` beside that.
     """
 
     calls: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
@@ -91,14 +92,14 @@ class Shapes:
     meta: Shape = None
     named: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
     wires: JsonObject = field(default_factory=dict[str, Any])
-    stored: bool = False
+    wrapped: bool = False
 
     def call(self, value: Any) -> Any:
         """Restore a call by the shape of the tool it names."""
-        if self.stored and is_object(value) and STORED in value:
-            inner = self.call(value[STORED])
-            rest = {key: one for key, one in value.items() if key != STORED}
-            return {**inner, **rest} if is_object(inner) else inner
+        if self.wrapped and is_object(value) and WHOLE in value:
+            inner = self.call(value[WHOLE])
+            said = {key: one for key, one in value.items() if key != WHOLE and not (key in SAID and one is None)}
+            return {**inner, **said} if is_object(inner) else inner
         name = value.get("_tool") if is_object(value) else None
         shape = self.calls.get(name) if isinstance(name, str) else None
         return self.restore(value, shape) if shape is not None else value

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ..json import JsonObject
 from .dialects import Dialect
 from .merging import ASSERTIONS
 
-REFERENCE_PATTERN = "^†"
-"""The pattern of a reference as the protocol writes it (T9)."""
+_PRINTED = '[^"\\\\\\x00-\\x1f]+$'
+"""What ends no JSON string and needs no escape in one."""
+REFERENCES: Mapping[str, str] = MappingProxyType({"^†": f"^†{_PRINTED}", "^[†{]": f"^[†{{]{_PRINTED}"})
+"""The patterns of a reference and of one or a template, as the protocol writes them (T9), and the same for decoders.
 
-WIRE_REFERENCE = '^†[^"\\\\\\x00-\\x1f]+$'
-"""The same for decoders: `^†` is exactly † to xgrammar and any string to llama.cpp; this is one thing to all."""
+`^†` is exactly † to xgrammar and any string to llama.cpp; what stands here is one thing to all.
+"""
+
+REFERENCE_WORDS: Mapping[str, str] = MappingProxyType(
+    {"^†": "a reference, it begins with †", "^[†{]": "a reference, †…, or a template, {…}"}
+)
+"""What they say, for who takes no patterns."""
 
 _EXACT = 2**53 - 1
 """Bounds from here on (zod's safe integers) say nothing and make grammars large."""
@@ -30,7 +38,7 @@ def kept(kind: str, schema: JsonObject, dialect: Dialect) -> tuple[JsonObject, f
         spelled = _spelled(kind, key, value, schema, dialect)
         if spelled is not None:
             result[spelled[0]] = spelled[1]
-            if spelled[1] == value or value == REFERENCE_PATTERN or spelled[0] != key:
+            if spelled[1] == value or (key == "pattern" and value in REFERENCES) or spelled[0] != key:
                 whole.add(key)
     # vLLM refuses a length beside a pattern or a format; two ways to spell a string are one too many for the others.
     for one, others in (("pattern", ("format", "minLength", "maxLength")), ("format", ("minLength", "maxLength"))):
@@ -58,9 +66,7 @@ def _spelled(kind: str, key: str, value: Any, schema: JsonObject, dialect: Diale
         return None
     match key:
         case "pattern":
-            return (
-                (key, WIRE_REFERENCE) if value == REFERENCE_PATTERN else (key, value) if takes(dialect, value) else None
-            )
+            return (key, REFERENCES.get(value, value)) if value in REFERENCES or takes(dialect, value) else None
         case "format":
             return (key, value) if value in dialect.formats else None
         case _:

@@ -33,6 +33,10 @@ class Strict:
         self._source = ""
         self._optional = 0
 
+    def target(self, reference: Any) -> Any:
+        """What a reference points at in the document, None if it points at nothing."""
+        return self._combining.target(reference)
+
     def defined(self) -> dict[str, Node]:
         """All definitions that were referred to, and those they refer to."""
         result: dict[str, Node] = {}

@@ -15,7 +15,7 @@ from .definitions import Definitions
 from .merging import kinds, takes_null
 from .remarks import Remarks
 from .restoring import AnyOf, Branch, Items, Members, Named, Property, Shape
-from .scalars import REFERENCE_PATTERN, WIRE_REFERENCE
+from .scalars import REFERENCES
 from .unions import Node, null
 
 _LEFT_OUT = {"$schema", "$id", "additionalItems", *DEFINITIONS}
@@ -80,7 +80,7 @@ class Verbatim:
                 return None, None
             self.definitions.refer("", name, firm=True)
             return f"#/$defs/{name}", Named(name=name)
-        return (WIRE_REFERENCE if key == "pattern" and value == REFERENCE_PATTERN else value), None
+        return (REFERENCES.get(value, value) if key == "pattern" else value), None
 
     def _shape(self, node: JsonObject, wire: JsonObject, shapes: dict[str, Any]) -> Shape:
         if "properties" in node:

@@ -1,0 +1,53 @@
+"""What a model is told of the † language before all else: only what this request offers, in few tokens (T10, T16)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Primer:
+    """What a request offers, which decides what its model has to know."""
+
+    refers: bool
+    """References to results."""
+    data: bool
+    """References to data."""
+    flow: bool
+    """Templates, conditions, lists, order and computed values."""
+    shapes: bool
+    """What tools return is told."""
+
+    @property
+    def text(self) -> str:
+        """The words."""
+        if not self.refers:
+            return f"{_CALLS}. `output` {_OUTPUT}"
+        told = f" {_SHAPES}" if self.shapes else ""
+        references = f"{_CALLS}; {_RUN}. {_RESULTS}{_DATA if self.data else ''}.{told}"
+        if not self.flow:
+            return f"{references} {_NO_GUESS} `output` may refer, too; it {_OUTPUT}"
+        return "\n".join((references, _TEMPLATES, _FLOW, f"`output` may refer and compute, too; it {_OUTPUT}"))
+
+
+_CALLS = "Each element of `calls` calls a tool"
+_RUN = "each starts once the results it refers to are there"
+_RESULTS = (
+    "`†calls.0` is the result of this answer's first call, `†calls.0.city` a part of it, "
+    "`†results.3` an earlier ¶result"
+)
+_DATA = ", `†state.x` data under ¶state"
+_SHAPES = "Tools say what they return; a field without a type is a text."
+_NO_GUESS = "Refer to results instead of guessing them."
+_TEMPLATES = (
+    "`{…}` with a † in it is a Python expression: comprehensions, if/else, text methods, len sum min max sorted "
+    "unique zip round. Alone in a string it keeps its type, `{†calls.0.price * 2}`; in a text it is filled in, "
+    "`Paid {†calls.0.price}`. `{one(x.id for x in †calls.0 if x.name == 'Ann')}` takes the only match, or the call "
+    "fails: never guess a position."
+)
+_FLOW = (
+    "`_each`: a list; one call for each item, `†each`; its result is a list. `_when`: a condition; if false, the call "
+    'is skipped, its result null. {"_then": true}: what follows waits until all before it has succeeded. '
+    '{"_value": "{…}"} only computes.'
+)
+_OUTPUT = "ends the work, and is withheld if a call fails. Null: only where you must read results first."

@@ -1,0 +1,99 @@
+"""What a call reads by its own words: its expressions with where they stand, and what their filters kept (E7).
+
+For those who show calls: provenance, graphs, approvals. A run judges and resolves calls by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..dataflow.computing.evaluator import Filter
+from ..dataflow.computing.text import Computed
+from ..dataflow.expression import Expression, references
+from ..dataflow.reference import Reference, ReferenceSyntax, print_path
+from ..dataflow.template import template
+from ..schema.json import JsonObject, is_list, is_object
+from .call import EACH, VALUE, WHEN, WITH
+
+FILTERS = "_filters"
+"""The mark of what a call or an answer has left: how many items the filters of its expressions have kept (E7)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One expression: `at` is the path of the parameter, or the meta-property, that was authored as `text`."""
+
+    at: str
+    text: str
+    references: tuple[Reference, ...]
+    is_computed: bool
+    """Whether it is more than a reference, or a choice of references."""
+
+    def to_dict(self) -> JsonObject:
+        """The expression as JSON."""
+        return {"at": self.at, "text": self.text, "reads": [str(one) for one in self.references]}
+
+
+def readings(call: Mapping[str, Any]) -> tuple[Reading, ...]:
+    """The expressions of a call as it was authored: its condition, its items, then its parameters.
+
+    What can't be read is left out: the run refuses such a call, and says why.
+    """
+    meta = [key for key in (WHEN, EACH, VALUE) if key in call]
+    found = [one for key in meta for one in readings_in(call[key], key)]
+    aside: Any = call.get(WITH)
+    for path, text in aside.items() if is_object(aside) else ():
+        found += readings_in(text, path)
+    for key, value in call.items():
+        if key[:1] != "_":
+            found += readings_in(value, key)
+    return tuple(found)
+
+
+def readings_in(value: Any, name: str = "") -> Iterator[Reading]:
+    """The expressions of a value that stands at `name`."""
+    try:
+        found = template(value)
+    except ReferenceSyntax:
+        return
+    for expression, path in zip(found.expressions, found.paths, strict=True):
+        at = f"{name}{print_path(path)}" if name else print_path(path).lstrip(".")
+        yield _reading(expression, at)
+
+
+def _reading(expression: Expression, at: str) -> Reading:
+    is_computed = isinstance(expression, Computed)
+    text = expression.text if is_computed else str(expression)
+    return Reading(at=at, text=text, references=tuple(references(expression)), is_computed=is_computed)
+
+
+def with_filters(message: JsonObject, filters: Sequence[Filter]) -> JsonObject:
+    """A message with what filters have kept as a mark, the same filter counted together; itself where there are none.
+
+    The name of a filter is its source, which whoever wrote the expression wrote: nothing of the data.
+    """
+    if not filters:
+        return message
+    counts: dict[str, list[int]] = {}
+    for one in filters:
+        count = counts.setdefault(one.source, [0, 0])
+        count[0] += one.kept
+        count[1] += one.of
+    return message | {FILTERS: [{"filter": source, "kept": kept, "of": of} for source, (kept, of) in counts.items()]}
+
+
+def filters_of(message: Mapping[str, Any]) -> tuple[Filter, ...]:
+    """What the filters behind a message have kept, as its mark says; what isn't such a mark says nothing."""
+    mark: Any = message.get(FILTERS)
+    return tuple(_filters(mark)) if is_list(mark) else ()
+
+
+def _filters(mark: Iterable[Any]) -> Iterator[Filter]:
+    for one in mark:
+        match one:
+            case {"filter": str(source), "kept": int(kept), "of": int(of)}:
+                yield Filter(source, kept, of)
+            case _:
+                continue

@@ -1,0 +1,147 @@
+"""Whole plans over the tools of AgentDojo, checked as they arrive: what each reference means, and what each parameter
+takes. Their readers say in an example what they answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from actum.dataflow.computing.checker import check
+from actum.dataflow.computing.source import Computation
+from actum.dataflow.computing.text import Computed, read_text
+from actum.dataflow.reference import Reference
+from actum.schema.json import is_list, is_object
+from actum.schema.types import (
+    ANYTHING,
+    BOOLEAN,
+    NULL,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    List,
+    Misfit,
+    Type,
+    fits,
+    list_of,
+    member,
+    object_of,
+    type_of,
+    type_of_value,
+    union,
+)
+
+SUITES = Path(__file__).parents[2] / "suites"
+_REFERENCE = re.compile(r"†\w+(?:\.\w+)*\Z")
+_WORDS = {"number": NUMBER, "integer": WHOLE, "boolean": BOOLEAN, "null": NULL}
+
+
+@cache
+def tools() -> dict[str, Any]:
+    return json.loads((SUITES / "agentdojo_tools.json").read_text(encoding="utf-8"))["tools"]
+
+
+@cache
+def plans() -> list[dict[str, Any]]:
+    return json.loads((SUITES / "agentdojo_plans.json").read_text(encoding="utf-8"))
+
+
+def strings(value: Any) -> Iterator[str]:
+    """The strings of a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif is_object(value) or is_list(value):
+        for one in value.values() if is_object(value) else value:
+            yield from strings(one)
+
+
+def sources(plan: dict[str, Any]) -> list[str]:
+    """The groups of a plan, as they are written."""
+    texts = [text for text in strings([plan["calls"], plan["output"]]) if not _REFERENCE.match(text)]
+    read = map(read_text, texts)
+    computed = (one for one in read if isinstance(one, Computed))
+    return [part.source for one in computed for part in one.parts if isinstance(part, Computation)]
+
+
+@dataclass
+class PlanCheck:
+    """What is known while the calls of a plan are checked in their order."""
+
+    plan: dict[str, Any]
+    calls: list[Type] = field(default_factory=list[Type])
+    item: Type | None = None
+
+    def run(self) -> None:
+        """Raises a ValueError for the first string that can't work."""
+        for call in self.plan["calls"]:
+            self.calls.append(NULL if call.get("_then") else self.of_call(call))
+        self.of(self.plan["output"])
+
+    def of_call(self, call: dict[str, Any]) -> Type:
+        self.item = self.of_items(call["_each"]) if "_each" in call else None
+        if "_when" in call:
+            assert fits(self.of(call["_when"]), BOOLEAN) is None
+        result = self.of_reader(call) if call["_tool"] == "read" else self.of_tool(call)
+        result = list_of(result) if self.item else result
+        self.item = None
+        return union(result, NULL) if "_when" in call else result
+
+    def of_items(self, each: Any) -> Type:
+        found = self.of(each)
+        lists = [one for one in found.alternatives or () if isinstance(one, List)]
+        if found.alternatives is not None and not lists:
+            raise Misfit("_each takes a list")
+        return lists[0].item if lists else ANYTHING
+
+    def of_tool(self, call: dict[str, Any]) -> Type:
+        tool = tools()[self.plan["world"]][call["_tool"]]
+        for name, value in call.items():
+            if not name.startswith("_"):
+                wanted = tool["parameters"]["properties"][name]
+                why = fits(self.of(value), type_of(wanted, root=tool["parameters"], is_open=True))
+                if why:
+                    raise Misfit(f"{name}: {why}")
+        return NULL if tool["returns"] is None else type_of(tool["returns"])
+
+    def of_reader(self, call: dict[str, Any]) -> Type:
+        self.of([call["text"], call["ask"]])
+        return _exemplified(call["_output"])
+
+    def of(self, value: Any) -> Type:
+        """The type of an authored value."""
+        if is_object(value):
+            return object_of({key: self.of(one) for key, one in value.items()})
+        if is_list(value):
+            return list_of(union(*map(self.of, value)))
+        if not isinstance(value, str):
+            return type_of_value(value)
+        if _REFERENCE.match(value):
+            value = f"{{{value}}}"
+        computed = read_text(value)
+        return type_of_value(computed) if isinstance(computed, str) else check(computed, self.of_reference).type
+
+    def of_reference(self, reference: Reference) -> Type:
+        if reference.kind == "each":
+            assert self.item is not None
+            return self.item
+        number = reference.path[0]
+        if not isinstance(number, int) or number >= len(self.calls):
+            raise Misfit("there is no such call before it")
+        found = self.calls[number]
+        for segment in reference.path[1:]:
+            found = member(found, segment)
+        return found
+
+
+def _exemplified(example: Any) -> Type:
+    if is_object(example):
+        return object_of({key: _exemplified(one) for key, one in example.items()})
+    if is_list(example):
+        return list_of(_exemplified(example[0]))
+    if isinstance(example, str) and example != "string":
+        return union(*(_WORDS.get(word, TEXT) for word in example.split("|")))
+    return TEXT if isinstance(example, str) else NUMBER

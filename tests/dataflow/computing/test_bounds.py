@@ -1,0 +1,213 @@
+"""Every expression ends within its allowance, with a value or a typed error (E4): counted, never timed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actum.dataflow.computing.allowance import MOST_SIZE, MOST_STEPS
+from actum.dataflow.computing.evaluator import HEAVY, Allowance, ComputingError, RunAllowance, value_of, weight
+from actum.dataflow.computing.sizes import expanded
+from actum.dataflow.computing.source import ComputingSyntax, parse
+from actum.dataflow.computing.text import Computed
+
+from .given import compute, fill
+
+DATA: dict[str, Any] = {
+    "xs": [{"id": i, "sender": f"u{i % 7}", "amount": i * 1.5} for i in range(1000)],
+    "big": list(range(100_000)),
+    "s": "a" * 100_000,
+    "d": {"k": 1, "class": 2},
+    "n": 7,
+    "t": "text",
+    "digits": "9" * 1_000_000,
+    "huge": 10**4_000,
+    "collide": [n * (2**61 - 1) for n in range(50_000)],
+}
+
+_TWICE = " ".join(f"for a{i} in [[a{i - 1}, a{i - 1}]]" for i in range(1, 30))
+_GROWN = " ".join(f"for a{i} in [a{i - 1} + a{i - 1}]" for i in range(1, 40))
+
+HOSTILE = [
+    # reaching out of the language
+    "†d.get.__self__",
+    "(x for x in †xs).gi_frame.f_back.f_globals",
+    "[x.gi_frame for x in [(y for y in †xs)]]",
+    "'{0.__class__}'.format(†d)",
+    "f'{†n:>1000000000}'",
+    "'%1000000000d' % †n",
+    "getattr(†d, 'k')",
+    "open('/etc/passwd').read()",
+    "(lambda f: f(f))(lambda f: f(f))",
+    "sorted(†xs, key=lambda f: (lambda g: g(g))(lambda g: g(g)))",
+    # time and memory
+    "'a' * 10000000000",
+    "†s * 100000",
+    "[0] * 1000000000",
+    "list(range(1000000000))",
+    "range(1, 1000000000000000000, -1)",
+    "range(-1000000000000000000, 1000000000000000000)",
+    "sum(range(2000000))",
+    "[x for x in †big for y in †big]",
+    "[1 for a in †xs for b in †xs for c in †xs if False]",
+    "sum(1 for a in †big if a in †big)",
+    "[str(†big) for x in †big]",
+    "[f'{†big}' for x in †big]",
+    "''.join([†s for x in †xs for y in [1, 2]])",
+    "†s.replace('', †s)",
+    "†s.replace('a', 'aaaaaaaaaaaaaaaaaaaaaaaaa').replace('a', †s)",
+    "†t.ljust(10000000000)",
+    "†t.zfill(10000000000)",
+    "†t.rjust(-10000000000)",
+    "[[[[[[x, x], [x, x]] for x in [[y, y]]] for y in [[z, z]]] for z in [†big]] for u in †xs]",
+    f"str([a29 for a0 in [[1]] {_TWICE}])",
+    f"[a29 == b for a0 in [[1]] {_TWICE} for b in [a29]]",
+    f"[a29 < b for a0 in [[1]] {_TWICE} for b in [a29]]",
+    f"unique([a29 for a0 in [[1]] {_TWICE}])",
+    f"[a39 for a0 in [†s] {_GROWN}]",
+    f"[a39 for a0 in [[1]] {_GROWN}]",
+    f"[a39 for a0 in [2] {_GROWN.replace('+', '*')}]",
+    "int(†digits)",
+    "float(†digits)",
+    "float('nan')",
+    "float('1e999')",
+    "round(†n, 1000000000)",
+    "round(†n, -1000000000)",
+    "†huge * †huge",
+    "†huge + 1",
+    "†huge / 3",
+    "-†huge",
+    "float(†huge)",
+    "f'{†huge:.2f}'",
+    "†d[†huge]",
+    "†xs[†huge]",
+    "†s[::†huge]",
+    "sum([†huge, 0.5])",
+    "unique(†collide)",
+    "len(unique(†collide + †big))",
+    "sorted(†big, key=lambda x: [y for y in †big])",
+    "max(†big, key=lambda x: sum(†big))",
+    "{str(x): {str(y): 1 for y in †big} for x in ['a', 'b'] for z in †big}",
+    "†s in [†s for x in †big]",
+    "[x for p in [[†s + 'a', †s + 'b']] for y in †big for x in sorted(p)]",
+    "sorted([x for p in [[†s + 'a', †s + 'b']] for y in †big for x in p])",
+    "max([x for p in [[†s + 'a', †s + 'b']] for y in †big for x in p])",
+    "[x for p in [[†s + 'a', †s + 'b']] for y in †big for x in p].count(†s + 'c')",
+    "[x for p in [[†s + 'a', †s + 'b']] for y in †big for x in p].index(†s + 'c')",
+    "[1 for p in [[†s + 'a', †s + 'b']] for y in †big if p[0] == p[1] or p[0] < p[1]]",
+    "len(†s.split('a')) + len([†s.split('a') for x in †xs])",
+    "[†s.upper().lower() for x in †big]",
+    "[†s.find('aaaaaaab') for x in †big]",
+    "[†s[1:] for x in †big]",
+    "[†big[1:] for x in †big]",
+    "[*†big, *†big, *†big, *†big, *†big, *†big, *†big, *†big, *†big, *†big, *†big]",
+    "zip(†big, †big, †big, †big, †big, †big, †big, †big, †big, †big, †big, †big)",
+    "shift('2024-05-15', days=1000000000)",
+    "shift('0001-01-01', days=-1)",
+    "shift('2024-05-15T00:00', minutes=0.1)",
+    "[enumerate(†big) for x in †big]",
+    "[reversed(†big) for x in †big]",
+    "[list(†big) for x in †big]",
+    "[any(†big) for x in †big]",
+    "[one(†big) for x in †big]",
+    "[†d.items() for x in †big]",
+    "[max([x, x]) for x in †big]",
+    "[[x] == [x] for x in †big]",
+    "[(x, x) < (x, 1) for x in †big]",
+]
+
+
+@pytest.mark.parametrize("source", HOSTILE)
+def test_a_hostile_expression_ends_within_its_allowance(source: str) -> None:
+    run = RunAllowance()
+    before = run.left
+    told, value = "", None
+    try:
+        computation = parse(source)
+        computed = Computed(source, (computation,), computation.references)
+        value = value_of(computed, lambda reference: DATA[reference.kind], Allowance(run))
+    except (ComputingError, ComputingSyntax) as error:
+        told = str(error)
+    assert "\n" not in told
+    assert len(told) < 600
+    assert expanded(value, MOST_SIZE) <= MOST_SIZE
+    assert 0 <= before - run.left <= MOST_STEPS
+
+
+def test_steps_grow_with_the_items() -> None:
+    def taken(source: str, size: int) -> int:
+        run = RunAllowance()
+        fill(source, within=Allowance(run), x=[{"a": n, "t": f"2024-05-15T10:{n % 60:02d}"} for n in range(size)])
+        return RunAllowance().left - run.left
+
+    for source in (
+        "{[e.a for e in †x if e.a > 3]}",
+        "{one(e.a for e in †x if e.a == 7)}",
+        "{sorted([e.a for e in †x])[0]}",
+        "{max(†x, key=lambda e: e.t).a}",
+        "{len(unique([e.t for e in †x if e.t < '2024-05-15T10:30:00']))}",
+        "{{e.t: e.a for e in †x}}",
+    ):
+        few, many = taken(source, 1_000), taken(source, 10_000)
+        assert many <= 20 * few, source
+
+
+def test_a_hundred_thousand_items_are_within_the_allowance() -> None:
+    rows = [{"id": n, "sender": f"u{n % 7}", "at": f"2024-05-15T10:{n % 60:02d}:00"} for n in range(100_000)]
+    assert (
+        fill("{len([r for r in †x if r.sender == 'u3' and r.at < '2024-05-15T10:30' and r.id % 2 == 0])}", x=rows)
+        == 3572
+    )
+
+
+def test_a_run_has_a_total_of_all_its_expressions() -> None:
+    run = RunAllowance(1_000)
+    fill("{[x for x in †x]}", within=Allowance(run), x=[0] * 300)
+    left = run.left
+    assert 0 < left < 500
+    with pytest.raises(ComputingError, match="the run's computed values take too many steps in all"):
+        fill("{[x for x in †x]}", within=Allowance(run), x=[0] * 300)
+    assert run.left == 0
+
+
+def test_what_failed_has_cost_what_it_took() -> None:
+    run = RunAllowance(1_000)
+    with pytest.raises(ComputingError):
+        fill("{[x for x in †x] + 1}", within=Allowance(run), x=[0] * 300)
+    assert run.left < 800
+
+
+def test_bounds_can_be_set() -> None:
+    with pytest.raises(ComputingError, match="too many steps"):
+        fill("{[x for x in †x]}", within=Allowance(steps=50), x=[0] * 300)
+    with pytest.raises(ComputingError, match="a value may have 10 characters or items, not 12"):
+        fill("{†x + †x}", within=Allowance(size=10), x="abcdef")
+    with pytest.raises(ComputingError, match="10 characters"):
+        fill("{†x}{†x}", within=Allowance(size=10), x="abcdef")
+
+
+def test_a_number_that_was_there_passes_as_it_is() -> None:
+    assert fill("{†x}", x=10**30) == 10**30
+    assert fill("{max(†x)}", x=[1, 10**30]) == 10**30
+    assert fill("{f'{†x}'}", x=10**30) == "1" + "0" * 30
+    assert compute("1000000000000000000 - 1") == 10**18 - 1
+    with pytest.raises(ComputingError, match="the number is too large"):
+        compute("1000000000000000000 + 1")
+
+
+def test_a_value_that_nests_too_deep_is_refused() -> None:
+    value: Any = 1
+    for _ in range(200):
+        value = [value]
+    with pytest.raises(ComputingError, match="128 deep"):
+        fill("{†x}", x=value)
+    with pytest.raises(ComputingError, match="128 deep"):
+        fill("{†x == †y}", x=value, y=[value])
+
+
+def test_weight_is_counted_no_further_than_needed() -> None:
+    assert weight([1, "a", [1, 2, {"a": 1}]]) < 20
+    assert HEAVY < weight([[0] * 50, DATA["big"]]) <= HEAVY + len(DATA["big"]) + 100
+    assert weight([DATA["s"]]) > 1_000
+    assert weight([DATA["big"]] * 1_000) < 10 * len(DATA["big"])

@@ -1,0 +1,202 @@
+"""Each published function and method (E2): what it gives, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from actum.dataflow.computing.evaluator import ComputingError
+from actum.dataflow.computing.functions import FUNCTIONS
+from actum.dataflow.computing.methods import METHODS_BY_NAME
+
+from .given import compute
+
+GIVEN: list[tuple[str, Any]] = [
+    ("one([7])", 7),
+    ("one(x for x in [1, 2] if x > 1)", 2),
+    ("next([1, 2])", 1),
+    ("next([], None)", None),
+    ("len('abc') + len([1]) + len({'a': 1})", 5),
+    ("sum([1, 2], 3)", 6),
+    ("sum([1], start=1)", 2),
+    ("sum([])", 0),
+    ("min(3, 1, 2)", 1),
+    ("max(['a', 'b'])", "b"),
+    ("max([{'n': 1, 'k': 'a'}, {'n': 1, 'k': 'b'}], key=lambda x: x.n).k", "a"),
+    ("min([], default='-')", "-"),
+    ("sorted([2, 1.5, 3], reverse=True)", [3, 2, 1.5]),
+    ("sorted(['b', 'a'])", ["a", "b"]),
+    ("sorted([(1, 'b'), (0, 'z'), (1, 'a')])", [[0, "z"], [1, "a"], [1, "b"]]),
+    ("sorted([(1,), (1, 2), ()])", [[], [1], [1, 2]]),
+    ("sorted([(False, 'x'), (True, None), (False, 'a')])", [[False, "a"], [False, "x"], [True, None]]),
+    ("sorted([(None, 2), (None, 1)])", [[None, 1], [None, 2]]),
+    ("sorted({'b': 1, 'a': 2})", ["a", "b"]),
+    ("any([0, '', 1])", True),
+    ("all([])", True),
+    ("abs(-2.5)", 2.5),
+    ("round(2.5)", 2),
+    ("round(2.675, 2)", 2.67),
+    ("round(1234, -2)", 1200),
+    ("int('  -12 ')", -12),
+    ("int(2.9)", 2),
+    ("int(True)", 1),
+    ("float('1.5e3')", 1500.0),
+    ("float('.5')", 0.5),
+    ("str(1.0)", "1"),
+    ("str([1, 'a'])", '[1,"a"]'),
+    ("bool('')", False),
+    ("list({'a': 1})", ["a"]),
+    ("range(3)", [0, 1, 2]),
+    ("range(3, 0, -2)", [3, 1]),
+    ("reversed([1, 2])", [2, 1]),
+    ("zip([1, 2], ['a', 'b'])", [[1, "a"], [2, "b"]]),
+    ("enumerate(['a'], 1)", [[1, "a"]]),
+    ("enumerate(['a'], start=2)", [[2, "a"]]),
+    ("unique([1, 'a', 1.0, True, None, 'a', None])", [1, "a", True, None]),
+    ("set([2, 1, 2])", [2, 1]),
+    ("minutes('2024-05-15T10:00', '2024-05-15 11:30:30')", 90.5),
+    ("minutes('2024-05-15T10:00Z', '2024-05-15T12:00+02:00')", 0),
+    ("minutes('2024-05-15', '2024-05-16')", 1440),
+    ("shift('2024-02-28', days=2)", "2024-03-01"),
+    ("shift('2024-02-28', hours=5)", "2024-02-28T05:00"),
+    ("shift('2024-05-15 23:30', hours=1)", "2024-05-16 00:30"),
+    ("shift('2024-05-15T23:30:00Z', minutes=-30)", "2024-05-15T23:00:00Z"),
+    ("shift('2024-05-15T10:00:00.250+02:00', days=-1)", "2024-05-14T10:00:00.250+02:00"),
+    ("shift('0999-12-31', days=1)", "1000-01-01"),
+    ("weekday('2024-05-15T10:00')", "Wednesday"),
+    ("'aB'.lower() + 'aB'.upper() + 'ab cd'.title() + 'ab'.capitalize() + 'ẞ'.casefold()", "abABAb CdAbss"),
+    ("' a '.strip() + 'xax'.lstrip('x') + 'xax'.rstrip('x')", "aaxxa"),
+    ("'a b  c'.split()", ["a", "b", "c"]),
+    ("'a,b,c'.split(',', 1) + 'a,b,c'.rsplit(',', maxsplit=1)", ["a", "b,c", "a,b", "c"]),
+    ("'a\\nb'.splitlines()", ["a", "b"]),
+    ("'k: v'.partition(': ')", ["k", ": ", "v"]),
+    ("', '.join(['a', 1, 2.0, True])", "a, 1, 2, true"),
+    ("'aaa'.replace('a', 'b', 2)", "bba"),
+    ("'abcb'.find('b') + 'abcb'.find('b', 2) + 'abcb'.count('b') + 'abc'.find('z')", 5),
+    ("'abc'.startswith('ab') and 'abc'.endswith(('x', 'c'))", True),
+    ("'abc'.removeprefix('a').removesuffix('c')", "b"),
+    ("'7'.zfill(3) + 'a'.ljust(3, '.') + 'a'.rjust(2)", "007a.. a"),
+    ("'12'.isdigit() and 'ab'.isalpha()", True),
+    ("{'a': 1}.get('a') + {}.get('b', 2)", 3),
+    ("{'a': None}.get('a', 1)", None),
+    ("{'a': 1}.keys() + {'b': 2}.values() + {'c': 3}.items()", ["a", 2, ["c", 3]]),
+    ("['a', 'b', 'a'].count('a') + ['a', 'b'].index('b')", 3),
+    ("[[1], [2]].index([2]) + [{'a': 1}].count({'a': 1})", 2),
+    ("{'1': 'a'}[1] + {'1': 'b'}['1']", "ab"),
+    ("[1, 2, 3][-1] + [1, 2, 3][1:][0]", 5),
+    ("(1, 2) == [1, 2] and [1, 2] + (3,) == [1, 2, 3]", True),
+    ("True == 1 and 1 in [True]", True),
+    ("1 == 'a' or 'a' in 5 or 1 in 'a1' or 'a' in None or 1 in {'1': 2} or None == 0", False),
+    ("[1] in [[1]] and {'a': 1} in [{'a': 1.0}] and 'k' in {'k': None}", True),
+    ("[x is None for x in [None, 0]] + [x is not True for x in [True, 1]]", [True, False, False, True]),
+    ("[a + c for a, (b, c) in zip([1, 2], enumerate([10, 20]))]", [11, 22]),
+    ("f'{1.5:06.2f}|{3:>4}|{\"ä\":<3}|{1234567:,}|{0.256:.1%}|{{}}'", "001.50|   3|ä  |1,234,567|25.6%|{}"),
+    ("[x for x in [1, 2, 3] if x > 1 if x < 3]", [2]),
+    ("{k: v for k, v in {'a': 1}.items()}", {"a": 1}),
+    ("0 or '' or None", None),
+]
+
+
+@pytest.mark.parametrize(("expression", "value"), GIVEN)
+def test_what_it_gives(expression: str, value: Any) -> None:
+    found = compute(expression)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_every_function_and_method_is_tested() -> None:
+    called = {name for expression, _ in GIVEN for name in re.findall(r"(\w+)\(", expression)}
+    assert called >= {*FUNCTIONS, *METHODS_BY_NAME}
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "one('a')",
+        "next([])",
+        "len(1)",
+        "sum([True])",
+        "min([])",
+        "max([1, 'a'])",
+        "max([None, None])",
+        "sorted([{}, {}])",
+        "sorted([(1, 'a'), (1, 2)])",
+        "any('abc')",
+        "round('1')",
+        "round(1, 2.0)",
+        "int('1.5')",
+        "int('١')",
+        "int('1_0')",
+        "float('inf')",
+        "float(None)",
+        "str(None)",
+        "range(2.5)",
+        "range(1, 2, 0)",
+        "zip([1], [])",
+        "unique([[1]])",
+        "minutes('2024-05-15T10:00', '10:00')",
+        "minutes('2024-05-15T10:00', '2024-05-15T10:00Z')",
+        "shift('2024-13-01', days=1)",
+        "shift('20240515', days=1)",
+        "shift('2024-05-15', days='1')",
+        "weekday('2024-05-15T24:00')",
+        "weekday(5)",
+        "'a'.split('')",
+        "'a'.join([None])",
+        "'a'.count(1)",
+        "'a'.ljust(3, 'ab')",
+        "'a'.zfill('3')",
+        "'a'.startswith([1])",
+        "'a'.replace('a', 1)",
+        "[1].index(2)",
+        "[1].count(1, 2)",
+        "[1].lower()",
+        "{1: 2}",
+        "[1][True]",
+        "[1]['0']",
+        "{'a': 1}[None]",
+        "'abc'[3]",
+        "[1, 2]['a':]",
+        "[1, 2][::0]",
+        "1 % 0",
+        "True + 1",
+        "-True",
+        "'a' + 1",
+        "[1] * 2",
+        "'a' % 1",
+        "f'{1.5:d}'",
+        "f'{None}'",
+        "None < 1",
+        "[x for x in 5]",
+    ],
+)
+def test_what_it_refuses(expression: str) -> None:
+    with pytest.raises(ComputingError):
+        compute(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("'2024-05-19T12:00:00' > '2024-05-19T12:00'", False),
+        ("'2024-05-19T12:00:00' <= '2024-05-19 12:00'", True),
+        ("'2024-05-19T12:00:00' == '2024-05-19T12:00'", False),
+        ("'2024-05-19T12:00+02:00' < '2024-05-19T11:00Z'", True),
+        ("'2024-05-19' < '2024-05-19T00:00'", True),
+        ("'2024-05-19 09:00' < '2024-05-19T08:00'", False),
+        ("max(['2024-05-19T09:00', '2024-05-19 09:30'])", "2024-05-19 09:30"),
+        ("sorted(['2024-05-19T12:00:01', '2024-05-19T12:00'])", ["2024-05-19T12:00", "2024-05-19T12:00:01"]),
+        ("sorted(['2024-05-19T12:00', '2024-05-19 11:00', ''])", ["", "2024-05-19 11:00", "2024-05-19T12:00"]),
+        ("('2024-05-19T12:00', 1) < ('2024-05-19T12:00:00', 2)", True),
+        ("'2024-02-30T12:00' < '2024-02-30T12:00:00'", True),
+    ],
+)
+def test_times_are_compared_as_times_if_both_have_a_time_of_day(expression: str, value: Any) -> None:
+    assert compute(expression) == value
+
+
+def test_zones_mixed_is_an_error() -> None:
+    with pytest.raises(ComputingError, match="some of the times have a zone"):
+        compute("'2024-05-19T12:00' < '2024-05-19T12:00Z'")

@@ -1,0 +1,124 @@
+"""Errors name the expression, places, kinds and counts, never what came from data (E6)."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actum.dataflow.computing.evaluator import ComputingError, Filter
+from actum.dataflow.computing.functions import FUNCTIONS
+from actum.dataflow.computing.methods import METHODS_BY_NAME
+
+from ...effort import trials
+from .given import fill
+
+SECRET = "s3cr3t"
+NUMBER = 715517155171
+
+SCALARS = st.sampled_from(
+    [SECRET, f"{SECRET} 2024-05-15T10:00", "2024-05-15T10:00Z", NUMBER, NUMBER + 0.25, True, None, ""]
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from([SECRET, "a", "b"]), inner, max_size=3),
+    max_leaves=6,
+)
+ARGUMENTS = st.lists(st.sampled_from(["†x", "†y", "†x.a", "†y[0]", "1", "''", "None"]), max_size=3).map(", ".join)
+EXPRESSIONS = st.one_of(
+    st.sampled_from(
+        [
+            "†x.b",
+            "†x[†y]",
+            "†x[0]",
+            "†y[†x:]",
+            "†x.a.b",
+            "[a for a, b in †x]",
+            "{k: 1 for k in †x}",
+            "{†x: 1}",
+            "-†x",
+            "f'{†x:d}'",
+        ]
+        + [f"†x {sign} †y" for sign in ("+", "-", "*", "/", "//", "%", "<", ">=", "==", "in")]
+        + [
+            "sorted(†x, key=lambda e: e.a)",
+            "[e.a + e.b for e in †x]",
+            "f'{†x}{†y}'",
+            "(†x, †y) < (†y, †x)",
+            "[*†x, *†y]",
+        ]
+    ),
+    st.builds("{}({})".format, st.sampled_from(sorted(FUNCTIONS)), ARGUMENTS),
+    st.builds("†x.{}({})".format, st.sampled_from(sorted(METHODS_BY_NAME)), ARGUMENTS),
+)
+
+
+@settings(max_examples=trials(20_000))
+@given(EXPRESSIONS, VALUES, VALUES)
+def test_no_error_holds_what_came_from_data(expression: str, x: Any, y: Any) -> None:
+    told = ""
+    try:
+        fill(f"<{{{expression}}}>" if "†" in expression else f"<{{[{expression}, †x]}}>", x=x, y=y)
+    except ValueError as error:
+        told = "".join(traceback.format_exception_only(error)) + str(getattr(error, "place", ""))
+    assert SECRET not in told
+    assert str(NUMBER) not in told
+    assert f"{NUMBER:,}" not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "said"),
+    [
+        ("{†x[0].title}", {"x": [{"name": 1, "b": 2}]}, "an object of 2 keys has no key title, in {†x[0].title}"),
+        ("{†calls.0.a.b}", {"calls": [{"a": 1}]}, "a list has no key a: pick an item first, with one(…) or a loop"),
+        ("{[e.a.b for e in †x]}", {"x": [{"a": 1}]}, "a number has no key b, at e.a.b, in {[e.a.b for e in †x]}"),
+        ("{†x[3]}", {"x": [1, 2]}, "a list of 2 has nothing at this position, in {†x[3]}"),
+        ("{one(e for e in †x if e > 1)}", {"x": [1, 2, 3]}, "one() found 2 items, not exactly one"),
+        ("{one(†x)}", {"x": []}, "one() found 0 items: nothing fits, in {one(†x)}"),
+        ("{1 + (2 * †x)}", {"x": "3"}, "* takes numbers, not a text; float(x) reads one from a text, at 2 * †x"),
+        ("{†x + 1}", {"x": "a"}, "+ takes two texts, not a text and a number: write f'…{x}…', or str(x)"),
+        ("{†x - †y}", {"x": [1], "y": [1]}, "write [x for x in a if x not in b]"),
+        ("{sum(†x)}", {"x": [True]}, "sum() takes numbers, not a boolean; count with sum(1 for x in … if …)"),
+        ("{†x < 1}", {"x": None}, "null and a number can't be ordered"),
+        ("{sorted(†x)}", {"x": [1, "a"]}, "a number and a text can't be ordered"),
+        ("{[c for c in †x]}", {"x": "abc"}, "a loop takes a list, not a text; cut it with .split() or [a:b], at †x"),
+        ("{zip(†x, [1])}", {"x": [1, 2]}, "zip() takes lists of one length, not 2 and 1"),
+        ("{[a for a, b in †x]}", {"x": [[1, 2, 3]]}, "2 names can't be bound to a list of 3, at a, b"),
+        ("{†x.lower()}", {"x": 3}, "a number has no .lower()"),
+        ("{int(†x)}", {"x": "12.5"}, "a text is not a whole number, which int(x) reads; float(x) reads others"),
+        ("{minutes(†x, †y)}", {"x": "2024-05-15T10:00", "y": "2024-05-15T10:00Z"}, "some of the times have a zone"),
+        ("{†x:.2f}", {"x": "a"}, "the format .2f takes a number, not a text"),
+        ("{†x:d}", {"x": 1.5}, "the format d doesn't fit a number of this sort"),
+    ],
+)
+def test_an_error_says_what_was_wrong_and_where(text: str, values: dict[str, Any], said: str) -> None:
+    if "†calls" in text:
+        values = {"calls": values["calls"]}
+    with pytest.raises(ComputingError) as told:
+        fill(text, **values)
+    assert said in str(told.value)
+
+
+def test_filters_tell_what_they_kept() -> None:
+    filters: list[Filter] = []
+    fill(
+        "{sum(1 for r in †x if r.on for t in r.tags if t == 'a') + len([t for t in [] if t])"
+        " + (len([x for x in †x if x]) if False else 0)}",
+        filters=filters,
+        x=[{"on": True, "tags": ["a", "b"]}, {"on": True, "tags": ["a"]}, {"on": False, "tags": ["a"]}],
+    )
+    assert filters == [
+        Filter("for r in †x if r.on", 2, 3),
+        Filter("for t in r.tags if t == 'a'", 2, 3),
+        Filter("for t in [] if t", 0, 0),
+    ]
+
+
+def test_filters_are_told_of_what_failed_too() -> None:
+    filters: list[Filter] = []
+    with pytest.raises(ComputingError):
+        fill("{one(r for r in †x if r > 5)}", filters=filters, x=[1, 2])
+    assert filters == [Filter("for r in †x if r > 5", 0, 2)]
