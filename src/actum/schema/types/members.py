@@ -11,6 +11,7 @@ from .kinds import ANYTHING, NULL, TEXT, Alternative, List, Object, Text, Type, 
 from .words import words_of
 
 _MOST_KEYS = 12
+_MOST_COMPARED = 500
 
 Segment: TypeAlias = str | int
 
@@ -86,7 +87,7 @@ def _missing(one: Object, segment: Segment) -> str:
     key = str(segment)
     if not one.fields:
         return f"no {quoted(key, 60)}, it is empty"
-    near = get_close_matches(key, one.fields, 1, 0.5)
+    near = get_close_matches(key[:60], islice(one.fields, _MOST_COMPARED), 1, 0.5)
     meant = f" (did you mean {quoted(near[0], 60)}?)" if near else ""
     return f"no {quoted(key, 60)}{meant}, it has {keys_told(one)}"
 
