@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,10 +46,10 @@ class Plan:
         return {"calls": self.calls, "output": self.output}
 
 
-def plans() -> Iterator[Plan]:
+def plans() -> list[Plan]:
     """The plans, those of a world together."""
     written = json.loads((SUITES / "agentdojo_plans.json").read_text(encoding="utf-8"))
-    yield from (Plan(**plan) for plan in written)
+    return [Plan(**plan) for plan in written]
 
 
 def tool_schema(parameters: dict[str, Any], returns: dict[str, Any] | None, description: str = "") -> dict[str, Any]:
