@@ -179,13 +179,12 @@ PER: Json = {"type": "object", "properties": {"text": {"type": "string"}}, "requ
 
 @pytest.mark.rule("I4")
 def test_the_output_is_per_batch_unless_the_config_asks_otherwise() -> None:
-    def output(context: Any, config: Config | None = None) -> Json:
-        return agent(config=config).compose(context, PER)["properties"]["output"]["anyOf"][0]
-
-    assert output(TWO)["required"] == ["text"]
-    each = output(TWO, Config(instanced_output=True))
+    assert agent().compose(TWO, PER)["properties"]["output"]["required"] == ["text"]
+    each = agent(config=Config(instanced_output=True)).compose(TWO, PER)["properties"]["output"]
     assert list(each["properties"]) == each["required"] == ["①", "②"]
-    assert output(TWO[:1], Config(instanced_output=True))["required"] == ["text"]
+    assert agent(config=Config(instanced_output=True)).compose(TWO[:1], PER)["properties"]["output"]["required"] == [
+        "text"
+    ]
 
 
 @pytest.mark.rule("I4", "O7")

@@ -68,6 +68,12 @@ def test_parameters_and_places_of_the_output_take_references_only_where_there_is
     assert ("†" in json.dumps(composed["properties"]["output"], ensure_ascii=False)) is (refers and form == "wide")
 
 
+@pytest.mark.rule("T9", "T10")
+def test_without_tools_nobody_is_told_of_references_and_the_output_offers_none() -> None:
+    runner = agent()
+    assert "†" not in json.dumps(runner.compose(STATE, NUMBER), ensure_ascii=False) + text_of(runner.render(STATE))
+
+
 @pytest.mark.rule("T9")
 def test_every_place_of_the_output_that_a_text_would_not_fit_takes_a_reference() -> None:
     schema: Json = {

@@ -111,9 +111,9 @@ class TestStructure:
         offered: Json = {
             "calls": [plain, {"_tool": "d", "n": "", "_outputPath": "†state.y"}],
             "output": None,
-            "meta": {"path": None, "version": None},
+            "meta": {"path": "a", "version": "1"},
         }
-        if dialect.all_required:
+        if dialect.all_required or dialect is ANTHROPIC:
             assert schema.accepts(offered | {"calls": [plain, whole]}), schema.complaint(offered)
             assert not schema.accepts(offered | {"calls": [{**plain, "_outputPath": None}]})
             assert lowered.restore_call(whole) == {**plain, "_outputPath": "†state.x"}
@@ -149,6 +149,17 @@ class TestStructure:
                 taken = [form for form in forms if schema.accepts({"calls": [form], **rest})]
                 assert bool(taken) is (key in offered), (name, key)
                 assert all(lowered.restore_call(form) == plain | {key: value} for form in taken)
+
+    @pytest.mark.parametrize("rung", [LOOSE, PROMPTED], ids=lambda one: one.name)
+    @pytest.mark.parametrize("count", [1, 6])
+    def test_where_nothing_is_enforced_both_forms_are_read_back(self, rung: Rung, count: int) -> None:
+        said: Json = {"_each": {"type": "string"}, "_when": {"type": "string"}}
+        lowered = lower(compose([call(f"t{n}", {}, **said) for n in range(count)]), OPENAI, rung)
+        assert ("_call" in json.dumps(lowered.schema)) is (count > 3)
+        whole: Json = {"_tool": "t0", "_when": "{†calls.0}"}
+        assert lowered.restore_call(whole) == whole
+        if count > 3:
+            assert lowered.restore_call({"_when": "{†calls.0}", "_call": {"_tool": "t0"}}) == whole
 
     @every_dialect
     def test_a_reference_at_many_places_is_stated_once(self, dialect: Dialect) -> None:

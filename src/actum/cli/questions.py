@@ -10,11 +10,13 @@ from typing import Any
 
 from ..errors import ApprovalDenied, MessageError
 from ..execution.calls.approval import HOLD, Approve, Reply
+from ..protocol.approvals import Asked
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.tool import Tool
 from ..schema.json import NotJson, decode, encode, is_list, is_object
 from .options import CommandError
+from .render.asked import lines_of
 from .render.lines import Renderer, printable
 
 
@@ -25,7 +27,7 @@ class Questions:
         self._renderer = renderer
         self._lock = asyncio.Lock()
 
-    async def call(self, call: Call, tool: Tool, context: Context) -> Reply:
+    async def call(self, call: Asked, tool: Tool, context: Context) -> Reply:
         """Ask about one call, showing everything that will cross to it."""
         async with self._lock:
             return await asyncio.to_thread(self._paused, lambda: _ask_call(call, tool, context))
@@ -101,14 +103,14 @@ def _check_terminal() -> None:
         raise CommandError("there is no terminal to ask on: use --approve all or none")
 
 
-def _ask_call(call: Call, tool: Tool, context: Context) -> Reply:
+def _ask_call(call: Asked, tool: Tool, context: Context) -> Reply:
     print(f"\n{printable(tool.name)}  {printable(tool.description)}", file=sys.stderr)
     if tool.is_delegated:
         print(f"  carried out by the delegate {printable(str(call.get('_delegate')))}", file=sys.stderr)
     if call.instance is not None:
         print(f"  for the instance {printable(call.instance)}", file=sys.stderr)
-    for name, value in call.parameters.items():
-        print(f"  {printable(name)} = {printable(encode(value))}", file=sys.stderr)
+    for line in lines_of(call, call.sources):
+        print(f"  {line}", file=sys.stderr)
     if len(context):
         print("  sees of the context nothing but:", file=sys.stderr)
         for message in context:

@@ -210,7 +210,7 @@ def _offer(toolset: Toolset, context: Context, config: Config) -> Offer:
     has_data = _holds_data(context)
     return Offer(
         references=config.references,
-        refers=has_data or is_carried_out or any(tool.output is not None for tool in tools),
+        refers=bool(tools) and (has_data or is_carried_out or any(tool.output is not None for tool in tools)),
         flow=config.flow and is_carried_out,
         paths=has_data if config.paths is None else config.paths,
         reasoning=config.reasoning,

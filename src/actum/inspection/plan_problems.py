@@ -22,6 +22,7 @@ from ..execution.record.journal import Journal, is_gate
 from ..generation.offer import Toolset
 from ..protocol.call import THEN, Call
 from ..protocol.context import Context
+from ..protocol.message import RESERVED_KINDS
 from ..protocol.scopes import scope_path
 from ..schema.json import is_object
 from ..schema.validator import Validator
@@ -46,8 +47,8 @@ class Premises:
 
     def may_bring(self, reference: Reference) -> bool:
         """Whether what a reference names may come from outside of the context."""
-        if reference.kind == RESULTS:
-            return False  # each context has its own (O10)
+        if reference.kind in RESERVED_KINDS:
+            return False  # each answer, and each context, has its own (O10)
         if self.incoming is not None:
             return any(overlaps(one, reference) for one in self.incoming)
         if self.may_be_delegate and reference.kind not in self.context.memory().kinds():

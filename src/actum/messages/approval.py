@@ -18,7 +18,10 @@ KINDS = [
             "decision": Key(choices=("held", "approve", "deny"), is_required=True, about="What was decided."),
             "reason": Key(types=("string",), about="Why it was denied."),
             "as": Key(types=("object",), about="The call that runs in its place."),
-            "shown": Key(types=("object",), about="What was approved: the call with its values, and its context."),
+            "shown": Key(
+                types=("object",),
+                about="What was asked about: the call with its values, its context, what it came from.",
+            ),
             "takes": Key(types=("object",), about="The schema of the parameters that the tool of the call takes."),
         },
         show=hidden,

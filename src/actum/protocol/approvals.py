@@ -3,7 +3,9 @@
 `{"type": "approval", "of": "3.0", "call": …, "decision": "held" | "approve" | "deny", "reason"?, "as"?,
 "shown"?, "takes"?}` is about call 0 of answer 3, which must be `call`; `as` is
 what runs instead; `shown` is what would run when it was asked about, with its values, and what of the context
-would cross: an approval holds for that and nothing else. `takes` is the schema of the parameters that its tool takes.
+would cross: an approval holds for that and nothing else. Beside it stand its condition as it was authored, which had
+come to true, and in `from` as what its parameters were authored that are no literals. `takes` is the schema of the
+parameters that its tool takes.
 `{"type": "suspended", "of": "3.0", "call": …, "context": […]}` is what the delegate of that call has left so far. A
 model is shown neither, no scope lets them through, and no call can write them.
 """
@@ -11,19 +13,55 @@ model is shown neither, no scope lets them through, and no call can write them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from ..dataflow.reference import ReferenceSyntax
 from ..dataflow.template import template
-from ..errors import IdeaError
-from ..schema.json import JsonObject
+from ..errors import IdeaError, InvalidParameters
+from ..schema.json import JsonObject, is_object
 from ..schema.validator import Validator
+from .call import WHEN, Call
 from .context import Context
+from .readings import readings
 
 Ruling = Literal["held", "approve", "deny"]
 PRIVATE = frozenset({"approval", "suspended"})
 """The types of these messages."""
+
+
+class Asked(Call):
+    """A call as an approver is asked about it: with its values, and its condition as it was authored (C10, E7).
+
+    The condition has come to true. `sources` says as what each parameter that is no literal was authored, by its path.
+    """
+
+    __slots__ = ("sources",)
+    sources: Mapping[str, str]
+
+    @classmethod
+    def about(cls, call: Call, authored: Call) -> Asked:
+        """A call with its values, and as it was authored."""
+        condition: JsonObject = {WHEN: authored[WHEN]} if WHEN in authored else {}
+        own = cls({**call, **condition})
+        own.sources = {one.at: one.text for one in readings(authored) if one.at != WHEN}
+        return own
+
+    def shown(self, context: Iterable[JsonObject]) -> JsonObject:
+        """What is kept of a question: the call, all of the context that would cross, and what the call was made of."""
+        own: JsonObject = {"call": dict(self), "context": list(context)}
+        return own | ({"from": dict(self.sources)} if self.sources else {})
+
+
+def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
+    """The call that an approver lets run, without the condition that was shown: that has been judged.
+
+    Raises:
+        InvalidParameters: it is no call, or has another condition.
+    """
+    if WHEN in reply and (WHEN not in asked or reply[WHEN] != asked[WHEN]):
+        raise InvalidParameters("its condition has been judged: leave it as it is, or out", path=WHEN)
+    return Call({key: value for key, value in reply.items() if key != WHEN})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +78,14 @@ class Decision:
     def is_about(self, call: Mapping[str, Any]) -> bool:
         """Whether it was said of this call, or of the one that this call replaces."""
         return dict(call) in (self.call, self.replacement)
+
+    def holds_for(self, call: Call, context: Iterable[JsonObject]) -> bool:
+        """Whether what was shown is this call with its values and this context; if nothing is known of that, it is."""
+        if self.shown is None:
+            return True
+        known: Any = self.shown.get("call")
+        values = {key: value for key, value in known.items() if key != WHEN} if is_object(known) else known
+        return values == dict(call) and self.shown.get("context") == list(context)
 
 
 class Decisions:
@@ -91,9 +137,11 @@ class Pending:
 
     of: str
     call: JsonObject
-    """With its values."""
+    """With its values, and its condition as it was authored, which has come to true."""
     crossing: tuple[JsonObject, ...] = ()
     """What of the context it would be given."""
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    """As what its parameters that are no literals were authored, by their paths."""
     delegates: tuple[str, ...] = ()
     """The calls that led to it, by tool."""
 
@@ -107,7 +155,13 @@ def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> 
     decisions = Decisions(messages)
     for of, decision in decisions.held():
         shown = decision.shown or {"call": decision.call, "context": []}
-        yield Pending(of=prefix + of, call=shown["call"], crossing=tuple(shown["context"]), delegates=path)
+        yield Pending(
+            of=prefix + of,
+            call=shown["call"],
+            crossing=tuple(shown["context"]),
+            sources={str(at): str(text) for at, text in shown.get("from", {}).items()},
+            delegates=path,
+        )
     for of, message in decisions.delegates():
         inner = cast("list[JsonObject]", message["context"])
         yield from _pending(inner, f"{prefix}{of}/", (*path, str(message["call"].get("_tool"))))
@@ -127,11 +181,25 @@ def decided(
         if held is None:
             waiting = ", ".join(one.of for one in pending(messages)) or "none"
             raise IdeaError(f"no call waits for a decision at {of!r}; waiting: {waiting}")
-        if replacement is not None and (complaint := _complaint(held, replacement)) is not None:
-            raise IdeaError(f"{of}: the tool doesn't take that: {complaint}")
-        return approval(place, held.call, ruling, reason=reason, replacement=replacement, shown=held.shown)
+        own = None if replacement is None else _replacement(of, held, replacement)
+        return approval(place, held.call, ruling, reason=reason, replacement=own, shown=held.shown)
 
     return _with(context, of, decide)
+
+
+def _replacement(of: str, held: Decision, reply: Mapping[str, Any]) -> Call:
+    """The call that is to run in the place of one that waits.
+
+    Raises:
+        IdeaError: it can't, and why.
+    """
+    try:
+        own = reply_to((held.shown or {}).get("call", held.call), reply)
+    except InvalidParameters as error:
+        raise IdeaError(f"{of}: {error.message}") from None
+    if (complaint := _complaint(held, own)) is not None:
+        raise IdeaError(f"{of}: the tool doesn't take that: {complaint}")
+    return own
 
 
 def _complaint(held: Decision, replacement: Mapping[str, Any]) -> str | None:

@@ -154,7 +154,7 @@ class Tool:
         """What its calls do: nothing but read, something unknown, or what must keep the order of the answer (T14)."""
         return self.fixed("_effects") or "some"
 
-    @property
+    @cached_property
     def timeout(self) -> float | None:
         """How many seconds one of its calls may take, None where its author bounds nothing."""
         return self.fixed("_timeout")

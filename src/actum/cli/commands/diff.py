@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import inspection
 from ..options import StoreName, library_of, text_at
-from ..render.lines import printable, short
+from ..render.lines import name_of, printable, short
 
 _WIDTH = 58
 _SAME, _OTHER = "  ", "≠ "
@@ -45,7 +45,7 @@ def _described(entry: inspection.Entry | None) -> str:
         case "request":
             return f"request {entry.number}, {entry.at} messages"
         case "left":
-            tool = entry.value.get("_call", {}).get("_tool", "")
+            tool = name_of(entry.value["_call"]) if "_call" in entry.value else ""
             kind = entry.value["type"]
             return f"  {kind} {tool}: {short(entry.value.get(kind))}"
         case "end":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...app import kept
+from ...protocol.message import is_skip
 from ..options import Several
-from ..render.lines import printable, short
+from ..render.lines import name_of, printable, short
 
 
 async def replay(run: str, /, *, activities: Several = None) -> int:
@@ -35,8 +36,8 @@ def _show(one: kept.Replayed) -> None:
         print(printable(f"  call      {short(call)}"))
     for message in one.left:
         if "_call" in message:
-            value = short(message.get(message["type"], message))
-            print(printable(f"  result    {value}  of {message['_call'].get('_tool')}"))
+            value = "skipped" if is_skip(message) else short(message.get(message["type"], message))
+            print(printable(f"  result    {value}  of {name_of(message['_call'])}"))
         elif message["type"] == "error":
             print(printable(f"  error     {message['error']}"))
     if one.tick.output is not None:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, Protocol, cast
 
 from ... import errors, events
-from ...protocol.call import Call
+from ...protocol.call import VALUE, Call
 from ...protocol.context import Context
 from ...protocol.message import DATA_KINDS
 from ...protocol.place import Place
@@ -133,10 +133,18 @@ def short(value: object, most: int = _MOST) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def name_of(call: Mapping[str, Any]) -> str:
+    """What an element of `calls` is called: by its tool, or that it only computes (C13)."""
+    return VALUE if VALUE in call else printable(str(call.get("_tool") or "?"))
+
+
 def short_call(call: Call, most: int = 60) -> str:
     """A call in a few characters."""
-    parameters = ", ".join(f"{key}={short(value, 24)}" for key, value in call.parameters.items())
-    text = f"{printable(call.tool) or '?'}({parameters})"
+    if VALUE in call:
+        parameters = short(call[VALUE], 40)
+    else:
+        parameters = ", ".join(f"{key}={short(value, 24)}" for key, value in call.parameters.items())
+    text = f"{name_of(call)}({parameters})"
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

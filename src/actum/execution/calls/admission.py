@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import Any
 
+from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Each, Expression, First, is_expression, parse
 from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod
 from ...dataflow.graph import CALLS, Node, written_paths
@@ -53,6 +54,7 @@ def judge(
         is_latent=tool is not VALUES and toolset.is_latent(tool),
         node=node,
         script=script,
+        is_value=tool is VALUES,
     )
     node.writes, node.instance = written_paths(path), _instance(call, tool)
     condition = _condition(call, tool, kinds)
@@ -61,6 +63,7 @@ def judge(
         job.batch = batch(call, items, job.template, condition, is_latent=job.is_latent)
     if condition is not None and (job.batch is None or job.batch.condition is None):
         job.condition = condition
+    job.computes = any(isinstance(expression, Computed) for expression, _ in job.authored)
     _enter(job)
     return job
 
@@ -116,6 +119,7 @@ def _plain(call: Call, tool: Tool, own: Template, node: Node, script: Script, *,
         node=node,
         script=script,
         is_final=own.is_flat,
+        computes=any(isinstance(expression, Computed) for expression in own.expressions),
     )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 from ...dataflow.expression import MISSING
 from ...dataflow.graph import Node
 from ...errors import ApprovalDenied, InvalidParameters, UnresolvedReference
-from ...protocol.approvals import Decision, approval
+from ...protocol.approvals import Asked, Decision, approval, reply_to
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.tool import Tool
@@ -28,15 +28,16 @@ class Hold(Enum):
 
 HOLD: Final = Hold.HOLD
 Reply: TypeAlias = "bool | str | Mapping[str, Any] | Hold"
-Approve: TypeAlias = Callable[[Call, Tool, Context], Awaitable[Reply]]
+Approve: TypeAlias = Callable[[Asked, Tool, Context], Awaitable[Reply]]
 """`True` runs the call, `False` or a reason denies it, a Call replaces it, `HOLD` lets it wait for a later run."""
 
 
-async def decide(approve: Approve, call: Call, tool: Tool, context: Context) -> Call | None:
+async def decide(approve: Approve, call: Asked, tool: Tool, context: Context) -> Call | None:
     """Ask; return the call that may run, None where it has to wait.
 
     Raises:
         ApprovalDenied: with the reason; also where the approver itself fails, since what isn't approved doesn't run.
+        InvalidParameters: what should run instead is no call, or has another condition.
     """
     try:
         decision: Any = await approve(call, tool, context)
@@ -45,11 +46,11 @@ async def decide(approve: Approve, call: Call, tool: Tool, context: Context) -> 
     if decision is HOLD:
         return None
     if decision is True:
-        return call
+        return reply_to(call, call)
     if isinstance(decision, str):
         raise ApprovalDenied(decision or "denied", tool=tool.name)
     if isinstance(decision, Mapping):
-        return Call(decision)  # pyright: ignore[reportUnknownArgumentType] -- an approver may return any mapping
+        return reply_to(call, cast("Mapping[str, Any]", decision))
     raise ApprovalDenied("denied", tool=tool.name)
 
 
@@ -85,15 +86,17 @@ class Approvals:
         if decision is not None and decision.ruling == "deny":
             raise ApprovalDenied(decision.reason or "denied", tool=job.tool.name)
         approved = decision if decision is not None and decision.ruling == "approve" else None
-        if approved is not None and (approved.replacement or approved.shown in (None, shown(call, context))):
+        if approved is not None and (approved.replacement or approved.holds_for(call, context)):
             return call
         if self.approve is not None:
-            return await decide(self.approve, call, job.tool, context)
+            return await decide(self.approve, _asked(job, call), job.tool, context)
         return call if approved is None else None  # other values than those that were approved are asked about again
 
     def hold(self, job: Job, shown: JsonObject | None) -> None:
         """Note that a call waits for a decision; `shown` is what it is about, None where that is known already."""
         decision = self.decision(job)
+        if shown is not None:
+            shown = _asked(job, Call.of(shown["call"])).shown(shown["context"])
         if shown is not None and (decision is None or (decision.ruling, decision.shown) != ("held", shown)):
             self._journal.add(approval(job.of, job.call, "held", shown=shown, takes=job.tool.parameters))
         job.hold()
@@ -129,8 +132,13 @@ class Approvals:
 
 
 def shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:
-    """What an approver is shown: the call with its values, and all of the context that would cross."""
+    """What a call that has to wait is about: the call with its values, and all of the context that would cross."""
     return {"call": dict(call), "context": list(context)}
+
+
+def _asked(job: Job, call: Call) -> Asked:
+    """A call with its values as an approver is asked about it; one for an item was authored for all of them."""
+    return Asked.about(call, (job.parent or job).call)
 
 
 def _become(job: Job, changed: Job) -> None:

@@ -84,6 +84,7 @@ def items_of(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], N
                 node=node,
                 script=job.script,
                 parent=job,
+                is_value=job.is_value,
             )
         )
     return made

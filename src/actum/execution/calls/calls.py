@@ -85,13 +85,14 @@ class Calls:
 
     def accept(self, script: Script, index: int, call: Call) -> None:
         """Take in the index-th element of an answer: refuse the call, start it, or let it wait (C2, C6)."""
-        if call.is_then:
+        if THEN in call:
             self._order(script, index, call)
             return
         node = self._register.listed(script, index)
         try:
             job = judge(call, self._register.toolset, self._journal.instances, node, script, self._journal.memory)
-            self._declared.check(job)
+            if job.template.expressions or not job.tool.is_plain:
+                self._declared.check(job)
         except ActumError as error:
             self._refuse(node, script, error, call)
             return
@@ -181,13 +182,13 @@ class Calls:
         if wanted is not None:
             self._await(wanted)
         await self._scheduler.settle()
-        held = [job.node.status is Status.HELD for job in self._open()]
         if wanted is None:
+            held = [job.node.status is Status.HELD for job in self._open()]
             return Waiting() if held and all(held) and not self._scheduler.failures else GoOn()
         await self._scheduler.drain(self._drain)
         if withheld_by(self._scheduler.failures, wanted, self._register):
             return GoOn()
-        if any(held):
+        if any(job.node.status is Status.HELD for job in self._register.jobs.values()):
             return Waiting()
         try:
             return await self._finished(wanted)

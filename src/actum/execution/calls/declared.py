@@ -81,7 +81,7 @@ class Declared:
         path = reference.path
         if reference.kind == CALLS:
             index = call_index(reference)
-            found, path = script.types.get(-1 if index is None else index, ANYTHING), path[1:]
+            found, path = self._of_call(index, script), path[1:]
             if index in script.nodes and script.nodes[index].is_barrier:
                 raise Misfit(hint(reference, script, None, self._journal))
         elif reference.kind == RESULTS:
@@ -93,6 +93,13 @@ class Declared:
         for segment in path:
             found = member(found, segment)
         return found
+
+    def _of_call(self, index: int | None, script: Script) -> Type:
+        if index in script.types:
+            return script.types[index]
+        node = None if index is None else script.nodes.get(index)
+        job = None if node is None else self._register.jobs.get(node.number)
+        return ANYTHING if job is None else job.tool.returns
 
     def _of_number(self, reference: Reference) -> Type:
         number = call_index(reference)
@@ -185,7 +192,7 @@ class _Check:
 
     def _items(self, own: Batch) -> Type:
         types = [self._reading.type_of(one, self._job.tool.name, (EACH,)) for one in own.items.expressions]
-        items = _of_template(own.items.value, types)
+        items = _of_template(own.items.value, types) if types else _of_literals(own.items.value)
         self._judge(items, list_of(ANYTHING), (EACH,), "what it comes to")
         return _item_of(items)
 
@@ -230,6 +237,14 @@ def _of_template(value: Any, types: list[Type], key: str | None = None) -> Type:
     if is_list(value):
         return list_of(union(*(_of_template(one, types) for one in value)) if value else ANYTHING)
     return type_of_value(value)
+
+
+_MOST_ITEMS = 32
+
+
+def _of_literals(items: Any) -> Type:
+    """The type of a list that was written out; of a long one, nothing is known."""
+    return type_of_value(items) if is_list(items) and len(items) <= _MOST_ITEMS else list_of(ANYTHING)
 
 
 def _item_of(items: Type) -> Type:

@@ -19,7 +19,7 @@ from ...errors import ActivityError, ActumError
 from ...messages import MessageObject
 from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place
-from ...protocol.tool import VALUES, Tool
+from ...protocol.tool import Tool
 from ...schema.json import Json
 from ..record.journal import GATES
 from .script import Script
@@ -62,6 +62,10 @@ class Job:
     """The call for all items, where this one is made for one of them."""
     is_final: bool = False
     """Whether it is carried out as it was authored: there is nothing to resolve or to fill in."""
+    is_value: bool = False
+    """Whether it only computes: no call to an approver or a limit (C13)."""
+    computes: bool = False
+    """Whether anything of it is computed (E)."""
     condition: Template | None = None
     """What decides first whether it is made (C10); of a call for every item, where that doesn't read the item."""
     is_decided: bool = False
@@ -98,11 +102,6 @@ class Job:
     def key(self) -> str:
         """Its idempotency key: the same for every attempt, different for every other call and run (C9)."""
         return f"{self.script.run}/{self.of}"
-
-    @property
-    def is_value(self) -> bool:
-        """Whether it only computes: no call to an approver or a limit (C13)."""
-        return self.tool is VALUES
 
     @property
     def authored(self) -> Iterator[tuple[Expression, Path]]:

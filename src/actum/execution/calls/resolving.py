@@ -98,8 +98,10 @@ def _worked_out(bound: Bound, optional: frozenset[ast.expr], filters: list[Filte
     return value_of(bound.computed, read, Allowance(run=allowance), optional=optional, filters=filters)
 
 
-def _computed(job: Job, values: Sequence[Any], allowance: RunAllowance) -> list[Any]:
+def _computed(job: Job, values: Sequence[Any], allowance: RunAllowance) -> Sequence[Any]:
     """The values with the computed ones worked out."""
+    if not job.computes:
+        return values
     return [_value(job, one, allowance) if isinstance(one, Bound) else one for one in values]
 
 

@@ -204,7 +204,7 @@ class Scheduler:
         values = self._graph.values(node)
         if values is None or (self.attempts.started and self.attempts.adopt(job)):
             return
-        if is_heavy(values):
+        if job.computes and is_heavy(values):
             self._running += 1
             self._computing.add((job, values))
         else:

@@ -36,7 +36,7 @@ class Script(Answer):
     is_planned: bool = False
     """Whether the context holds its plan message."""
     types: dict[int, Type] = field(default_factory=dict[int, Type])
-    """What is declared of the results of its calls, by index (O11)."""
+    """What is declared of the results of its calls, by index, where that isn't all that their tools say (O11)."""
     barrier: Node | None = None
     """The last `_then` (C11)."""
     since: list[Node] = field(default_factory=list[Node])

@@ -139,6 +139,8 @@ class Journal:
 
     def show(self) -> None:
         """Mark what the request that is to be made shows of calls for the first time (M9)."""
+        if self._not_shown == len(self._messages):
+            return
         request = self._numbering.request
         for index, message in list(self._numbering.marked(self._messages, self._not_shown)):
             self._messages[index] = message
@@ -175,7 +177,7 @@ class Journal:
                 f"can't {method} {reference}: {error}", tool=call.tool, path="_outputPath"
             ) from None
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
-        self.add(with_filters(message, filters))
+        self.add(with_filters(message, filters) if filters else message)
         self.writes += 1
 
     def result(self, call: Call, of: str, value: Any, instance: str | None, filters: Sequence[Filter] = ()) -> None:
@@ -183,13 +185,13 @@ class Journal:
         write = Write(RESULT, instance, "set", (), value)
         self.memory.write(write)
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
-        self.add(with_filters(message, filters))
+        self.add(with_filters(message, filters) if filters else message)
         self.writes += 1
 
     def record(self, call: Call, of: str, value: Json, filters: Sequence[Filter] = ()) -> None:
         """Append that a call was made whose value is nobody's but theirs who refer to the call (C4, C8)."""
         message = record_message(dict(call), of, _now(), None if value is None else {"result": value})
-        self.add(with_filters(message, filters))
+        self.add(with_filters(message, filters) if filters else message)
 
     def skip(self, call: Call, of: str, filters: Sequence[Filter] = ()) -> None:
         """Append that a call was skipped, so that a resumed run takes the same branch (C7, C10, L8)."""

@@ -15,8 +15,11 @@ from .strict import Strict
 from .unions import null, or_null
 from .verbatim import Verbatim
 
-_FEW = 4
-"""Up to so many calls, what may be said of one costs less in each of them than in an object around any of them."""
+_FEW = 3
+"""Up to so many calls, what may be said of one costs less in each of them than in an object around any of them.
+
+Not where all of it must be written, nor where optional properties and unions are counted.
+"""
 
 
 @dataclass(slots=True)
@@ -34,13 +37,16 @@ class Wrapped:
     one of which nothing is said costs nothing, also where whatever may be written must be (T10).
     """
 
-    def __init__(self, calls: list[JsonObject], walk: Strict, dialect: Dialect) -> None:
-        self._all_required = dialect.all_required
+    def __init__(self, calls: list[JsonObject], walk: Strict | Verbatim, dialect: Dialect) -> None:
+        is_strict = isinstance(walk, Strict)
+        self._all_required = is_strict and dialect.all_required
         groups: dict[str, _Group] = {}
         for index, call in enumerate(calls):
             if said := _said(call, walk):
                 groups.setdefault(encode(said), _Group(said)).calls.append(index)
-        self._groups = [group for group in groups.values() if self._all_required or len(group.calls) > _FEW]
+        is_counted = is_strict and dialect.limits.optional is not None
+        few = 0 if self._all_required or is_counted else _FEW
+        self._groups = [group for group in groups.values() if len(group.calls) > few]
         self._wrapped: dict[int, _Group] = {index: group for group in self._groups for index in group.calls}
         self._members = [self._lowered(group, walk) for group in self._groups]
 
@@ -64,7 +70,7 @@ class Wrapped:
             offered += [{"$ref": f"#/$defs/{name}"}, self._around(members, name)]
         return [*offered, *(wire for index, wire in enumerate(wires) if index not in self._wrapped)]
 
-    def _lowered(self, group: _Group, walk: Strict) -> JsonObject:
+    def _lowered(self, group: _Group, walk: Strict | Verbatim) -> JsonObject:
         path = "#/properties/calls/items/properties"
         nodes = {key: walk.node(schema, f"{path}/{key}") for key, schema in group.said.items()}
         if self._all_required and len(nodes) > 1:
@@ -77,7 +83,7 @@ class Wrapped:
         return {"type": "object", "properties": members, "required": required, "additionalProperties": False}
 
 
-def _said(call: JsonObject, walk: Strict) -> JsonObject:
+def _said(call: JsonObject, walk: Strict | Verbatim) -> JsonObject:
     """What may be said of a call, and need not be."""
     needed = set(required_of(call))
     found = {key: one for key, one in properties_of(call).items() if key in SAID and key not in needed}
@@ -111,7 +117,7 @@ def options_of(schema: Any) -> list[JsonObject]:
     return items["anyOf"] if _is_union(items) else [items]
 
 
-def lowered_calls(schema: Any, walk: Strict | Verbatim, wrapped: Wrapped | None = None) -> CallList:
+def lowered_calls(schema: Any, walk: Strict | Verbatim, wrapped: Wrapped) -> CallList:
     """The list of calls, each by the rules of calls."""
     node: JsonObject = schema or {}
     head = {key: value for key, value in node.items() if key in {"type", "description"}}
@@ -126,7 +132,7 @@ def lowered_calls(schema: Any, walk: Strict | Verbatim, wrapped: Wrapped | None 
     for at, option in enumerate(options):
         own = f"{path}/anyOf/{at}" if is_union else path
         name = _tool(option)
-        bare = option if wrapped is None else wrapped.without(option, at)
+        bare = wrapped.without(option, at)
         wire, shape = walk.node(bare, own) if name is None else walk.call(bare, own)
         wires.append(wire)
         if name is not None:

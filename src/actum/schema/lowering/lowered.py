@@ -62,12 +62,12 @@ def _lowered(text: str, dialect: Dialect, rung: Rung) -> Lowered:
     parts = properties_of(schema)
     if is_strict and not parts.get("calls", {}).get("items"):
         parts = {name: part for name, part in parts.items() if name != "calls"}  # an empty list need not be written
-    wrapped = Wrapped(options_of(parts.get("calls")), walk, dialect) if isinstance(walk, Strict) else None
+    wrapped = Wrapped(options_of(parts.get("calls")), walk, dialect)
     calls = lowered_calls(parts.get("calls"), walk, wrapped)
     others = {name: walk.node(part, f"#/properties/{name}") for name, part in parts.items() if name != "calls"}
     defined = walk.defined()
     definitions = {name: wire for name, (wire, _) in defined.items()}
-    items = wrapped.offer(calls.items, definitions) if wrapped else calls.items
+    items = wrapped.offer(calls.items, definitions)
     wires = {name: calls.wire(items) if name == "calls" else others[name][0] for name in parts}
     lowered: JsonObject = {
         "type": "object",

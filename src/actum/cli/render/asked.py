@@ -1,0 +1,39 @@
+"""What a call that is asked about was made of: its condition, and as what its parameters were authored (L6, E7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...protocol.call import EACH, WHEN, Call
+from ...schema.json import encode
+from .lines import printable
+
+
+def lines_of(call: Call, sources: Mapping[str, str]) -> Iterator[str]:
+    """The call in lines: when and how often it is made, then its parameters, each with what it comes from.
+
+    Nothing is cut: who decides has to see all of it.
+    """
+    if WHEN in call:
+        yield printable(f"on the condition {_authored(call[WHEN])}, which is true")
+    if EACH in sources:
+        yield printable(f"for an item of {sources[EACH]}")
+    for name, value in call.parameters.items():
+        source = f"  ← {sources[name]}" if name in sources else ""
+        yield printable(f"{name} = {encode(value)}{source}")
+    for at, text in sources.items():
+        if at != EACH and at not in call.parameters:
+            yield printable(f"{at} ← {text}")
+
+
+def made_of(call: Call, sources: Mapping[str, str]) -> Iterator[str]:
+    """The same without the values of the parameters, for where the call itself is shown."""
+    if WHEN in call:
+        yield printable(f"on the condition {_authored(call[WHEN])}, which is true")
+    for at, text in sources.items():
+        yield printable(f"for an item of {text}" if at == EACH else f"{at} ← {text}")
+
+
+def _authored(condition: Any) -> str:
+    return condition if isinstance(condition, str) else encode(condition)

@@ -1,0 +1,179 @@
+"""E7 and X0: a value's origin says what was computed for it, of what, and how many items each filter kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from actum import Agent, Result, Tools, models
+from actum.dataflow.computing.evaluator import Filter
+from actum.protocol.message import NUMBER
+from actum.protocol.provenance import Origin
+from actum.protocol.readings import FILTERS, filters_of, readings, with_filters
+
+Json = dict[str, Any]
+pytestmark = pytest.mark.rule("E7", "X0")
+MAILS = [{"from": "ana", "size": 3}, {"from": "bo", "size": 30}, {"from": "cy", "size": 40}]
+BIG = "{[m.size for m in †calls.0 if m.size > 10]}"
+
+
+def tools() -> Tools:
+    own = Tools()
+
+    @own.tool
+    async def mails() -> list[dict[str, Any]]:
+        """List the mails."""
+        return MAILS
+
+    @own.tool
+    async def add(a: Any, b: Any = 0) -> Any:
+        """Add two values."""
+        return a + b
+
+    assert (mails.name, add.name) == ("mails", "add")
+    own.register("ask", {"properties": {"of": {}, "_output": {"type": "string"}}, "_delegate": "asker"})
+    return own
+
+
+def ran(*answers: Json, context: Any = "go") -> Result[Any]:
+    asker: Json = {"context": [], "schema": {"type": "string"}}
+    model = models.Scripted([{"calls": [], "output": None} | one for one in answers])
+    return asyncio.run(Agent(model, tools=tools(), delegates={"asker": asker}).run(context, {}))
+
+
+def by_call(result: Result[Any], tool: str) -> list[Json]:
+    return [one for one in result.context.messages if one.get("_call", {}).get("_tool") == tool]
+
+
+def told(origin: Origin) -> list[tuple[str, str, list[str]]]:
+    return [(one.at, one.text, list(map(str, one.references))) for one in origin.expressions]
+
+
+def test_an_origin_lists_the_expressions_of_its_call_with_what_they_read_and_what_filters_kept() -> None:
+    calls = [{"_tool": "mails"}, {"_tool": "add", "a": f"{{sum({BIG[1:-1]})}}", "b": 1, "_when": "{len(†calls.0) > 1}"}]
+    result = ran({"calls": calls, "output": "{†calls.1 * 2}"})
+    assert result.output == 142
+    (output,) = result.provenance()
+    assert told(output) == [("", "{†calls.1 * 2}", ["†calls.1"])]
+    (added,) = output.of
+    assert (added.by, added.value) == ("code", 71)
+    assert told(added) == [
+        ("_when", "{len(†calls.0) > 1}", ["†calls.0"]),
+        ("a", "{sum([m.size for m in †calls.0 if m.size > 10])}", ["†calls.0"]),
+    ]
+    assert [(one.kept, one.of) for one in added.filters] == [(2, 3)]
+    assert [one.call for one in added.of] == [{"_tool": "mails"}]
+    (listed,) = (one for one in json.loads(json.dumps(output.to_list())) if one.get("place") == "0.1")
+    assert [(one["kept"], one["of"]) for one in listed["filters"]] == [(2, 3)]
+    assert listed["expressions"][0] == {"at": "_when", "text": "{len(†calls.0) > 1}", "reads": ["†calls.0"]}
+
+
+def test_what_filters_of_an_output_kept_is_known_of_the_run_that_was_kept() -> None:
+    result = ran({"calls": [{"_tool": "mails"}], "output": {"big": BIG, "n": 1}})
+    (output,) = result.provenance()
+    assert told(output) == [("big", BIG, ["†calls.0"])]
+    assert [(one.kept, one.of) for one in output.filters] == [(2, 3)]
+    assert result.context.messages[-1][FILTERS] == [{"filter": output.filters[0].source, "kept": 2, "of": 3}]
+
+
+def test_a_value_is_made_by_code_and_what_reads_it_leads_on_to_what_it_read() -> None:
+    calls = [{"_tool": "mails"}, {"_value": {"sizes": BIG}}, {"_tool": "add", "a": "†calls.1.sizes[0]"}]
+    (origin,) = ran({"calls": calls, "output": "†calls.2"}).provenance()
+    value = origin.of[0].of[0]
+    assert (value.by, value.value, value.place) == ("code", {"sizes": [30, 40]}, "0.1")
+    assert told(value) == [("_value.sizes", BIG, ["†calls.0"])]
+    assert value.of[0].call == {"_tool": "mails"}
+
+
+def test_a_number_of_a_result_leads_to_the_message_that_has_it() -> None:
+    first = {"calls": [{"_tool": "mails"}, {"_tool": "add", "a": 1}]}
+    second = {"calls": [{"_tool": "add", "a": "{†results.1 + †results.0[0].size}"}], "output": "†results.1"}
+    result = ran(first, second)
+    (output,) = result.provenance()
+    assert (output.value, [one.place for one in output.of]) == (1, ["0.1"])
+    last = by_call(result, "add")[-1]
+    (added,) = (one for one in result.provenance("†result") if one.place == last["_of"])
+    assert sorted(one.place for one in added.of) == ["0.0", "0.1"]
+    numbered = next(one[NUMBER] for one in result.context.messages if one.get("_of") == "0.0")
+    assert [one.place for one in result.provenance(f"†results.{numbered}")] == ["0.0"]
+
+
+def test_a_skipped_call_is_made_by_nobody_and_has_read_its_condition_alone() -> None:
+    calls = [
+        {"_tool": "mails"},
+        {"_tool": "add", "a": 1},
+        {"_tool": "add", "a": "†calls.1", "_when": "{len(†calls.0) > 5}"},
+    ]
+    (output,) = ran({"calls": calls, "output": "{†calls.2 == None}"}).provenance()
+    assert output.value is True
+    (skipped,) = output.of
+    assert (skipped.by, skipped.value, told(skipped)) == (
+        "nobody", None, [("_when", "{len(†calls.0) > 5}", ["†calls.0"])],
+    )  # fmt: skip
+    assert [one.call for one in skipped.of] == [{"_tool": "mails"}]
+
+
+def test_a_call_for_every_item_counts_its_filters_over_all_items() -> None:
+    calls = [
+        {"_tool": "mails"},
+        {"_tool": "add", "_each": [1, 35], "a": "{len([m for m in †calls.0 if m.size > †each])}"},
+    ]
+    result = ran({"calls": calls, "output": "†calls.1"})
+    assert result.output == [3, 1]
+    (each,) = result.provenance()[0].of
+    assert told(each)[0][2] == ["†calls.0", "†each"]
+    assert [(one.kept, one.of) for one in each.filters] == [(4, 6)]
+
+
+def test_instances_and_delegates_have_their_expressions_too() -> None:
+    context: list[Json] = [
+        {"type": "input", "input": {"v": [1, 5]}, "_instance": "①"},
+        {"type": "input", "input": {"v": [7, 8, 9]}, "_instance": "②"},
+    ]
+    own = {"_tool": "add", "a": "{len([n for n in †input.v if n > 4])}", "_outputPath": "†state.s"}
+    ask = {"_tool": "ask", "of": "{†calls.0 + 1}"}
+    result = ran({"calls": [{**own, "_instance": "①"}, {**own, "_instance": "②"}, ask], "output": "†calls.2"},
+                 {"output": "asked"}, context=context)  # fmt: skip
+    counts = {one: result.provenance("†state.s", one)[0].filters for one in "①②"}
+    assert {one: [(kept.kept, kept.of) for kept in filters] for one, filters in counts.items()} == {
+        "①": [(1, 2)], "②": [(3, 3)],
+    }  # fmt: skip
+    (delegated,) = result.provenance()[0].of
+    assert (delegated.by, told(delegated)) == ("delegate asker", [("of", "{†calls.0 + 1}", ["†calls.0"])])
+
+
+def test_a_model_is_shown_nothing_of_the_mark_and_no_scope_lets_it_through() -> None:
+    first = {"calls": [{"_tool": "mails"}, {"_tool": "add", "a": f"{{len({BIG[1:-1]})}}", "_outputPath": "†state.n"}]}
+    model = models.Scripted([{"output": None, **first}, {"calls": [], "output": 1}])
+    asyncio.run(Agent(model, tools=tools()).run("go", {}))
+    assert FILTERS not in json.dumps(model.requests[-1].messages)
+    assert "kept" not in json.dumps(model.requests[-1].messages)
+
+
+def test_a_mark_is_counted_together_and_what_is_no_mark_says_nothing() -> None:
+    message: Json = {"type": "output", "output": 1}
+    assert with_filters(message, []) is message
+    marked = with_filters(message, [Filter("if a", 1, 2), Filter("if b", 0, 1), Filter("if a", 2, 3)])
+    assert filters_of(marked) == (Filter("if a", 3, 5), Filter("if b", 0, 1))
+    for forged in (5, "x", {}, [5], [{"filter": 1, "kept": 1, "of": 1}], [{"filter": "x"}], None):
+        assert filters_of({FILTERS: forged}) == ()
+
+
+def test_the_expressions_of_a_call_are_found_wherever_they_stand_and_what_is_none_is_left_out() -> None:
+    call: Json = {
+        "_tool": "t",
+        "_when": "†input.go",
+        "_each": "†calls.0",
+        "_with": {"m.to": "†calls.1 <|> †state.x"},
+        "m": {"list": [1, "{†each.n + 1}"], "plain": "no {braces}"},
+        "bad": "{†calls.0 +}",
+    }
+    assert [(one.at, one.is_computed) for one in readings(call)] == [
+        ("_when", False),
+        ("_each", False),
+        ("m.to", False),
+        ("m.list[1]", True),
+    ]

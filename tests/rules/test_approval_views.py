@@ -1,0 +1,166 @@
+"""L6 and E7: who decides on a call sees its condition and what its parameters were made of, also later."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from actum import HOLD, Agent, Call, Context, Result, Tools, approvals, errors, models
+from actum.protocol.approvals import Asked
+
+from .scripts import Json, answer, call
+
+pytestmark = pytest.mark.rule("L6", "E7", "C10")
+CONDITION = "{†calls.0 > 1}"
+CALLS = (
+    call("count"),
+    call("send", to="{'a' + str(†calls.0)}", text="†input.text", _when=CONDITION),
+)
+INPUT: Json = {"type": "input", "text": "hello"}
+
+
+class Desk:
+    """A tool that notes what was sent, and an approver who notes what it was asked and replies in one way."""
+
+    def __init__(self, reply: Any = True) -> None:
+        self.reply = reply
+        self.sent: list[str] = []
+        self.asked: list[Asked] = []
+
+    async def approve(self, made: Asked, _tool: Any, _context: Context) -> Any:
+        if made.tool == "count":
+            return True
+        self.asked.append(made)
+        return self.reply(made) if callable(self.reply) else self.reply
+
+    def agent(self, *answers: Any, approve: bool = True) -> Agent:
+        own = Tools()
+
+        @own.tool
+        async def count() -> int:
+            """Count."""
+            return 2
+
+        @own.tool
+        async def send(to: str, text: str = "") -> str:
+            """Send a letter."""
+            self.sent.append(f"{to} {text}".strip())
+            return f"sent {to}"
+
+        assert (count.name, send.name) == ("count", "send")
+        model = models.Scripted(list(answers)) if answers else None
+        return Agent(model, tools=own, approve=self.approve if approve else None)
+
+
+def plan(*calls: Json, output: Any = "†calls.1") -> list[Json]:
+    return [INPUT, {"type": "plan", "plan": list(calls), "output": output}]
+
+
+def stored(context: Context) -> Context:
+    return Context(json.loads(json.dumps(context.messages)))
+
+
+async def held(*calls: Json) -> Result[Any]:
+    result = await Desk(HOLD).agent().run(plan(*calls))
+    assert result.output is None
+    return result
+
+
+async def test_an_approver_sees_the_values_the_condition_and_what_they_were_made_of() -> None:
+    desk = Desk()
+    result = await desk.agent(answer(*CALLS, output="†calls.1")).run([INPUT])
+    (asked,) = desk.asked
+    assert (result.output, desk.sent) == ("sent a2", ["a2 hello"])
+    assert asked == call("send", to="a2", text="hello", _when=CONDITION)
+    assert asked.sources == {"to": "{'a' + str(†calls.0)}", "text": "†input.text"}
+    assert isinstance(asked, Call)
+
+
+async def test_a_call_whose_condition_is_false_is_nothing_to_ask_about() -> None:
+    desk = Desk()
+    result = await desk.agent().run(plan(CALLS[0], {**CALLS[1], "_when": "{†calls.0 > 5}"}, output="†calls.0"))
+    assert (result.output, desk.asked, desk.sent) == (2, [], [])
+
+
+async def test_who_is_asked_about_an_item_sees_the_items_and_the_condition_for_each() -> None:
+    desk = Desk()
+    each = call("send", to="{†each}", _each=["x", "y", "z"], _when="{†each != 'y'}")
+    result = await desk.agent().run(plan(call("count"), each))
+    assert result.output == ["sent x", None, "sent z"]
+    assert [(one["to"], one["_when"], dict(one.sources)) for one in desk.asked] == [
+        (to, "{†each != 'y'}", {"to": "{†each}"}) for to in "xz"
+    ]
+
+
+async def test_a_reply_with_the_condition_as_it_was_runs_as_before_and_not_as_another_call() -> None:
+    plain, copied = Desk(True), Desk(dict)
+    results = [await desk.agent().run(plan(*CALLS)) for desk in (plain, copied)]
+    assert plain.sent == copied.sent == ["a2 hello"]
+    assert not [one for one in results[1].context if one.get("type") == "approval"], "nothing was replaced"
+    left = [[one.get("_call") for one in result.context] for result in results]
+    assert left[0] == left[1]
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+async def test_an_edited_call_runs_once_with_or_without_the_condition(keeps: bool) -> None:
+    def edited(made: Asked) -> Json:
+        return {key: value for key, value in {**made, "to": "bo"}.items() if keeps or key != "_when"}
+
+    desk = Desk(edited)
+    result = await desk.agent().run(plan(*CALLS))
+    assert (result.output, desk.sent) == ("sent bo", ["bo hello"])
+    again = await desk.agent(approve=False).resume(stored(result.context))
+    assert (again.output, desk.sent) == ("sent bo", ["bo hello"])
+
+
+async def test_a_reply_with_another_condition_is_refused_and_nothing_runs() -> None:
+    desk = Desk(lambda made: {**made, "_when": "{†calls.0 > 100}"})
+    with pytest.raises(errors.InvalidParameters, match="its condition has been judged"):
+        await desk.agent().run(plan(*CALLS))
+    assert desk.sent == []
+
+
+async def test_what_waits_keeps_what_was_shown_and_is_approved_with_it() -> None:
+    result = await held(*CALLS)
+    (one,) = approvals.pending(stored(result.context))
+    assert one.call == call("send", to="a2", text="hello", _when=CONDITION)
+    assert one.sources == {"to": "{'a' + str(†calls.0)}", "text": "†input.text"}
+    desk = Desk()
+    done = await desk.agent(approve=False).resume(approvals.decided(stored(result.context), one.of, "approve"))
+    assert (done.output, done.waiting, desk.sent, desk.asked) == ("sent a2", [], ["a2 hello"], [])
+
+
+async def test_what_waits_is_edited_with_its_condition_and_runs_so() -> None:
+    result = await held(*CALLS)
+    (one,) = approvals.pending(result.context)
+    with pytest.raises(errors.IdeaError, match="its condition has been judged"):
+        approvals.decided(result.context, one.of, "approve", replacement={**one.call, "_when": True})
+    edited = approvals.decided(result.context, one.of, "approve", replacement={**one.call, "to": "bo"})
+    desk = Desk()
+    done = await desk.agent(approve=False).resume(stored(edited))
+    assert (done.output, desk.sent) == ("sent bo", ["bo hello"])
+
+
+async def test_an_item_that_waits_is_edited_and_runs_so() -> None:
+    result = await held(call("count"), call("send", to="{†each}", _each=["x", "y"], _when="{†each == 'y'}"))
+    (one,) = approvals.pending(stored(result.context))
+    assert (one.of, one.call["_when"], one.sources) == ("0.1.1", "{†each == 'y'}", {"to": "{†each}"})
+    edited = approvals.decided(result.context, one.of, "approve", replacement={**one.call, "to": "bo"})
+    desk = Desk()
+    done = await desk.agent(approve=False).resume(stored(edited))
+    assert (done.output, desk.sent) == ([None, "sent bo"], ["bo"])
+
+
+async def test_what_was_held_before_this_was_kept_is_still_approved_as_it_was() -> None:
+    result = await held(call("count"), call("send", to="{'a' + str(†calls.0)}"))
+    old = [dict(one) for one in result.context.messages]
+    for message in old:
+        if message["type"] == "approval":
+            message["shown"] = {key: value for key, value in message["shown"].items() if key != "from"}
+    (one,) = approvals.pending(old)
+    assert one.sources == {}
+    desk = Desk()
+    done = await desk.agent(approve=False).resume(approvals.decided(stored(Context(old)), one.of, "approve"))
+    assert (done.output, desk.sent) == ("sent a2", ["a2"])
