@@ -154,6 +154,21 @@ def test_who_approves_a_delegated_call_sees_exactly_what_would_cross(tmp_path: P
         assert screen.seen.rstrip().endswith("5")
 
 
+@pytest.mark.rule("L6", "E7")
+def test_who_is_asked_sees_the_condition_and_what_a_parameter_was_computed_of(tmp_path: Path) -> None:
+    calls = [{"_tool": "double", "n": 2}, {"_tool": "double", "n": "{†calls.0 + 1}", "_when": "{†calls.0 > 1}"}]
+    with terminal("run", str(idea(tmp_path, *calls, output="†calls.1")), "--approve", "ask", cwd=tmp_path) as screen:
+        screen.until("or why not:")
+        screen.type("yes")
+        screen.until("on the condition {†calls.0 > 1}, which is true")
+        screen.until("n = 5  ← {†calls.0 + 1}")
+        screen.type("edit")
+        screen.until("Parameters")
+        screen.type('{"n": 50}')
+        assert screen.wait() == 0
+        assert screen.seen.rstrip().endswith("100")
+
+
 @pytest.mark.rule("L6")
 def test_a_reason_is_told(tmp_path: Path) -> None:
     with terminal("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--approve", "ask", cwd=tmp_path) as screen:

@@ -40,7 +40,8 @@ def tools() -> Tools:
 
 def ran(*answers: Json, context: Any = "go") -> Result[Any]:
     asker: Json = {"context": [], "schema": {"type": "string"}}
-    model = models.Scripted([{"calls": [], "output": None} | one for one in answers])
+    empty: Json = {"calls": [], "output": None}
+    model = models.Scripted([empty | one for one in answers])
     return asyncio.run(Agent(model, tools=tools(), delegates={"asker": asker}).run(context, {}))
 
 
@@ -158,7 +159,8 @@ def test_a_mark_is_counted_together_and_what_is_no_mark_says_nothing() -> None:
     assert with_filters(message, []) is message
     marked = with_filters(message, [Filter("if a", 1, 2), Filter("if b", 0, 1), Filter("if a", 2, 3)])
     assert filters_of(marked) == (Filter("if a", 3, 5), Filter("if b", 0, 1))
-    for forged in (5, "x", {}, [5], [{"filter": 1, "kept": 1, "of": 1}], [{"filter": "x"}], None):
+    forgeries: list[Any] = [5, "x", {}, [5], [{"filter": 1, "kept": 1, "of": 1}], [{"filter": "x"}], None]
+    for forged in forgeries:
         assert filters_of({FILTERS: forged}) == ()
 
 

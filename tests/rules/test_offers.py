@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Tools, errors, models
-from actum.generation.primer import Primer
+from actum.generation.primer import primer
 from actum.schema.lowering import DIALECTS, Dialect
 from actum.schema.validator import Validator
 
@@ -321,8 +321,8 @@ def test_words_of_a_schema_can_not_end_the_line_that_tells_them() -> None:
 @pytest.mark.parametrize("shapes", [True, False])
 @pytest.mark.parametrize("data", [True, False])
 def test_the_primer_is_short_and_teaches_only_what_is_offered(data: bool, shapes: bool) -> None:
-    whole = Primer(refers=True, data=data, flow=True, shapes=shapes).text
-    flat = Primer(refers=True, data=data, flow=False, shapes=shapes).text
+    whole = primer(refers=True, data=data, flow=True, shapes=shapes)
+    flat = primer(refers=True, data=data, flow=False, shapes=shapes)
     assert len(whole) / 4 <= 260
     assert len(flat) / 4 <= 130
     for words in ("one(", "guess a position", "Python", "`_each`", "`_when`", '{"_then": true}', '{"_value"', "†each"):
@@ -335,7 +335,7 @@ def test_the_primer_is_short_and_teaches_only_what_is_offered(data: bool, shapes
         assert "null" in text.lower()
         assert ("†state" in text) is data
         assert ("return" in text) is shapes
-    assert "†" not in Primer(refers=False, data=data, flow=False, shapes=False).text
+    assert "†" not in primer(refers=False, data=data, flow=False, shapes=False)
 
 
 @pytest.mark.rule("M7", "T16")

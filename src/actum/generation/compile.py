@@ -59,7 +59,7 @@ class Frame:
             owed=owed,
             notices=notices,
             prompted=self.schema if is_told else None,
-            primer=self.composition.primer.text if self.toolset.tools else "",
+            primer=self.composition.primer if self.toolset.tools else "",
             types=self.composition.types,
         )
         return self._handled(context, ModelRequest.of_text(messages, self.schema, dict(self.config.settings), mode))

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias
 
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
@@ -23,9 +23,9 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
-from ..schema.shapes import Shapes, told
+from ..schema.shapes import told
 from ..schema.walk import DEFINITIONS, definitions_of
-from .primer import Primer
+from .primer import primer
 
 REVEAL = "revealTools"
 """The call that asks for the full schemas of tools of which only the names are offered (T12)."""
@@ -34,7 +34,7 @@ REVEALED = "revealed"
 _CHARACTERS_PER_TOKEN = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Toolset:
     """The tools of one request by name, each with what serves it: an Activity, a choice of them, or None (A1)."""
 
@@ -69,6 +69,11 @@ class Toolset:
     def is_latent(self, tool: Tool) -> bool:
         """Whether the model itself carries out the tool's calls, inline (C1)."""
         return not tool.is_delegated and self._serving(tool) is None
+
+    @cached_property
+    def latent(self) -> frozenset[str]:
+        """The names of the tools whose calls the model carries out itself."""
+        return frozenset([name for name, tool in self.tools.items() if self.is_latent(tool)])
 
     def added(self, tool: Tool, call: Call) -> Tool:
         """The tool with what a developer's call adds to it (S9).
@@ -148,7 +153,8 @@ class Composition:
     output: str
     offer: Offer
     meta: bool
-    primer: Primer
+    primer: str
+    """What the model has to know of the † language."""
     types: tuple[str, ...] = ()
     """The types that tools return, a line each (T13)."""
 
@@ -168,55 +174,71 @@ def composition(toolset: Toolset, context: Context, output: JsonObject, config: 
     Beyond the budget of tokens only those tools are spelled out whose names a call has asked for (T12).
     """
     shape = output if not (config.instanced_output and context.instances) else per_instance(output, context.instances)
-    offer = _offer(toolset, context, config)
-    if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
-        toolset = _with_reveal(toolset, context)
-    shown = [(tool, toolset.is_latent(tool)) for tool in toolset.shown()]
-    shapes = _shapes(tuple(tool for tool, is_latent in shown if not is_latent)) if config.shapes else _UNTOLD
-    tools = tuple((tool, is_latent, shapes.lines.get(tool.name, "")) for tool, is_latent in shown)
-    meta = config.meta if config.meta is not None else any(message.get("type") == "meta" for message in context)
-    has_data = _shows_data(toolset, context)
-    primer = Primer(refers=offer.refers, data=has_data, flow=offer.flow, shapes=bool(shapes.lines))
-    types = tuple(f"{name} {body}" for name, body in shapes.types.items())
-    return toolset, Composition(tools, encode(shape), offer, meta, primer, types)
-
-
-_UNTOLD = Shapes({}, {})
-_UNKNOWN: JsonObject = {}
-"""The schema of a result of which nothing is declared."""
-
-
-@lru_cache(maxsize=128)
-def _shapes(tools: tuple[Tool, ...]) -> Shapes:
-    """What the tools that the model doesn't carry out itself return; of one in whose calls it stands, nothing (T13)."""
-    return told({tool.name: tool.result or _UNKNOWN for tool in tools if not (tool.is_contracted and tool.result)})
-
-
-def _shows_data(toolset: Toolset, context: Context) -> bool:
-    """Whether data is shown in some tick of the run: there is some, or a tool may leave some."""
-    paths = any("_outputPath" in tool.meta for name, tool in toolset.tools.items() if name != REVEAL)
-    return paths or _holds_data(context)
-
-
-def _holds_data(context: Context) -> bool:
-    """Whether data was authored: what calls have left changes nothing of what is composed (M7)."""
-    return any(context.kind_of(message) is not None and "_call" not in message for message in context)
-
-
-def _offer(toolset: Toolset, context: Context, config: Config) -> Offer:
-    """How tools are offered. It depends on what was authored alone, so that no tick changes the schema (M7)."""
-    tools = toolset.tools.values()
-    is_carried_out = any(not toolset.is_latent(tool) for tool in tools)
-    has_data = _holds_data(context)
-    return Offer(
+    is_carried_out, has_results, leaves_data = _kinds_of(toolset)
+    types, has_data = _authored(context)
+    offer = Offer(
         references=config.references,
-        refers=bool(tools) and (has_data or is_carried_out or any(tool.output is not None for tool in tools)),
+        refers=bool(toolset.tools) and (has_data or is_carried_out or has_results),
         flow=config.flow and is_carried_out,
         paths=has_data if config.paths is None else config.paths,
         reasoning=config.reasoning,
         instances=tuple(context.instances),
-        existing=frozenset({*context.memory().kinds(), *(str(message.get("type")) for message in context)}),
+        existing=frozenset({*context.memory().kinds(), *types}),
     )
+    if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
+        toolset = _with_reveal(toolset, context)
+    tools, named = _with_shapes(tuple(toolset.shown()), toolset.latent, config.shapes)
+    words = primer(
+        refers=offer.refers,
+        data=has_data or leaves_data,
+        flow=offer.flow,
+        shapes=config.shapes and is_carried_out,
+    )
+    meta = "meta" in types if config.meta is None else config.meta
+    return toolset, Composition(tools, encode(shape), offer, meta, words, named)
+
+
+def _kinds_of(toolset: Toolset) -> tuple[bool, bool, bool]:
+    """Whether a tool is carried out by an Activity or a delegate; declares what it returns; where that goes."""
+    is_carried_out = has_results = leaves_data = False
+    for name, tool in toolset.tools.items():
+        is_carried_out = is_carried_out or name not in toolset.latent
+        has_results = has_results or "_output" in tool.meta
+        leaves_data = leaves_data or "_outputPath" in tool.meta
+    return is_carried_out, has_results, leaves_data
+
+
+def _authored(context: Context) -> tuple[set[str], bool]:
+    """The types of all messages, and whether an author's hold data: what calls have left changes no schema (M7)."""
+    types: set[str] = set()
+    has_data = False
+    for message in context:
+        types.add(str(message.get("type")))
+        has_data = has_data or ("_call" not in message and context.kind_of(message) is not None)
+    return types, has_data
+
+
+_Told: TypeAlias = tuple[tuple[tuple[Tool, bool, str], ...], tuple[str, ...]]
+
+
+@lru_cache(maxsize=128)
+def _with_shapes(tools: tuple[Tool, ...], latent: frozenset[str], is_told: bool) -> _Told:
+    """Tools, each with whether it is latent and what it returns in words; and the types that the words name (T13).
+
+    Of a tool that the model carries out itself, or whose result stands in its calls, no shape is told.
+    """
+    own = {
+        tool.name: tool.result or _UNKNOWN
+        for tool in tools
+        if is_told and tool.name not in latent and not (tool.is_contracted and tool.result)
+    }
+    shapes = told(own)
+    types = tuple(f"{name} {body}" for name, body in shapes.types.items())
+    return tuple((tool, tool.name in latent, shapes.lines.get(tool.name, "")) for tool in tools), types
+
+
+_UNKNOWN: JsonObject = {}
+"""The schema of a result of which nothing is declared."""
 
 
 def per_instance(output: JsonObject, instances: Sequence[str]) -> JsonObject:

@@ -2,33 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Primer:
-    """What a request offers, which decides what its model has to know."""
-
-    refers: bool
-    """References to results."""
-    data: bool
-    """References to data."""
-    flow: bool
-    """Templates, conditions, lists, order and computed values."""
-    shapes: bool
-    """What tools return is told."""
-
-    @property
-    def text(self) -> str:
-        """The words."""
-        if not self.refers:
-            return f"{_CALLS}. `output` {_OUTPUT}"
-        told = f" {_SHAPES}" if self.shapes else ""
-        references = f"{_CALLS}; {_RUN}. {_RESULTS}{_DATA if self.data else ''}.{told}"
-        if not self.flow:
-            return f"{references} {_NO_GUESS} `output` may refer, too; it {_OUTPUT}"
-        return "\n".join((references, _TEMPLATES, _FLOW, f"`output` may refer and compute, too; it {_OUTPUT}"))
-
+from functools import lru_cache
 
 _CALLS = "Each element of `calls` calls a tool"
 _RUN = "each starts once the results it refers to are there"
@@ -51,3 +25,15 @@ _FLOW = (
     '{"_value": "{…}"} only computes.'
 )
 _OUTPUT = "ends the work, and is withheld if a call fails. Null: only where you must read results first."
+
+
+@lru_cache
+def primer(*, refers: bool, data: bool, flow: bool, shapes: bool) -> str:
+    """The words for a request that offers references to results, or to data too; the flow; shapes of results."""
+    if not refers:
+        return f"{_CALLS}. `output` {_OUTPUT}"
+    told = f" {_SHAPES}" if shapes else ""
+    references = f"{_CALLS}; {_RUN}. {_RESULTS}{_DATA if data else ''}.{told}"
+    if not flow:
+        return f"{references} {_NO_GUESS} `output` may refer, too; it {_OUTPUT}"
+    return "\n".join((references, _TEMPLATES, _FLOW, f"`output` may refer and compute, too; it {_OUTPUT}"))

@@ -15,8 +15,10 @@ from ..dataflow.template import template
 from ..errors import ActumError, CallError, CyclicPlan, InvalidParameters, UnresolvedReference
 from ..execution.calls.admission import judge
 from ..execution.calls.batch import outside
+from ..execution.calls.declared import Declared
 from ..execution.calls.diagnosis import hint
 from ..execution.calls.job import Job
+from ..execution.calls.register import Register
 from ..execution.calls.script import Script
 from ..execution.record.journal import Journal, is_gate
 from ..generation.offer import Toolset
@@ -64,19 +66,20 @@ class Premises:
 
 def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterator[tuple[ActumError, int | None]]:
     """The errors of a plan's calls, each with the index of its call; None for one of the output."""
-    plan = _Plan(around, Journal(around.context), count=len(calls))
+    journal = Journal(around.context)
+    plan = _Plan(around, journal, Declared(journal, Register(journal, around.toolset)), count=len(calls))
     for index, element in enumerate(calls):
         try:
             plan.add(index, element)
         except ActumError as error:
             yield error, index
     for index, job in plan.jobs.items():
-        for error in plan.wrong_in(job):
+        for error in list(plan.wrong_in(job)) or plan.unfit(job):
             yield error, index
     for cycle in _cycles(plan.waits()):
         names = " → ".join(plan.named(index) for index in [*cycle, cycle[0]])
         yield CyclicPlan(f"these calls wait for each other: {names}"), cycle[0]
-    for error in plan.wrong_in_output(output):
+    for error in list(plan.wrong_in_output(output)) or plan.unfit_output(output):
         yield error, None
 
 
@@ -86,6 +89,7 @@ class _Plan:
 
     around: Premises
     journal: Journal
+    declared: Declared
     count: int
     jobs: dict[int, Job] = field(default_factory=dict[int, Job])
     thens: set[int] = field(default_factory=set[int])
@@ -125,6 +129,20 @@ class _Plan:
             yield InvalidParameters(complaint, tool=job.tool.name)
         for reference in self._lacking(_expressions(job), job.node):
             yield UnresolvedReference(self._said_of(reference, job.node.instance), tool=job.tool.name)
+
+    def unfit(self, job: Job) -> Iterator[CallError]:
+        """What of a call can't be what is declared of the things that it refers to (O11, E5)."""
+        try:
+            self.declared.check(job)
+        except CallError as error:
+            yield error
+
+    def unfit_output(self, output: Any) -> Iterator[CallError]:
+        """What of an output can't be so (O11, E5)."""
+        try:
+            self.declared.check_output(template(output), self.answer)
+        except CallError as error:
+            yield error
 
     def wrong_in_output(self, output: Any) -> Iterator[CallError]:
         """What is wrong with what an output refers to (O7)."""

@@ -48,7 +48,7 @@ def in_order(messages: Sequence[JsonObject]) -> list[JsonObject]:
     """The messages of a context as they are shown: what calls have left by the request that first showed it, then by
     the place of the call; all others stay where they are."""
     own = list(messages)
-    if not any(OF in message for message in messages):
+    if not any("_call" in message or OF in message for message in messages):
         return own  # most often the first request: no call has left anything
     for at, marked in Numbering.of(messages).marked(messages):
         own[at] = marked

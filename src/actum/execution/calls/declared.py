@@ -23,6 +23,7 @@ from ...schema.types import (
     ANYTHING,
     BOOLEAN,
     NULL,
+    List,
     Misfit,
     Type,
     fits,
@@ -248,7 +249,8 @@ def _of_literals(items: Any) -> Type:
 
 
 def _item_of(items: Type) -> Type:
-    try:
-        return member(items, 0)
-    except Misfit:
+    """What is declared of any item of a list."""
+    lists = items.apart_from_null
+    if lists is None or not all(isinstance(one, List) for one in lists):
         return ANYTHING
+    return union(*(one.item for one in lists if isinstance(one, List)))

@@ -365,7 +365,7 @@ class Scheduler:
     def skip(self, job: Job, why: str) -> None:
         """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
         self._graph.settle(job.node, Status.SKIPPED)
-        self._journal.skip(job.call, job.of)
+        self._journal.skip(job.call, job.of, job.filters)
         if job.followers:
             self.attempts.lead(job)
         if self._emit.sink:
