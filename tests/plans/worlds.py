@@ -1,20 +1,26 @@
-"""The worlds of AgentDojo as they answered when its plans were recorded (`bench/fit`): their tools, without its package."""
+"""The worlds of AgentDojo as they answered when its plans were recorded (`bench/fit`): no package of it is needed."""
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from actum import Call, Tools
 from bench.fit.corpus import SUITES, Plan, tool_schema
+
+from actum import Call, Tools
 
 from ..dataflow.computing.plan_check import tools as interfaces
 
 Made = tuple[str, str]
 """A call that was made: the tool, and its arguments as JSON."""
+
+
+Answering = Callable[[str, Call], Any]
+"""What answers a call of a tool, at once or awaited."""
 
 
 @dataclass(slots=True)
@@ -43,7 +49,7 @@ def recorded(plan: Plan) -> World:
     return World(sorted(made for made, _ in answers), run["output"], dict(answers))
 
 
-def registry(world: str, answer: Callable[[str, Call], Any | Awaitable[Any]]) -> Tools:
+def registry(world: str, answer: Answering) -> Tools:
     """The tools of a world, carried out by a function of their name and the call."""
     tools = Tools()
     for name, interface in interfaces()[world].items():
@@ -52,10 +58,10 @@ def registry(world: str, answer: Callable[[str, Call], Any | Awaitable[Any]]) ->
     return tools
 
 
-def _carried_out(name: str, answer: Callable[[str, Call], Any | Awaitable[Any]]) -> Callable[[Call], Any]:
+def _carried_out(name: str, answer: Answering) -> Callable[[Call], Any]:
     async def carried_out(call: Call) -> Any:
         found = answer(name, call)
-        return await found if isinstance(found, Awaitable) else found
+        return await found if inspect.isawaitable(found) else found
 
     return carried_out
 
