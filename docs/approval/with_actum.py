@@ -39,7 +39,8 @@ def call_of(tool: str, given: str) -> Json:
 
 def told(request: models.ModelRequest) -> Json:
     """The answer of a model that is asked again, after a refusal: all that it was told."""
-    return {"calls": [], "output": "\n".join(str(message) for message in request.messages), "meta": {}}
+    shown = "\n".join(str(message) for message in request.messages)
+    return {"calls": [], "output": shown.replace("†", "††"), "meta": {}}  # as what is quoted has to be written
 
 
 class InActum:

@@ -47,6 +47,7 @@ def test_evaluating_follows_the_definition(expression: Expression, held: dict[Re
             return held.get(one, MISSING)
         if isinstance(one, First):
             return next((value for option in one.options if (value := naive(option)) is not MISSING), MISSING)
+        assert isinstance(one, Each)
         values = [naive(part) for part in one.parts]
         return MISSING if MISSING in values else values[-1]
 

@@ -1,11 +1,11 @@
-"""What calls have left has a number, by which later answers refer to it; an output beside a failure is withheld (M9, O9,
-O10)."""
+"""Results have numbers, by which later answers refer to them; an output beside a failure is withheld (M9, O9, O10)."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ import pytest
 from actum import Agent, Config, Context, Tools, approvals, errors, events, models
 from actum.execution.record.recovery import recovered
 
-from .scripts import agent, answer, call, run, sent, text_of
+from .scripts import Json, agent, answer, call, run, sent, text_of
 
 BOUND = 20
 """Seconds after which a test that hangs has failed."""
@@ -41,7 +41,7 @@ def toolbox(gates: dict[str, asyncio.Event] | None = None, log: list[str] | None
         if log is not None:
             log.append(text)
 
-    @tools.tool(_effects="none")
+    @tools.tool(effects="none")
     async def peek(text: str) -> None:
         """Only read."""
         raise ValueError(text)
@@ -115,8 +115,9 @@ async def test_numbers_are_in_the_log_of_a_run_that_was_killed() -> None:
     tools = toolbox()
     said = [answer(call("look", what="a"), call("look", what="b")), answer(call("look", what="†results.1")), "broken"]
     running = Agent(models.Scripted(said), tools=tools, config=Config(retries=0))
-    with pytest.raises(errors.SolutionError):
-        async with running.stream("go", record=entries.append) as stream:
+    stream = running.stream("go", record=entries.append)
+    with suppress(errors.SolutionError):
+        async with stream:
             async for _ in stream:
                 pass
     for count in range(1, len(entries) + 1):
@@ -140,7 +141,7 @@ async def test_a_result_that_is_not_there_is_refused_with_those_that_are(referen
 
 @pytest.mark.rule("O10", "S3")
 async def test_a_delegate_has_results_of_its_own() -> None:
-    inner = {"context": [{"type": "plan", "plan": [], "output": "†results.0"}], "schema": {}}
+    inner: Json = {"context": [{"type": "plan", "plan": [], "output": "†results.0"}], "schema": {}}
     tools = toolbox()
     tools.register("ask", {"_delegate": "inner"})
     result = {
@@ -152,7 +153,7 @@ async def test_a_delegate_has_results_of_its_own() -> None:
         "_number": 0,
     }
     plan = {"type": "plan", "plan": [call("ask"), call("look", what="†results.0")], "output": "†calls.1"}
-    with pytest.raises(errors.DelegateError, match="unresolved_reference|†results"):
+    with pytest.raises(errors.DelegateError, match=r"unresolved_reference|†results"):
         await Agent(None, tools=tools, delegates={"inner": inner}).run([result, plan])
     assert (
         await Agent(None, tools=tools).run([result, {**plan, "plan": plan["plan"][1:], "output": "†calls.0"}])
@@ -169,8 +170,8 @@ async def test_what_references_begin_with_is_no_name_for_a_kind(kind: str) -> No
 @pytest.mark.rule("M9")
 async def test_a_long_result_is_cut_with_its_size_and_can_be_asked_for() -> None:
     words = [f"word {number}" for number in range(10_000)]
-    runner = agent(answer(call("look", what=words)), answer({"_value": "†results.0"}), answer(output="†results.0[9999]"),
-                   tools=toolbox())  # fmt: skip
+    said = [answer(call("look", what=words)), answer({"_value": "†results.0"}), answer(output="†results.0[9999]")]
+    runner = agent(*said, tools=toolbox())
     found = await runner.run("go")
     assert found.output == "word 9999"
     cut, whole = (text_of(sent(runner)[number].messages) for number in (1, 2))

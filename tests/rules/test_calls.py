@@ -587,7 +587,9 @@ async def test_what_refers_to_a_fire_and_forget_call_waits_for_it_and_gets_its_v
     wanted = {"seven": "†calls.0.n"} if reader == "output" else {"seven": "†calls.1"}
     one = agent(answer(*calls, output=wanted), tools=tools)
     running = asyncio.create_task(one.run("go"))
-    await begun.wait()
+    beginning = asyncio.create_task(begun.wait())
+    await asyncio.wait({running, beginning}, return_when=asyncio.FIRST_COMPLETED)
+    assert beginning.done(), "the run ended without the call"
     for _ in range(100):  # the answer has ended long before the call does
         await asyncio.sleep(0)
     may_end.set()

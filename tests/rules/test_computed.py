@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
-from typing_extensions import TypedDict
 
 from actum import Agent, Config, Tools, errors, events, models
 
@@ -99,6 +98,14 @@ async def test_a_group_alone_keeps_its_type_everywhere() -> None:
 async def test_text_in_a_value_is_text_whatever_it_looks_like() -> None:
     found = await run(answer(call("anything"), output="{†calls.0.note}!"), tools=bank())
     assert found.output == "{†calls.0} †calls.0!"
+
+
+@pytest.mark.rule("E1", "T9")
+async def test_beside_literal_parameters_a_value_may_be_computed_too() -> None:
+    paid: list[Any] = []
+    made = call("pay", to="Bo", _with={"amount": "{len(†calls.0) * 2}"})
+    await run(answer(call("name"), made, output=1), tools=bank(paid), config=Config(references="aside"))
+    assert paid == [("Bo", 6)]
 
 
 @pytest.mark.rule("E1", "O1")

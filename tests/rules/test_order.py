@@ -34,7 +34,7 @@ def toolbox(log: list[Any] | None = None) -> Tools:
         told.append(f"-{name}")
         return value
 
-    @tools.tool(_effects="ordered")
+    @tools.tool(effects="ordered")
     async def write(name: str = "", fails: bool = False) -> str:
         """Write."""
         told.append(f"+{name}")
@@ -52,7 +52,7 @@ def toolbox(log: list[Any] | None = None) -> Tools:
             await asyncio.sleep(0)
         told.append(f"-{name}")
 
-    @tools.tool(_effects="ordered")
+    @tools.tool(effects="ordered")
     async def post(name: str, fails: bool = False) -> None:
         """Post, with nothing to tell."""
         told.append(f"+{name}")
@@ -159,8 +159,8 @@ async def test_a_run_that_was_cut_goes_on_behind_its_then() -> None:
         await hang.wait()
         return value
 
-    said = answer(call("step", name="a", value=1), call("wait", value=5), THEN, call("step", name="b", value="†calls.0"),
-                  output=["†calls.1", "†calls.3"])  # fmt: skip
+    behind = call("step", name="b", value="†calls.0")
+    said = answer(call("step", name="a", value=1), call("wait", value=5), THEN, behind, output=["†calls.1", "†calls.3"])
     running = Agent(models.Scripted([said]), tools=tools)
     async with asyncio.timeout(BOUND), running.stream("go") as stream:
         async for event in stream:

@@ -314,7 +314,7 @@ class Loop:
 
 
 _WITHHELD = (
-    "Your last `output` was not delivered, because a call failed. What has been done stays done: "
+    "Your last `output` was not delivered: something failed. What has been done stays done: "
     "make what is missing, and answer the output again."
 )
 """What a model is told beside the errors, so that it repeats neither what is done nor what is not true."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from ..errors import SchemaError
 from .json import Json, JsonObject, encode, is_list, is_object
@@ -71,7 +72,32 @@ def adapter_of(annotation: object) -> TypeAdapter[Any]:
     try:
         return TypeAdapter[Any](cast("Any", annotation))
     except (PydanticUserError, PydanticUndefinedAnnotation, TypeError) as error:
+        if isinstance(error, PydanticUserError) and error.code == "typed-dict-version":
+            return adapter_of(_with_known_dicts(annotation))
         raise SchemaError(f"no JSON Schema can be made of {annotation!r}: {str(error).splitlines()[0]}") from None
+
+
+def _with_known_dicts(annotation: Any) -> Any:
+    """A type with `typing_extensions.TypedDict` for `typing.TypedDict`, which Pydantic does not take before 3.12."""
+    from typing import NotRequired, Required
+
+    from typing_extensions import TypedDict, is_typeddict
+
+    if is_typeddict(annotation):
+        members: dict[str, Any] = {}
+        for name, hint in get_type_hints(annotation, include_extras=True).items():
+            # Where annotations are texts, only the hint itself says it, and not `__required_keys__`.
+            is_marked = get_origin(hint) in (Required, NotRequired)
+            mark = get_origin(hint) if is_marked else Required if name in annotation.__required_keys__ else NotRequired
+            members[name] = mark[_with_known_dicts(get_args(hint)[0] if is_marked else hint)]
+        return TypedDict(annotation.__name__, members)  # pyright: ignore -- made at run time
+    arguments = get_args(annotation)
+    if not arguments:
+        return annotation
+    own = tuple(map(_with_known_dicts, arguments))
+    if isinstance(annotation, UnionType):
+        return Union[own]  # noqa: UP007 -- of arguments that are known at run time
+    return annotation.copy_with(own) if hasattr(annotation, "copy_with") else get_origin(annotation)[own]
 
 
 def schema_of(adapter: TypeAdapter[Any], mode: str) -> JsonObject:

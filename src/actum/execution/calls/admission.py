@@ -238,7 +238,7 @@ def _with_references(call: Call, tool: Tool) -> dict[str, Any]:
         raise InvalidParameters("it maps parameter paths to references", tool=tool.name, path=WITH)
     parameters = Fold(copy(call.parameters))
     for path, reference in aside.items():
-        if not isinstance(reference, str) or not is_expression(reference):
+        if not isinstance(reference, str) or not _parsed(reference, tool, (), f"{WITH}.{path}").expressions:
             raise InvalidParameters(f"{reference!r} is not a reference", tool=tool.name, path=f"{WITH}.{path}")
         try:
             parameters.write("set", _parameter_path(path, tool), reference)
