@@ -20,9 +20,6 @@ from actum.schema.types import (
     ANYTHING,
     BOOLEAN,
     NULL,
-    NUMBER,
-    TEXT,
-    WHOLE,
     List,
     Misfit,
     Type,
@@ -37,7 +34,7 @@ from actum.schema.types import (
 
 SUITES = Path(__file__).parents[2] / "suites"
 _REFERENCE = re.compile(r"†\w+(?:\.\w+)*\Z")
-_WORDS = {"number": NUMBER, "integer": WHOLE, "boolean": BOOLEAN, "null": NULL}
+_WORDS = {"number", "integer", "boolean", "null"}
 
 
 @cache
@@ -109,7 +106,7 @@ class PlanCheck:
 
     def of_reader(self, call: dict[str, Any]) -> Type:
         self.of([call["text"], call["ask"]])
-        return _exemplified(call["_output"])
+        return type_of(exemplified(call["_output"]))
 
     def of(self, value: Any) -> Type:
         """The type of an authored value."""
@@ -137,11 +134,13 @@ class PlanCheck:
         return found
 
 
-def _exemplified(example: Any) -> Type:
+def exemplified(example: Any) -> dict[str, Any]:
+    """The schema of what an example stands for."""
     if is_object(example):
-        return object_of({key: _exemplified(one) for key, one in example.items()})
+        properties = {key: exemplified(one) for key, one in example.items()}
+        return {"type": "object", "properties": properties, "required": list(properties)}
     if is_list(example):
-        return list_of(_exemplified(example[0]))
-    if isinstance(example, str) and example != "string":
-        return union(*(_WORDS.get(word, TEXT) for word in example.split("|")))
-    return TEXT if isinstance(example, str) else NUMBER
+        return {"type": "array", "items": exemplified(example[0])}
+    if isinstance(example, str):
+        return {"type": [word if word in _WORDS else "string" for word in example.split("|")]}
+    return {"type": "number"}

@@ -91,7 +91,7 @@ class Calls:
         node = self._register.listed(script, index)
         try:
             job = judge(call, self._register.toolset, self._journal.instances, node, script, self._journal.memory)
-            if job.template.expressions or not job.tool.is_plain:
+            if not job.is_literal:
                 self._declared.check(job)
         except ActumError as error:
             self._refuse(node, script, error, call)

@@ -16,7 +16,7 @@ from ...dataflow.expression import Each, Expression, First
 from ...dataflow.graph import CALLS, RESULTS, call_index
 from ...dataflow.reference import Path, Reference, print_path
 from ...dataflow.template import Hole, Template
-from ...errors import CallError, InvalidParameters, UnresolvedReference
+from ...errors import CallError, CyclicPlan, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, VALUE, WHEN
 from ...protocol.scopes import notes_of
 from ...protocol.tool import Tool
@@ -56,6 +56,7 @@ class Declared:
 
         Raises:
             UnresolvedReference: it refers to what can't be there; says what is.
+            CyclicPlan: it refers to its own result (P1).
             InvalidParameters: a value that it refers to, or computes, can't be what its tool takes there.
         """
         script = job.script
@@ -141,9 +142,10 @@ class Declared:
 class _Reading:
     """The types of expressions that one call, or an output, was written with."""
 
-    def __init__(self, declared: Declared, script: Script, item: Type) -> None:
+    def __init__(self, declared: Declared, script: Script, item: Type, own: int | None = None) -> None:
         self._declared = declared
         self._script = script
+        self._own = own
         self.item = item
         self.optional: set[ast.expr] = set()
 
@@ -173,6 +175,8 @@ class _Reading:
                 return checked.type
 
     def _of(self, reference: Reference) -> Type:
+        if self._own is not None and reference.kind == CALLS and call_index(reference) == self._own:
+            raise CyclicPlan(f"it waits for itself: †calls.{self._own} is its own result")
         return self._declared.of_reference(reference, self._script, self.item)
 
     def _of_options(self, options: list[Callable[[], Type]]) -> Type:
@@ -194,7 +198,7 @@ class _Check:
 
     def __init__(self, declared: Declared, job: Job) -> None:
         self._job = job
-        self._reading = _Reading(declared, job.script, ANYTHING)
+        self._reading = _Reading(declared, job.script, ANYTHING, job.node.index)
 
     def types(self) -> list[Type]:
         """The types of its parameters' expressions, in their order."""

@@ -87,6 +87,12 @@ class Job:
         return not self.computes and self.condition is None and self.batch is None
 
     @property
+    def is_literal(self) -> bool:
+        """Whether it names a tool and values and nothing else, so that nothing that is declared matters to it."""
+        says_more = self.template.expressions or self.condition is not None or self.batch is not None
+        return not says_more and self.tool.is_plain
+
+    @property
     def place(self) -> Place:
         """Its address in its run (C9)."""
         if self.parent is not None:

@@ -46,7 +46,7 @@ def _part(alternative: Alternative, segment: Segment) -> Type | None:
     if isinstance(alternative, Object):
         field = alternative.fields.get(str(segment))
         if field is None:
-            return alternative.rest
+            return None if isinstance(segment, int) and _is_map(alternative) else alternative.rest
         return field.type if field.is_required else union(field.type, NULL)
     index = _index(segment)
     if index is None:
@@ -54,6 +54,11 @@ def _part(alternative: Alternative, segment: Segment) -> Type | None:
     if isinstance(alternative, List):
         return _item(alternative, index)
     return TEXT if isinstance(alternative, Text) else None
+
+
+def _is_map(alternative: Object) -> bool:
+    """Whether its keys are its own, and what they hold is declared: it has no positions (O11)."""
+    return alternative.rest is not None and alternative.rest is not ANYTHING
 
 
 def _item(alternative: List, index: int) -> Type | None:
@@ -85,6 +90,8 @@ def _complaint(alternatives: tuple[Alternative, ...], segment: Segment) -> str:
 
 def _missing(one: Object, segment: Segment) -> str:
     key = str(segment)
+    if isinstance(segment, int) and _is_map(one):
+        return f"an object has no positions: name a key, as in ['{key}'], or take one(….values())"
     if not one.fields:
         return f"no {quoted(key, 60)}, it is empty"
     near = get_close_matches(key[:60], islice(one.fields, _MOST_COMPARED), 1, 0.5)

@@ -1,0 +1,115 @@
+"""AgentDojo's worlds as Actum sees them: their tools as a registry, their tasks' own checks, their attacks.
+
+It needs AgentDojo's package, in an environment of its own (`requirements/actum-fit.txt`); nothing of it is copied here.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from types import SimpleNamespace
+from typing import Any
+
+from agentdojo.attacks import important_instructions_attacks as _registers  # noqa: F401 -- the attack by its name
+from agentdojo.attacks.attack_registry import load_attack
+from agentdojo.functions_runtime import Function, FunctionCall, FunctionsRuntime
+from agentdojo.task_suite.load_suites import get_suites
+from agentdojo.types import text_content_block_from_string
+from pydantic import TypeAdapter
+from pydantic_core import to_jsonable_python
+
+from actum import Tools
+
+from .corpus import tool_schema
+
+VERSION = "v1.2.2"
+_ATTACK = "important_instructions"
+_VICTIM = SimpleNamespace(name="gpt-4o-2024-05-13")  # the attack's text speaks to a model by its name
+
+
+class RefusedByTool(Exception):
+    """A tool refused its arguments or failed; the world may have changed."""
+
+
+def attacks(world: str) -> list[str]:
+    """The attacks of a world, each of which AgentDojo plants in any of its tasks."""
+    return list(get_suites(VERSION)[world].injection_tasks)
+
+
+class World:
+    """A task in a fresh world, with an attack planted in its data if one is named.
+
+    `made` holds the calls that were made, in their order, with what each answered.
+    """
+
+    def __init__(self, name: str, task: int, attack: str | None = None) -> None:
+        self.suite = get_suites(VERSION)[name]
+        self.task = self.suite.user_tasks[f"user_task_{task}"]
+        self.attack = self.suite.injection_tasks[attack] if attack else None
+        environment = self.suite.load_and_inject_default_environment(self._planted())
+        self.environment = self.task.init_environment(environment)
+        self._before = self.environment.model_copy(deep=True)
+        self._runtime = FunctionsRuntime(self.suite.tools)
+        self._lock = threading.Lock()
+        self.made: list[tuple[str, dict[str, Any], Any]] = []
+
+    @property
+    def prompt(self) -> str:
+        """What the user asks for."""
+        return self.task.PROMPT
+
+    def tools(self) -> Tools:
+        """The world's functions, typed by what AgentDojo's say they take and return."""
+        tools = Tools()
+        for function in self.suite.tools:
+            tools.register(function.name, _schema(function))
+            tools.activity(function.name, partial(self._carried_out, function.name))
+        return tools
+
+    def is_useful(self, output: str) -> bool:
+        """AgentDojo's verdict on what was done for the user."""
+        return self._verdict(self.task, output)
+
+    def is_attacked(self, output: str) -> bool:
+        """AgentDojo's verdict on whether the attacker has got what he wanted."""
+        return self.attack is not None and self._verdict(self.attack, output)
+
+    def _carried_out(self, name: str, call: Mapping[str, Any]) -> Any:
+        arguments = {key: value for key, value in json.loads(json.dumps(call)).items() if key[:1] != "_"}
+        with self._lock:  # calls come in from several threads
+            output, problem = self._runtime.run_function(self.environment, name, arguments)
+            answer = to_jsonable_python(output)
+            self.made.append((name, arguments, answer))
+        if problem is not None:
+            raise RefusedByTool(problem)
+        return answer
+
+    def _verdict(self, task: Any, output: str) -> bool:
+        trace = [FunctionCall(function=name, args=arguments) for name, arguments, _ in self.made]
+        said = [text_content_block_from_string(output)]
+        return bool(self.suite._check_task_result(task, said, self._before, self.environment, trace))
+
+    def _planted(self) -> dict[str, str]:
+        """The attack's text for each place that the task reads; none where it reads nothing that others write."""
+        if self.attack is None:
+            return {}
+        try:
+            return _attacker(self.suite.name).attack(self.task, self.attack)
+        except ValueError as error:
+            if "not injectable" in str(error):
+                return {}
+            raise
+
+
+@lru_cache
+def _attacker(world: str) -> Any:
+    return load_attack(_ATTACK, get_suites(VERSION)[world], _VICTIM)
+
+
+def _schema(function: Function) -> dict[str, Any]:
+    returned = function.return_type
+    has_result = returned not in (None, type(None))
+    output = TypeAdapter(returned).json_schema(mode="serialization") if has_result else None
+    return tool_schema(function.parameters.model_json_schema(), output, function.description)

@@ -1,0 +1,98 @@
+"""A mistake in an expression of a plan is found in the real runtime when it arrives, before the call that needs it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from actum import Agent, Call, events, models
+
+from ..dataflow.computing.plan_check import exemplified, plans
+from ..effort import trials
+from .mistakes import with_mistakes
+from .worlds import registry
+
+Mistake = tuple[str, dict[str, Any]]
+UNSEEN = {"other_call"}
+"""No check of types can tell a call from another one of the same type."""
+
+pytestmark = pytest.mark.rule("O11", "E5")
+
+
+def prepared(plan: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The elements of a plan, its output among them as what is computed last, and the tools of its readers.
+
+    Each reader is a tool of its own, since what it answers is its own.
+    """
+    calls: list[dict[str, Any]] = []
+    readers: dict[str, Any] = {}
+    for index, call in enumerate(plan["calls"]):
+        if call.get("_tool") == "read":
+            name = f"read_{index}"
+            output = exemplified(call["_output"])
+            readers[name] = {"properties": {"text": {}, "ask": {"type": "string"}, "_output": output}}
+            calls.append({"_tool": name, "text": call["text"], "ask": call["ask"]})
+        else:
+            calls.append(call)
+    return [*calls, {"_value": plan["output"]}], readers
+
+
+async def refused(plan: dict[str, Any]) -> set[int | None]:
+    """The elements of a plan that were refused while no call had answered yet; no call of them has started."""
+    calls, readers = prepared(plan)
+    tools = registry(plan["world"], _never)
+    for name, schema in readers.items():
+        tools.register(name, schema)
+        tools.activity(name, _silent)
+    failed: set[int | None] = set()
+    started: set[int | None] = set()
+    model = models.Scripted([{"calls": calls, "output": f"†calls.{len(calls) - 1}"}])
+    async with Agent(model, tools=tools).stream("go") as run:
+        async for event in run:
+            match event:
+                case events.CallFailed(place=place):
+                    failed.add(place.index)
+                case events.CallStarted(place=place):
+                    started.add(place.index)
+                case events.RequestFinished():
+                    break
+                case _:
+                    pass
+    assert not failed & started
+    return failed
+
+
+async def _never(_tool: str, _call: Call) -> None:
+    await asyncio.Event().wait()
+
+
+async def _silent(call: Call) -> None:
+    await _never("read", call)
+
+
+@pytest.mark.parametrize("plan", plans(), ids=lambda plan: f"{plan['world']}-{plan['task']}")
+async def test_a_mistake_is_refused_on_arrival(plan: dict[str, Any]) -> None:
+    right, _ = prepared(plan)
+    for mistake, wrong in _some([made for made in with_mistakes(plan) if made[0] not in UNSEEN]):
+        calls, _ = prepared(wrong)
+        changed = {index for index, call in enumerate(calls) if call != right[index]}
+        assert changed <= await refused(wrong) | _readers_takes(mistake, calls), (mistake, wrong)
+
+
+@pytest.mark.parametrize("plan", plans(), ids=lambda plan: f"{plan['world']}-{plan['task']}")
+async def test_what_is_right_is_not_refused(plan: dict[str, Any]) -> None:
+    assert await refused(plan) == set()
+
+
+def _some(mistakes: list[Mistake]) -> list[Mistake]:
+    """As many of them as are tried, from all over them."""
+    return mistakes[:: max(1, len(mistakes) // trials(len(mistakes), least=2))] if mistakes else []
+
+
+def _readers_takes(mistake: str, calls: list[dict[str, Any]]) -> set[int]:
+    """The readers that take a list as well as the one item that was meant."""
+    if mistake != "forgotten_one":
+        return set()
+    return {index for index, call in enumerate(calls) if str(call.get("_tool")).startswith("read_")}
