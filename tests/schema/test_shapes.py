@@ -223,3 +223,8 @@ def test_any_text_is_read_or_refused_with_a_reason(text: str) -> None:
         why = "it was read, at every character"
         Validator(schema)
     assert "character" in why
+
+
+def test_beside_an_object_without_its_kind_one_that_may_be_anything_is_not_left_out() -> None:
+    named: dict[str, Any] = {"properties": {"id": {"type": "string"}}, "required": ["id"]}
+    assert told({"x": {"anyOf": [named, {"type": "object", "properties": {}}]}}).lines["x"] == "any"

@@ -178,6 +178,9 @@ def _alternatives_of(type: Type) -> tuple[Alternative, ...]:
     declared = type.declared or ()
     named = [one for one in declared if not isinstance(one, Undeclared)]
     if len(named) < len(declared):
+        objects = [one.is_any for one in named if isinstance(one, Object)]
+        if any(objects) and not all(objects):
+            return ()  # an object of which nothing is said takes what the others don't
         named = [one for one in named if not (isinstance(one, List | Object) and one.is_any)]
     if any(isinstance(one, Number) for one in named):
         named = [one for one in named if not isinstance(one, Whole)]
