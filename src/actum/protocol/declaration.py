@@ -10,9 +10,10 @@ from ..dataflow.fold import METHODS
 from ..dataflow.graph import written_paths
 from ..dataflow.reference import ReferenceSyntax
 from ..errors import MessageError, SchemaError
+from ..schema.gathering import gathered
 from ..schema.json import JsonObject, NotJson, is_list, is_object, plain
 from ..schema.validator import Validator, is_schema
-from ..schema.walk import properties_of
+from ..schema.walk import definitions_of, properties_of
 from .call import META, SPELLINGS, two_spellings
 from .tool import Tool
 
@@ -42,6 +43,7 @@ def parse_tool(schema: object, name: str | None = None, *, origin: str | None = 
         raise SchemaError(f"a tool's schema must have the type object, not {own['type']!r}", tool=label, path="type")
     if not isinstance(own.get("properties", {}), dict):
         raise SchemaError("'properties' must be an object", tool=label, path="properties")
+    own = _with_one_set_of_definitions(own)
     meta = _collect(own, label)
     fixed_name = meta.get("_tool", {}).get("const", name)
     if name is not None and fixed_name != name:
@@ -51,6 +53,25 @@ def parse_tool(schema: object, name: str | None = None, *, origin: str | None = 
     tool = Tool(name=fixed_name, schema=own, meta=meta, origin=origin)
     _check(tool)
     return tool
+
+
+def _with_one_set_of_definitions(schema: JsonObject) -> JsonObject:
+    """A tool whose parameters and `_output` refer to its own definitions: each may have been a schema by itself."""
+    properties = properties_of(schema)
+    alone = {name: one for name, one in properties.items() if is_object(one) and definitions_of(one)}
+    output = schema.get("_output")
+    if is_object(output) and definitions_of(output):
+        alone["_output"] = output
+    if not alone:
+        return schema
+    rest = {key: value for key, value in schema.items() if key != "_output"}
+    rest["properties"] = {name: one for name, one in properties.items() if name not in alone}
+    # No property is named so: the tool itself.
+    parts, shared = gathered({"": rest, **alone})
+    own = parts[""]
+    placed = {name: parts[name] if name in alone else own["properties"][name] for name in properties}
+    own["properties"] = placed | ({"_output": parts["_output"]} if "_output" in alone else {})
+    return {**own, "$defs": shared}
 
 
 def tools_of(message: JsonObject, index: int, origin: str | None = None) -> Iterator[Tool]:

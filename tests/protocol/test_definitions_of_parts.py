@@ -1,0 +1,47 @@
+"""Parameters and `_output` may be schemas by themselves, with definitions of their own (T1, T13)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from tests.rules.scripts import agent, answer, call
+
+from actum import Tools, models
+
+
+class Item(BaseModel):
+    name: str
+
+
+class Order(BaseModel):
+    items: list[Item]
+
+
+@pytest.mark.rule("T1", "T13")
+@pytest.mark.parametrize("is_top", [True, False])
+async def test_schemas_of_models_are_parts_of_a_tool(is_top: bool) -> None:
+    tools = Tools()
+    output: dict[str, Any] = Order.model_json_schema()
+    given = {"order": Order.model_json_schema(), "first": Item.model_json_schema()}
+    schema: dict[str, Any] = {"type": "object", "properties": given, "required": ["order"]}
+    if is_top:
+        schema["_output"] = output
+    else:
+        schema["properties"] = {**given, "_output": output}
+    tool = tools.register("send", schema)
+
+    @tools.activity("send")
+    async def send(order: dict[str, Any]) -> dict[str, Any]:
+        return order
+
+    assert send.name == "send"
+    assert set(tool.schema["$defs"]) == {"Item"}
+    order = {"items": [{"name": "lamp"}]}
+    runner = agent(answer(call("send", order=order), output="{[i.name for i in †calls.0.items]}"), tools=tools)
+    assert (await runner.run("go")).output == ["lamp"]
+    assert isinstance(runner.model, models.Scripted)
+    assert "#/$defs/Item" in runner.model.requests[0].schema_text
+    wrong = agent(answer(call("send", order={"items": [{}]})), answer(output=0), tools=tools)
+    assert "name" in (await wrong.run("go")).errors[0].message
