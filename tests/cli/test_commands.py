@@ -6,11 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
+from inspect import getdoc
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+
+from actum.cli.dispatch import COMMANDS, MODULES
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "examples" / "corpus" / "corpus.json"
@@ -383,6 +387,14 @@ def test_help_is_there(tmp_path: Path, shell: str) -> None:
     done = actum(*shell.split()[1:], cwd=tmp_path)
     assert done.returncode == 0
     assert "Usage" in done.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_says_of_a_command_what_its_function_says(name: str) -> None:
+    module = MODULES.get(name, name)
+    function = getattr(import_module(f"actum.cli.commands.{module}"), module)
+    said = (getdoc(function) or "").split("\nParameters\n")[0]
+    assert said.split() == COMMANDS[name].split()
 
 
 def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:

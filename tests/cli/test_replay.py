@@ -203,7 +203,7 @@ def test_why_a_value_is_what_it_is(tmp_path: Path, run: Runner) -> None:
     assert told[0].startswith('output = {"mark":0.5,"last":"seen seen seen ana"}  by model, the run, as answer 3')
     assert [line.strip().split(" = ")[0].split("  (")[0] for line in told] == [
         "output",
-        "†result",
+        "call 1.0",
         "†state.b",
         "†state.a",
         "†input",

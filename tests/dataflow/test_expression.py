@@ -61,7 +61,7 @@ def test_any_text_is_a_value_a_reference_or_a_typed_error(text: str) -> None:
             assert template({"x": text}).expressions
     else:
         parsed = template({"x": text})
-        assert parsed.expressions or parsed.fill([])["x"] in {text, text[1:]}
+        assert parsed.expressions or parsed.fill([])["x"] == text.replace("††", "†")
 
 
 @pytest.mark.parametrize(

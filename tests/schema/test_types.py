@@ -160,8 +160,12 @@ def test_an_index_is_of_lists_and_texts(segment: str | int) -> None:
 @pytest.mark.parametrize(
     ("given_", "wanted", "why"),
     [
-        (TEXT, {"type": "integer"}, "a text where a whole number is needed"),
-        ({"type": ["string", "null"]}, {"type": "integer"}, "a text or null where a whole number is needed"),
+        (TEXT, {"type": "integer"}, "a text where a whole number is needed; {int(x)} reads one"),
+        (
+            {"type": ["string", "null"]},
+            {"type": "integer"},
+            "a text or null where a whole number is needed; {int(x)} reads one",
+        ),
         ({"type": "boolean"}, {"type": "number"}, "true or false where a number is needed"),
         ({"const": "x"}, {"enum": ["a", "b"]}, "one of 'a', 'b' is needed"),
         (

@@ -20,15 +20,42 @@ _ABSENT_MODEL = {"model_unknown", "model_not_installed", "model_auth", "model_re
 _MODEL_MISSING = "model_missing"
 _BROKEN_PIPE = 141
 _INTERRUPTED = 130
-_NAMES = (
-    *("run", "check", "show", "call", "resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why"),
-    *("fmt", "schema", "save", "log", "resolve", "diff", "branch", "promote", "export"),
-)
+COMMANDS = {
+    "run": "Run an Idea: its output goes to stdout as JSON, what happens on the way to stderr.",
+    "check": "Check an Idea and its local delegates without running them: every problem with its line.\n\n"
+    "Where there are none, it also says which form of the schema each provider would get.",
+    "show": "Show what the model would get of an Idea: messages, schema, and the graph of its plan.",
+    "call": "Make one call of a tool and print its value as JSON.",
+    "resume": "Continue a run that was kept by `actum run --save`: one that was cut, killed, or waited for a decision."
+    "\n\nCalls whose results are recorded are not made again. Calls that wait for a decision "
+    "keep waiting, unless it was "
+    "given by `actum approve` or `actum deny`, or is given now with --approve ask.",
+    "waiting": "List the calls of a run that wait for a decision, including those of its delegates.",
+    "approve": "Let a waiting call run when its run is resumed; without CALL, all that wait.",
+    "deny": "Refuse a waiting call and tell the model why when the run is resumed; without CALL, all that wait.",
+    "runs": "List the runs that are kept in a folder, each with its output or with what it waits for.",
+    "fork": "Begin a new run as another one was before a request, with its input changed; `actum resume` continues it.",
+    "replay": "Make a kept run's requests and output again and compare them byte for byte; no model is "
+    "asked, no call is made.",
+    "why": "Say where a value of a kept run came from: whether code or a model made it, and of what.",
+    "fmt": "Lay out Ideas the one way that `actum` writes them, so that their differences are small.",
+    "schema": "Print the JSON Schema of the Idea format, by which an editor completes and checks Ideas.",
+    "save": "Save an Idea as the next version; the change of its schemas says how far its number is raised.",
+    "log": "List the versions of an Idea on one branch, the newest first.",
+    "resolve": "Print the exact address that an address means, which will always give the same bytes.",
+    "diff": "Say what changes between two Ideas and whom it breaks; two kept runs are shown side by side.",
+    "branch": "Begin a branch of an Idea at a version.",
+    "promote": "Save a version as the next one of another branch.",
+    "export": "Write a version into a file, byte for byte as the store holds it.",
+    "import": "Save every Idea of a file or a folder, each under its meta.path, else under its file's name.",
+}
+"""What each is for, as its function says it: the list of commands imports none."""
+MODULES = {"import": "import_ideas"}
 
 app = App(name="actum", help="Run, check and show agents that are JSON files.", version=__version__)
-for name in _NAMES:
-    app.command(f"actum.cli.commands.{name}:{name}", name=name)
-app.command("actum.cli.commands.import_ideas:import_ideas", name="import")
+for name, words in COMMANDS.items():
+    module = MODULES.get(name, name)
+    app.command(f"actum.cli.commands.{module}:{module}", name=name, help=words)
 
 
 def run_command(arguments: Sequence[str]) -> int:

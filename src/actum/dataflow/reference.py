@@ -21,7 +21,12 @@ _PLAIN = re.compile(rf"{_NAME}\Z")
 
 
 class ReferenceSyntax(ValueError):
-    """A text that begins like a reference but is not a valid one."""
+    """A text that begins like a reference but is not a valid one; in a JSON value, `at` is its path."""
+
+    def __init__(self, reason: str, at: str = "") -> None:
+        self.reason = reason
+        self.at = at
+        super().__init__(f"at {at}: {reason}" if at else reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,8 +103,7 @@ class _Compiler:
         try:
             expression = self._expression(text)
         except (ReferenceSyntax, ComputingSyntax) as error:
-            where = print_path(path).lstrip(".")
-            raise ReferenceSyntax(f"at {where}: {error}" if where else str(error)) from None
+            raise ReferenceSyntax(str(error), print_path(path).lstrip(".")) from None
         if isinstance(expression, str):
             return expression
         self.expressions.append(expression)

@@ -52,6 +52,16 @@ class Asker(Protocol):
         ...
 
 
+def _said_of_type(error: ValueError) -> str:
+    """What doesn't fit a type of the caller's, without the values: an output may hold what others wrote (E6)."""
+    found: Any = getattr(error, "errors", None)
+    if found is None:
+        return str(error)
+    first = found(include_input=False, include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else first["msg"]
+
+
 @dataclass(slots=True)
 class Judge:
     """Judges the `output` and the `meta` of answers by their schemas."""
@@ -68,14 +78,14 @@ class Judge:
         Raises:
             SolutionError: naming what doesn't fit.
         """
-        if (problem := self.output.complaint(value)) is not None:
+        if (problem := self.output.complaint(value, quotes=False)) is not None:
             raise SolutionError(f"'output' doesn't fit its schema: {problem}", path="output")
         if not self.shape.typed:
             return value
         try:
             return self.shape.parse(value)
         except ValueError as error:
-            text = "; ".join(str(error).splitlines()[1:3]).strip() or str(error)
+            text = _said_of_type(error)
             raise SolutionError(f"'output' doesn't fit its type: {text}", path="output") from None
 
 
@@ -233,7 +243,8 @@ def _output(value: Json, judge: Judge) -> Template | None:
     try:
         parsed = template(value, judge.kinds)
     except ReferenceSyntax as error:
-        raise SolutionError(f"'output' has a reference that can't be read: {error}", path="output") from None
+        where = "output" + ("" if error.at.startswith("[") else ".") * bool(error.at) + error.at
+        raise SolutionError(error.reason, path=where) from None
     if not parsed.expressions:
         judge.finished(parsed.value)
     return parsed

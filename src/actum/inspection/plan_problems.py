@@ -22,7 +22,7 @@ from ..execution.calls.register import Register
 from ..execution.calls.script import Script
 from ..execution.record.journal import Journal, is_gate
 from ..generation.offer import Toolset
-from ..protocol.call import THEN, Call
+from ..protocol.call import ONLY_THEN, THEN, Call
 from ..protocol.context import Context
 from ..protocol.message import RESERVED_KINDS
 from ..protocol.scopes import scope_path
@@ -109,7 +109,7 @@ class _Plan:
         call = Call(element)
         if call.is_then:
             if call != {THEN: True}:
-                raise InvalidParameters(f'what orders the others is {{"{THEN}": true}} and nothing else', path=THEN)
+                raise InvalidParameters(ONLY_THEN, path=THEN)
             self.thens.add(index)
             return
         self.jobs[index] = judge(call, self.around.toolset, self.around.context.instances, node, self.answer)

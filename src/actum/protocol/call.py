@@ -27,6 +27,8 @@ VALUE = "_value"
 """What an element holds that only computes, and names no tool (C13)."""
 THEN = "_then"
 """The key of an element that is no call: what is listed behind it comes after what is listed before it (C11)."""
+ONLY_THEN = f'what orders the others is {{"{THEN}": true}} and nothing else: a call is an element of its own'
+"""What is said of such an element that holds anything else."""
 
 
 class Call(dict[str, Any]):

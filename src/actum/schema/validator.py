@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
+from json import loads
 from typing import Any
 
 import jsonschema_rs
 
 from ..errors import SchemaError
-from .json import Json, JsonObject, encode, is_object
+from .json import Json, JsonObject, encode, is_list, is_object
 
 _LINEAR = jsonschema_rs.RegexOptions()
 # Look-around has no linear-time engine; published tools use it, so it runs with a bound on its backtracking instead.
@@ -26,10 +27,11 @@ class Validator:
         SchemaError: for an invalid schema, naming the path in it; for a reference that leaves it.
     """
 
-    __slots__ = ("_compiled",)
+    __slots__ = ("_compiled", "_text")
 
     def __init__(self, schema: Json, *, tool: str | None = None, at: str = "") -> None:
-        self._compiled = _compile(schema, tool, at)
+        self._text = encode(schema)
+        self._compiled = _compile(self._text, tool, at)
 
     def accepts(self, value: Json) -> bool:
         """Whether the value is valid."""
@@ -38,21 +40,52 @@ class Validator:
         except ValueError:
             return False
 
-    def complaint(self, value: Json) -> str | None:
-        """What is wrong with a value and where, in one line; None if it is valid."""
+    def complaint(self, value: Json, *, quotes: bool = True) -> str | None:
+        """What is wrong with a value and where, in one line; None if it is valid.
+
+        Without `quotes` nothing of the value is quoted, nor a key that the schema doesn't name: others may have
+        written it (E6).
+        """
         try:
             if self._compiled.is_valid(value):
                 return None
-            problems = list(islice(self._problems(value), _MOST_MESSAGES))
+            problems = list(islice(self._problems(value) if quotes else self._unquoted(value), _MOST_MESSAGES))
         except ValueError as error:
-            problems = [str(error)]
+            problems = [str(error)] if quotes else []
         return "; ".join(problems) or "it is not valid"
 
     def _problems(self, value: Json) -> Iterator[str]:
         for error in self._compiled.iter_errors(value):
-            path = json_path(error.instance_path)
-            message = error.message if len(error.message) <= _MOST_TEXT else f"{error.message[:_MOST_TEXT]}…"
-            yield f"{path}: {message}" if path else message
+            yield _told(json_path(error.instance_path), error.message)
+
+    def _unquoted(self, value: Json) -> Iterator[str]:
+        declared: set[str] | None = None
+        for error in _masked(self._text).iter_errors(value):
+            declared = names_in(loads(self._text)) if declared is None else declared
+            path = [step if isinstance(step, int) or step in declared else "…" for step in error.instance_path]
+            extra = getattr(error.kind, "unexpected", None)
+            message = error.message if extra is None else f"{len(extra)} more than the schema takes"
+            yield _told(json_path(path), message)
+
+
+def _told(path: str, message: str) -> str:
+    clipped = message if len(message) <= _MOST_TEXT else f"{message[:_MOST_TEXT]}…"
+    return f"{path}: {clipped}" if path else clipped
+
+
+def names_in(schema: Json) -> set[str]:
+    """The keys that a schema names for objects, at any depth."""
+    found: set[str] = set()
+    open_: list[Any] = [schema]
+    while open_:
+        one = open_.pop()
+        if is_object(one):
+            properties = one.get("properties")
+            found.update(properties if is_object(properties) else ())
+            open_ += one.values()
+        elif is_list(one):
+            open_ += one
+    return found
 
 
 def json_path(path: list[Any]) -> str:
@@ -60,9 +93,9 @@ def json_path(path: list[Any]) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
-def _compile(schema: Json, tool: str | None, at: str) -> Any:
+def _compile(text: str, tool: str | None, at: str) -> Any:
     try:
-        return _compiled(encode(schema))
+        return _compiled(text)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, RecursionError) as error:
         inner = json_path(error.instance_path) if isinstance(error, jsonschema_rs.ValidationError) else ""
         message = getattr(error, "message", None) or str(error).split("\n", 1)[0]
@@ -71,15 +104,18 @@ def _compile(schema: Json, tool: str | None, at: str) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def _compiled(text: str) -> Any:
+def _compiled(text: str, mask: str | None = None) -> Any:
     # Keyed by the text: the same schema is compiled once, whoever holds it and however often it is rebuilt.
-    from json import loads
-
     schema = loads(text)
     try:
-        return jsonschema_rs.Draft202012Validator(schema, offline=True, pattern_options=_LINEAR)
+        return jsonschema_rs.Draft202012Validator(schema, offline=True, pattern_options=_LINEAR, mask=mask)
     except jsonschema_rs.ValidationError:
-        return jsonschema_rs.Draft202012Validator(schema, offline=True, pattern_options=_BOUNDED)
+        return jsonschema_rs.Draft202012Validator(schema, offline=True, pattern_options=_BOUNDED, mask=mask)
+
+
+def _masked(text: str) -> Any:
+    """The same, whose messages say `it` in the place of values."""
+    return _compiled(text, "it")
 
 
 def is_schema(schema: object) -> bool:

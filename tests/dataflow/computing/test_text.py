@@ -83,9 +83,13 @@ def test_the_sign_itself() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("Paid †calls.0.amount", "†calls at character 5 stands in a text"),
-        ("{†x} and †results.1", "†results at character 9"),
-        ("†each", "write {†each…}, or ††each"),
+        (
+            "Paid †calls.0.amount",
+            "†calls.0.amount at character 5 stands in a text without braces: write {†calls.0.amount}, or ††calls",
+        ),
+        ("{†x} and †results.1", "†results.1 at character 9"),
+        ("†each", "write {†each}, or ††each"),
+        ("†calls.0.name.upper()", "stands in braces, as an expression: {†calls.0.name.upper()}"),
         ("of †state.", "†state at character 3"),
         ("a {'†calls.0'} b", "†calls"),
         ("{†x", "that opens at character 0 isn't closed"),

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 from ... import inspection
 from ...dataflow.reference import clip
+from ...protocol.message import RESULT
 from ...schema.json import encode
 from ..options import JsonFlag
 from ..render.lines import printable, short
 
+_RESULT = f"†{RESULT}"
 _LONGEST = 200
 """How many characters of an expression are shown."""
 
@@ -53,11 +55,16 @@ def _computed(origin: inspection.Origin) -> Iterator[str]:
 
 def _described(origin: inspection.Origin, *, is_new: bool) -> str:
     where = f"message {origin.message}" if origin.message is not None else "the run"
-    text = f"{origin.reference} = {short(origin.value)}  by {origin.by}, {where}"
+    text = f"{_named(origin)} = {short(origin.value)}  by {origin.by}, {where}"
     if origin.call is not None:
         text += f", from {encode(origin.call)}"
     if origin.answer is not None:
         text += f", as answer {origin.answer + 1} wrote it"
     if origin.scopes:
         text += f", given {', '.join(origin.scopes)}"
-    return text if is_new else f"{origin.reference}  (as above)"
+    return text if is_new else f"{_named(origin)}  (as above)"
+
+
+def _named(origin: inspection.Origin) -> str:
+    """A value by its path, or, where it has none of its own, by the place of the call that left it."""
+    return f"call {origin.place}" if origin.reference == _RESULT and origin.place else origin.reference

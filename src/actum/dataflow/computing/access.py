@@ -12,7 +12,9 @@ from .kinds import LARGEST, ComputingError, kind, whole
 def missing(owner: Any, key: str) -> ComputingError:
     """Why a value has nothing at a key that the expression names."""
     if is_object(owner):
-        return ComputingError(f"an object of {len(owner):,} keys has no key {key}")
+        return ComputingError(f"an object of {len(owner):,} {'key' if len(owner) == 1 else 'keys'} has no key {key}")
+    if key == "length" and (is_list(owner) or isinstance(owner, str)):
+        return ComputingError(f"{kind(owner)} has no key length: write len(…)")
     hint = ": pick an item first, with one(…) or a loop" if is_list(owner) and owner else ""
     return ComputingError(f"{kind(owner)} has no key {key}{hint}")
 

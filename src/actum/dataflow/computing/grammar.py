@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .functions import FUNCTIONS
+from .habits import NAMED, instead
 from .methods import METHODS_BY_NAME
+from .places import spelled
 from .table import Function
 from .tokens import refused
 
@@ -17,7 +19,6 @@ _Scope = frozenset[str]
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 _KEY = "key"
 """The keyword behind which a lambda may stand."""
-_OTHER_LANGUAGES = {"null": "None", "undefined": "None", "true": "True", "false": "False"}
 
 
 def check(tree: ast.expr, source: str) -> None:
@@ -65,9 +66,8 @@ class _Grammar:
             return
         if node.id in FUNCTIONS:
             raise self.bad(node, f"{node.id} is a function: write {node.id}(…)")
-        if hint := _OTHER_LANGUAGES.get(node.id):
-            raise self.bad(node, f"{node.id} is written {hint}")
-        raise self.bad(node, f"nothing here is named {node.id}: a text needs quotes, a result its †")
+        hint = NAMED.get(node.id, "a text needs quotes, a result its †")
+        raise self.bad(node, f"nothing here is named {node.id}: {hint}")
 
     def binary(self, node: ast.BinOp, scope: _Scope) -> None:
         if not isinstance(node.op, _OPERATORS):
@@ -90,7 +90,9 @@ class _Grammar:
         self.all([*node.keys, *node.values], scope)
 
     def set(self, node: ast.Set | ast.SetComp, _: _Scope) -> None:
-        raise self.bad(node, "one pair of braces is enough; a list without doubles is unique([…])")
+        if isinstance(node, ast.Set) and len(node.elts) == 1:
+            raise self.bad(node, f"one pair of braces is enough: {{{spelled(node.elts[0])}}}")
+        raise self.bad(node, "a list without doubles is unique([…])")
 
     def subscript(self, node: ast.Subscript, scope: _Scope) -> None:
         self.check(node.value, scope)
@@ -130,7 +132,9 @@ class _Grammar:
             self.check(node.func.value, scope)
             self.arguments(node, f".{node.func.attr}()", methods)
         elif isinstance(node.func, ast.Attribute):
-            raise self.bad(node, f"there is no method .{node.func.attr}(); there are {', '.join(METHODS_BY_NAME)}")
+            self.check(node.func.value, scope)
+            method = node.func.attr
+            raise self.bad(node, f"there is no method .{method}(); {instead(method, METHODS_BY_NAME)}")
         else:
             raise self.bad(node, "only functions and methods can be called")
         self.all(node.args, scope)
@@ -141,7 +145,7 @@ class _Grammar:
         if node.id in scope or node.id.startswith("ref_"):
             raise self.bad(node, "only functions and methods can be called")
         if node.id not in FUNCTIONS:
-            raise self.bad(node, f"there is no function {node.id}(); there are {', '.join(FUNCTIONS)}")
+            raise self.bad(node, f"there is no function {node.id}(); {instead(node.id, FUNCTIONS)}")
         return (FUNCTIONS[node.id],)
 
     def arguments(self, node: ast.Call, name: str, functions: tuple[Function, ...]) -> None:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import ast
 import re
 from bisect import bisect_left, bisect_right
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 
 from ..reference import Reference
+from .places import check_depth, place
 from .tokens import (
     MOST_DEPTH,
     TOKEN,
@@ -23,8 +24,6 @@ from .tokens import (
 
 FORMAT = re.compile(r"0?[<>]?\d{0,2},?(?:\.\d{1,2})?[dfs%]?\Z")
 """What may stand behind the colon of a group."""
-
-_Node = TypeVar("_Node", bound=ast.AST)
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _PREFIX_WORDS = ("not", "-", "+")
@@ -180,7 +179,13 @@ class _Words:
         if word == "lambda" and not self.opened:
             raise refused("lambda stands behind key= only", self.source, self.position)
         if word == "for" and not self.opened:
-            raise refused("a loop stands inside of brackets: [… for x in …]", self.source, self.position)
+            raise refused(
+                "a loop stands inside of brackets: [… for x in …], or one(… for x in … if …)",
+                self.source,
+                self.position,
+            )
+        if word == "if" and not self.follows_value:
+            raise refused("if stands behind a value: a if c else b", self.source, self.position)
         self.follows_value = word not in ("and", "or", "not", "in", "is", "if", "else", "for", "lambda")
         self._put(word, end)
 
@@ -247,7 +252,8 @@ class _Words:
     def _unreadable(self, error: SyntaxError) -> ComputingSyntax:
         position = self._start((error.offset or 1) - 1)
         near = self.source[position : position + 20].split("\n")[0]
-        return refused(f"this can't be read as an expression near {near!r}", self.source, position)
+        meant = ": equal is ==" if near.startswith("=") else ""
+        return refused(f"this can't be read as an expression near {near!r}{meant}", self.source, position)
 
     def _start(self, offset: int) -> int:
         """Where in the source stands what begins at this offset of Python's text."""
@@ -287,26 +293,3 @@ def _letters(text: str) -> range | list[int]:
     if text.isascii():
         return range(len(text) + 1)
     return [index for index, letter in enumerate(text) for _ in letter.encode()] + [len(text)]
-
-
-def place(node: _Node, source: str, start: int, end: int) -> _Node:
-    """Give a node the characters of the source that it stands for."""
-    vars(node).update(source=source, lineno=1, end_lineno=1, col_offset=start, end_col_offset=end)
-    return node
-
-
-def check_depth(tree: ast.AST, source: str) -> None:
-    """Refuse a tree that nests too deep; the loops of a comprehension nest in each other.
-
-    Raises:
-        ComputingSyntax: it is deeper than the bound.
-    """
-    layer: list[tuple[ast.AST, int]] = [(tree, 1)]
-    while layer:
-        below: list[tuple[ast.AST, int]] = []
-        for node, depth in layer:
-            if depth > MOST_DEPTH:
-                raise refused(f"this nests deeper than {MOST_DEPTH}", source)
-            loops = len(cast("list[ast.AST]", getattr(node, "generators", ())))
-            below += [(child, depth + 1 + loops) for child in ast.iter_child_nodes(node)]
-        layer = below

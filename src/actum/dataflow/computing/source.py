@@ -6,9 +6,10 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..reference import Reference, clip
+from ..reference import Reference
 from .grammar import check
-from .reader import Reader, check_depth
+from .places import check_depth, spelled
+from .reader import Reader
 from .tokens import MOST_CHARACTERS, ComputingSyntax, refused
 
 __all__ = ["Computation", "ComputingSyntax", "parse", "spelled"]
@@ -48,10 +49,3 @@ def parse(source: str) -> Computation:
     check_depth(read.tree, source)
     check(read.tree, source)
     return Computation(source[: read.end].strip(), read.tree, tuple(reader.references), read.format)
-
-
-def spelled(node: ast.AST) -> str:
-    """What a node stands for as it was authored, in one line, for messages."""
-    source = vars(node).get("source")
-    text = source[vars(node)["col_offset"] : vars(node)["end_col_offset"]] if source else ast.unparse(node)
-    return clip(" ".join(text.split()), 60)

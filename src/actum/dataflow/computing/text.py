@@ -6,7 +6,7 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass
 
-from ..reference import SIGIL, Reference
+from ..reference import SIGIL, Reference, clip
 from .source import Computation, parse
 from .tokens import COUNTED_KINDS, ITEM_KIND, MOST_CHARACTERS, MOST_DEPTH, ComputingSyntax
 
@@ -52,6 +52,9 @@ def read_text(text: str, names: Container[str] = ()) -> Computed | str:
 
 
 _MARK = re.compile(r"††|†(?P<name>[\w-]*)")
+_PATH = re.compile(r"†\w++(?:\.\w++(?!\()|\[\d++\])*+")
+_GOES_ON = re.compile(r"\s*[-+*/%<>=!\[(]|\.\w++\(|\s++(?:if|and|or|not|in|is)\s")
+"""What stands behind a reference where more than it was meant."""
 
 
 def _literal(text: str, start: int, end: int, names: Container[str]) -> str:
@@ -63,13 +66,26 @@ def _literal(text: str, start: int, end: int, names: Container[str]) -> str:
             return SIGIL
         for kind in dict.fromkeys((name, name.split("-", 1)[0])):
             if kind and (kind in _RESERVED or kind in names):
-                raise ComputingSyntax(
-                    f"{SIGIL}{kind} at character {start + match.start()} stands in a text: "
-                    f"write {{{SIGIL}{kind}…}}, or {SIGIL * 2}{kind} for the sign itself"
-                )
+                raise _without_braces(text, start + match.start(), kind)
         return match.group()
 
     return _MARK.sub(sign, text[start:end])
+
+
+def _without_braces(text: str, position: int, kind: str) -> ComputingSyntax:
+    """What is wrong with a reference outside of groups."""
+    path = _PATH.match(text, position)
+    reference = path.group() if path and len(path.group()) <= _MOST_TOLD else f"{SIGIL}{kind}…"
+    if path and position == 0 and _GOES_ON.match(text, path.end()):
+        whole = clip(" ".join(text.split()))
+        return ComputingSyntax(f"more than a reference stands in braces, as an expression: {{{whole}}}")
+    return ComputingSyntax(
+        f"{reference} at character {position} stands in a text without braces: "
+        f"write {{{reference}}}, or {SIGIL * 2}{kind} for the sign itself"
+    )
+
+
+_MOST_TOLD = 60
 
 
 def _groups(text: str) -> list[tuple[int, int]]:

@@ -35,7 +35,7 @@ TOKEN = re.compile(
     | (?P<key>\.\s*[^\W\d]\w*+)
     | (?P<name>[^\W\d]\w*+)
     | (?P<number>\d[\d_]*+(?:\.[\d_]*+)?(?:[eE][+-]?\d++)?(?!\w))
-    | (?P<refused><\|>|\*\*|<<|>>|:=|===|!==|&&|\|\||->)
+    | (?P<refused><\|>|\*\*|<<|>>|:=|===|!==|&&|\|\||->|=>|\?\?|\?\.)
     | (?P<operator>==|!=|<=|>=|//|[-+*/%<>,:=()\[\]{}])
     """,
     re.VERBOSE | re.DOTALL,
@@ -50,6 +50,11 @@ _INSTEAD = {
     "===": "write ==",
     "!==": "write !=",
     "?": "write a if c else b",
+    "??": "write a or b",
+    "?.": "write .: what is declared as optional and missing is None",
+    "=>": "write [… for x in xs]; lambda x: … behind key= only",
+    ";": "write one expression",
+    "`": "write f'…{x}…'",
     "&": "write and",
     "|": "write or",
     ":=": "bind a name by for name in [value]",
@@ -65,7 +70,7 @@ _INSTEAD = {
 
 def unexpected(source: str, position: int, word: str) -> ComputingSyntax:
     """The refusal of a word that the language doesn't have."""
-    hint = _INSTEAD.get(word)
+    hint = _INSTEAD.get(word, "write one expression, without statements" if keyword.iskeyword(word) else "")
     return refused(f"{word} isn't part of the language{f' ({hint})' if hint else ''}", source, position)
 
 

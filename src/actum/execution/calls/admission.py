@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Each, Expression, First, is_expression, parse
 from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod
 from ...dataflow.graph import CALLS, Node, written_paths
-from ...dataflow.reference import Path, ReferenceSyntax, scan_reference
+from ...dataflow.reference import Path, ReferenceSyntax, clip, scan_reference
 from ...dataflow.template import Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
@@ -94,7 +95,7 @@ def _tool_of(call: Call, toolset: Toolset) -> Tool:
             )
         return VALUES
     if not (name := call.tool):
-        raise UnknownTool("a call names its tool in '_tool'")
+        raise UnknownTool("a call names its tool in '_tool'; what only computes is in '_value'")
     return toolset.find(name)
 
 
@@ -132,7 +133,7 @@ def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
         if key in _JUDGED_ELSEWHERE:
             continue
         if key not in META and key not in tool.meta:
-            raise InvalidParameters(f"{key!r} is not a meta-property", tool=tool.name, path=key)
+            raise InvalidParameters(_unknown_meta(key), tool=tool.name, path=key)
         if key == "_instance":
             _check_instance(value, tool, instances)
         _check_declared(key, value, tool)
@@ -140,6 +141,11 @@ def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
         raise ScopeDenied(
             f"its output path is fixed to {tool.fixed('_outputPath')}", tool=tool.name, path="_outputPath"
         )
+
+
+def _unknown_meta(key: str) -> str:
+    near = get_close_matches(key[:60], [*META, EACH, WHEN, VALUE], 1, 0.5)
+    return f"{clip(key, 40)!r} is not a meta-property" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
 _JUDGED_ELSEWHERE = {"_tool", "_output", "_outputPath", WITH, EACH, WHEN, VALUE}
@@ -226,7 +232,12 @@ def _parsed(value: Any, tool: Tool, kinds: Container[str], path: str | None = No
     try:
         return template(value, kinds)
     except ReferenceSyntax as error:
-        raise UnresolvedReference(str(error), tool=tool.name, path=path) from None
+        if path in (WHEN, EACH) and isinstance(value, str) and "{" not in value:
+            raise InvalidParameters(
+                f"an expression stands in braces: {{{clip(value)}}}", tool=tool.name, path=path
+            ) from None
+        where = ".".join(one for one in (path, error.at) if one)
+        raise UnresolvedReference(error.reason, tool=tool.name, path=where or None) from None
 
 
 def _with_references(call: Call, tool: Tool) -> dict[str, Any]:

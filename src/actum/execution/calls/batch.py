@@ -36,7 +36,11 @@ def batch(call: Call, items: Template, parameters: Template, condition: Template
             "the model carries out its calls itself, so it writes one for each item", tool=call.tool, path=EACH
         )
     if not isinstance(call[EACH], list) and not items.expressions:
-        raise InvalidParameters("it is a reference to a list, or a list", tool=call.tool, path=EACH)
+        raise InvalidParameters(
+            'it is a list, a reference to one, or an expression such as "{[x for x in †calls.0 if …]}"',
+            tool=call.tool,
+            path=EACH,
+        )
     if any(_reads_item(expression) for expression in items.expressions):
         raise UnresolvedReference(f"†{ITEM} is an item, it can't name the items", tool=call.tool, path=EACH)
     own = condition if condition is not None and any(map(_reads_item, condition.expressions)) else None

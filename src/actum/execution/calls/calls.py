@@ -14,7 +14,7 @@ from ...dataflow.fold import exported
 from ...dataflow.graph import CALLS, Node, Status, call_index
 from ...errors import ActumError, CallError, InvalidParameters, SolutionError
 from ...generation.offer import Toolset
-from ...protocol.call import THEN, Call
+from ...protocol.call import ONLY_THEN, THEN, Call
 from ...protocol.origin import is_url
 from ...protocol.place import Place
 from ...schema.json import Json
@@ -104,7 +104,7 @@ class Calls:
     def _order(self, script: Script, index: int, call: Call) -> None:
         """Take in a `_then`: what is listed behind it comes after what is listed before it (C11)."""
         if call[THEN] is not True or len(call) > 1:
-            error = InvalidParameters(f'what orders the others is {{"{THEN}": true}} and nothing else', path=THEN)
+            error = InvalidParameters(ONLY_THEN, path=THEN)
             self._refuse(self._register.listed(script, index), script, error, call)
             return
         self._graph.add(self._register.barrier(script, index))

@@ -87,13 +87,13 @@ class Declared:
         Raises:
             CallError: as `check`.
         """
-        reading = _Reading(self, script, ANYTHING)
+        reading = _Reading(self, script, None)
         for expression, path in zip(output.expressions, output.paths, strict=True):
-            reading.type_of(expression, "output", ("output", *path))
+            reading.type_of(expression, None, ("output", *path))
         return frozenset(reading.optional)
 
-    def of_reference(self, reference: Reference, script: Script, item: Type) -> Type:
-        """What is declared of what a reference names.
+    def of_reference(self, reference: Reference, script: Script, item: Type | None) -> Type:
+        """What is declared of what a reference names; `item` is what is declared of `†each`, where there is one.
 
         Raises:
             Misfit: there can be nothing there.
@@ -107,6 +107,8 @@ class Declared:
         elif reference.kind == RESULTS:
             found, path = self._of_number(reference), path[1:]
         elif reference.kind == ITEM:
+            if item is None:
+                raise Misfit(f"†{ITEM} is the item of a call with {EACH!r}, and here is none")
             found = item
         else:
             found = self._of_kind(reference.kind)
@@ -142,7 +144,7 @@ class Declared:
 class _Reading:
     """The types of expressions that one call, or an output, was written with."""
 
-    def __init__(self, declared: Declared, script: Script, item: Type, own: int | None = None) -> None:
+    def __init__(self, declared: Declared, script: Script, item: Type | None, own: int | None = None) -> None:
         self._declared = declared
         self._script = script
         self._own = own
@@ -198,7 +200,7 @@ class _Check:
 
     def __init__(self, declared: Declared, job: Job) -> None:
         self._job = job
-        self._reading = _Reading(declared, job.script, ANYTHING, job.node.index)
+        self._reading = _Reading(declared, job.script, None, job.node.index)
 
     def types(self) -> list[Type]:
         """The types of its parameters' expressions, in their order."""

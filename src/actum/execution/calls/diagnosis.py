@@ -12,8 +12,9 @@ from ...dataflow.graph import CALLS, RESULTS, Answer, Graph, Node, Status, call_
 from ...dataflow.reference import Reference, clip
 from ...dataflow.verdict import Fate, Verdict
 from ...errors import ActumError, CyclicPlan, UnresolvedReference
+from ...protocol.message import RESULT
 from ..record.journal import Journal
-from .job import Job
+from .job import ITEM, Job
 
 _MOST_NAMED = 8
 
@@ -34,8 +35,21 @@ def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Jour
             return UnresolvedReference(f"{verdict.references[0]} was to come from {cause}, which failed", tool=tool)
         case _:
             reference = verdict.references[0]
-            near = hint(reference, job.node.answer, job.node.instance, journal)
+            near = _meant(reference, job, jobs) or hint(reference, job.node.answer, job.node.instance, journal)
             return UnresolvedReference(f"nothing fills {reference}; {near}", tool=tool)
+
+
+_ITEMS = frozenset({"item", "element", "it", "this", "x", "i", "each_item", "row"})
+
+
+def _meant(reference: Reference, job: Job, jobs: Mapping[int, Job]) -> str:
+    """What a kind that doesn't exist was written for: the item of a call for each, or a tool's result."""
+    if job.batch is not None and reference.kind in _ITEMS:
+        return f"the item is †{ITEM}"
+    for index, node in sorted(job.node.answer.nodes.items()):
+        if (one := jobs.get(node.number)) is not None and one.tool.name == reference.kind:
+            return f"the result of {one.tool.name} is {Reference(CALLS, (index,))}"
+    return ""
 
 
 _WITHOUT_RESULT = {
@@ -95,8 +109,8 @@ def hint(reference: Reference, answer: Answer, instance: str | None, journal: Jo
     nearest = Reference(reference.kind, reference.path[:depth])
     value = journal.read(nearest, instance)
     if value is MISSING:
-        kinds = ", ".join(f"†{kind}" for kind in journal.memory.kinds()) or "none"
-        return f"the data kinds that exist: {kinds}"
+        kinds = ", ".join(f"†{kind}" for kind in journal.memory.kinds() if kind != RESULT) or "none"
+        return f"the data kinds that exist: {kinds}; results are †{CALLS}.N and †{RESULTS}.N"
     return f"{nearest} {_contents(value, reference.path[depth] if depth < len(reference.path) else '')}"
 
 
@@ -116,14 +130,22 @@ def _hint_of_calls(reference: Reference, answer: Answer) -> str:
     if node is not None and node.status is not Status.DONE:
         return f"call {index} {_WITHOUT_RESULT.get(node.status, 'has no result yet')}"
     if node is None:
-        return f"the answer has {len(nodes)} calls, from †calls.0" if nodes else "the answer has no calls"
+        return f"the answer has †calls.0 to †calls.{max(nodes)}" if nodes else "the answer has no calls"
     value, depth = node.value, 1
     while depth < len(reference.path):
         inner = Fold(value).read((reference.path[depth],))
         if inner is MISSING:
             break
         value, depth = inner, depth + 1
-    return f"{Reference(CALLS, reference.path[:depth])} {_contents(value, reference.path[-1])}"
+    return f"{Reference(CALLS, reference.path[:depth])} is {_size(value)}"
+
+
+def _size(value: Any) -> str:
+    """What a result is, without its keys: others may have written them (E6)."""
+    if isinstance(value, dict):
+        count = len(cast("dict[str, Any]", value))
+        return f"an object of {count} key{'s' * (count != 1)}, of which this is none"
+    return _contents(value, "").removeprefix("is ")
 
 
 def _contents(value: Any, wanted: object) -> str:

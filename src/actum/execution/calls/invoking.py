@@ -101,7 +101,7 @@ def check_result(value: Json, tool: Tool) -> None:
     Raises:
         InvalidParameters: naming the place that doesn't fit.
     """
-    if tool.output_validator is not None and (complaint := tool.output_validator.complaint(value)):
+    if tool.output_validator is not None and (complaint := tool.output_validator.complaint(value, quotes=False)):
         raise InvalidParameters(f"the result doesn't fit '_output': {complaint}", tool=tool.name, path="_output")
 
 

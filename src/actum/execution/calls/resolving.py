@@ -6,18 +6,22 @@ Pure: what a ready call refers to goes in, so that what takes long can be worked
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
 from ...dataflow.computing.evaluator import Allowance, ComputingError, Filter, RunAllowance, value_of, weight
 from ...dataflow.expression import MISSING, Bound, Expression, references
 from ...dataflow.fold import Fold, exported
-from ...dataflow.reference import Reference
+from ...dataflow.reference import Reference, clip
 from ...dataflow.template import Template, escaped
 from ...errors import ActumError, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, VALUE, WHEN, WITH, Call
+from ...protocol.tool import Tool
 from ...schema.json import JsonObject, copy, is_list, is_object
+from ...schema.quoting import spelled
 from .job import ITEM, Batch, Job
 
 _HEAVY = 10_000
@@ -65,12 +69,31 @@ def resolved(job: Job, values: Sequence[Any]) -> Call:
     parameters = job.template.value if job.is_final else job.template.fill([exported(value) for value in values])
     if job.is_value:
         return Call.of(parameters)
-    if (problem := job.tool.validator.complaint(parameters)) is not None:
-        raise InvalidParameters(problem, tool=job.tool.name)
+    if (problem := job.tool.validator.complaint(parameters, quotes=not _holds_data(job))) is not None:
+        raise InvalidParameters(f"{problem}{_taught(parameters, job.tool)}", tool=job.tool.name)
     if job.is_final:
         return job.call
     written = {key: value for key, value in job.call.items() if key[0:1] == "_" and key not in (WITH, WHEN)}
     return Call.of({"_tool": job.tool.name, **job.tool.constants, **written, **parameters})
+
+
+def _holds_data(job: Job) -> bool:
+    """Whether others may have written what the parameters of a call hold (E6)."""
+    return bool(job.template.expressions) or job.parent is not None
+
+
+_WITHOUT_SIGN = re.compile(r"\{\s*(?P<path>(?:calls|results|each)\b[\w.]*)")
+
+
+def _taught(parameters: JsonObject, tool: Tool) -> str:
+    """What more is told of parameters that don't fit: those that the tool takes, or a † that was forgotten."""
+    taken: Any = tool.parameters.get("properties", {})
+    if tool.parameters.get("additionalProperties") is False and not parameters.keys() <= taken.keys():
+        return f"; it takes {', '.join(spelled(name) for name in islice(taken, 12)) or 'no parameters'}"
+    for value in parameters.values():
+        if isinstance(value, str) and (found := _WITHOUT_SIGN.match(value)):
+            return f"; a group refers by †: {{†{clip(found['path'], 40)}}}"
+    return ""
 
 
 def output_values(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from ..quoting import quoted
-from .kinds import Alternative, List, Number, Object, Text, Type, Whole
+from .kinds import Alternative, Boolean, List, Null, Number, Object, Text, Type, Whole
 from .words import values_told, words
 
 _DEEPEST = 16
@@ -40,7 +40,7 @@ class _Fitting:
             if (why := self._inside(one, other, depth)) is None:
                 return None
             inner = inner or why
-        return inner or f"{words(type)} where {words(wanted)} is needed"
+        return inner or f"{words(type)} where {words(wanted)} is needed{'' if depth else _bridge(type, wanted)}"
 
     def _inside(self, one: Alternative, other: Alternative, depth: int) -> str | None:
         """Why two alternatives of one kind have no value in common."""
@@ -85,6 +85,21 @@ class _Fitting:
             why = self.misfit(one.rest, other.rest, depth + 1)
             return f"in a map: {why}" if why else None
         return None
+
+
+def _bridge(type: Type, wanted: Type) -> str:
+    """How an expression makes a value of one kind of one of another."""
+    held = {one.__class__ for one in type.alternatives or ()} - {Null}
+    taken = {one.__class__ for one in wanted.alternatives or ()} - {Null}
+    if List in taken and held:
+        return "; [x] makes one"
+    if held == {List}:
+        return "; one(x for x in … if …) picks one"
+    if Text in taken and held <= {Number, Whole, Boolean}:
+        return "; {str(x)} makes one" if held else "; {x or '…'} says what to write instead"
+    if held == {Text} and taken & {Number, Whole}:
+        return "; {float(x)} reads one" if Number in taken else "; {int(x)} reads one"
+    return ""
 
 
 def _same_kind(one: Alternative, other: Alternative) -> bool:

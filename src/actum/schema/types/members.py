@@ -83,6 +83,8 @@ def _complaint(alternatives: tuple[Alternative, ...], segment: Segment) -> str:
     for one in alternatives:
         if isinstance(one, List) and _index(segment) is not None:
             return f"no item {key}, it has {len(one.row or ())}"
+        if segment == "length" and isinstance(one, List | Text):
+            return f"{words_of((one,))} has no {key}; write len(…)"
         if isinstance(one, List):
             return f"a list has no {key}; use one(x for x in … if …), an index or a comprehension"
     return f"{words_of(alternatives)} has no {key}"

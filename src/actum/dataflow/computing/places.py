@@ -1,0 +1,41 @@
+"""Where the nodes of a tree stand in the source, how deep they nest, and how one is told."""
+
+from __future__ import annotations
+
+import ast
+from typing import TypeVar, cast
+
+from ..reference import clip
+from .tokens import MOST_DEPTH, refused
+
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
+def place(node: _Node, source: str, start: int, end: int) -> _Node:
+    """Give a node the characters of the source that it stands for."""
+    vars(node).update(source=source, lineno=1, end_lineno=1, col_offset=start, end_col_offset=end)
+    return node
+
+
+def check_depth(tree: ast.AST, source: str) -> None:
+    """Refuse a tree that nests too deep; the loops of a comprehension nest in each other.
+
+    Raises:
+        ComputingSyntax: it is deeper than the bound.
+    """
+    layer: list[tuple[ast.AST, int]] = [(tree, 1)]
+    while layer:
+        below: list[tuple[ast.AST, int]] = []
+        for node, depth in layer:
+            if depth > MOST_DEPTH:
+                raise refused(f"this nests deeper than {MOST_DEPTH}", source)
+            loops = len(cast("list[ast.AST]", getattr(node, "generators", ())))
+            below += [(child, depth + 1 + loops) for child in ast.iter_child_nodes(node)]
+        layer = below
+
+
+def spelled(node: ast.AST) -> str:
+    """What a node stands for as it was authored, in one line, for messages."""
+    source = vars(node).get("source")
+    text = source[vars(node)["col_offset"] : vars(node)["end_col_offset"]] if source else ast.unparse(node)
+    return clip(" ".join(text.split()), 60)
