@@ -91,8 +91,10 @@ def _meaning(job: Job, jobs: Mapping[int, Job]) -> str:
         target = _target(reference, job, jobs)
         if target is None:
             return reference
+        # A call listed behind is told by its words alone: it may refer back to this one.
+        own = encode(target.call, sort_keys=True) if _is_behind(target, job) else target.digest
         # Of equal calls only the place tells which is meant; an attempt that takes one over keeps it (C9).
-        meaning = f"{target.digest} {target.place}" if target.is_started else target.digest
+        meaning = f"{own} {target.place}" if target.is_started else own
         return Reference(CALLS, (meaning, *reference.path[1:]))
 
     own = {key: value for key, value in job.call.items() if key.startswith("_") and key not in (EACH, WHEN)}
@@ -118,8 +120,13 @@ def _spelled(expression: Expression, meant: Callable[[Reference], Reference]) ->
 def _targets(job: Job, jobs: Mapping[int, Job]) -> Iterator[Job]:
     for expression, _ in job.authored:
         for reference in references(expression):
-            if (target := _target(reference, job, jobs)) is not None:
+            target = _target(reference, job, jobs)
+            if target is not None and not _is_behind(target, job):
                 yield target
+
+
+def _is_behind(target: Job, job: Job) -> bool:
+    return target.node.index >= job.node.index
 
 
 def _target(reference: Reference, job: Job, jobs: Mapping[int, Job]) -> Job | None:
