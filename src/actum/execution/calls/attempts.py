@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import Expression, mapped, references
+from ...dataflow.expression import Expression, First, mapped, references
 from ...dataflow.graph import CALLS, Graph, Status, call_index
 from ...dataflow.reference import Reference
 from ...dataflow.template import Template
@@ -87,10 +87,12 @@ def digest(job: Job, jobs: Mapping[int, Job]) -> str:
 
 
 def _meaning(job: Job, jobs: Mapping[int, Job]) -> str:
+    choices = {one for each, _ in job.authored if isinstance(each, First) for one in references(each)}
+
     def meant(reference: Reference) -> Reference:
         target = _target(reference, job, jobs)
-        if target is None:
-            return reference
+        if target is None or (reference in choices and _is_behind(target, job)):
+            return reference  # a choice may have been made before that call has come
         # A call listed behind is told by its words alone: it may refer back to this one.
         own = encode(target.call, sort_keys=True) if _is_behind(target, job) else target.digest
         # Of equal calls only the place tells which is meant; an attempt that takes one over keeps it (C9).
