@@ -119,6 +119,13 @@ class Graph:
             self._coming.announce(reference, node.instance, node.number)
         self._assess(node)
 
+    def refuse(self, node: Node) -> None:
+        """Take in a call that was refused as it arrived: none of its writes has been expected yet."""
+        node.answer.nodes[node.index] = node
+        node.status = Status.FAILED
+        for waiter in node.answer.waiters.pop(node.index, ()):
+            self._look_again(waiter)
+
     def again(self, node: Node) -> None:
         """Look at a call anew whose expressions have changed: its condition has been judged (C10)."""
         node.partial = _NOTHING

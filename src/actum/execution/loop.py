@@ -67,6 +67,8 @@ class Loop:
         self._last: tuple[Counter[str], int] | None = None
         self._is_withheld = False
         """Whether the last answer had an output that was not delivered (O9)."""
+        self._is_waiting = False
+        """Whether the run ends because what is left of it waits for decisions (L4)."""
 
     @property
     def result(self) -> Result[Any]:
@@ -129,6 +131,7 @@ class Loop:
                 self._withhold(*self._scripts)
                 outcome = await self._until_the_end(self._setup.runtime.model)
         await self._calls.drain()
+        self._is_waiting = isinstance(outcome, Waiting)
         if isinstance(outcome, Finished):
             self._tell_model()  # what failed beside it comes first: the output is the last message
             self._deliver(outcome)
@@ -301,9 +304,11 @@ class Loop:
             self._scripts.append(self._turn.script)
             self._turn = None
         are_open = self._calls.open_scripts()
+        is_lazy = self._setup.config.mode == "lazy"
         for script in reversed(self._scripts):  # from the last, so that the earlier ones' beginnings don't move
-            is_open = script.number in are_open or not script.is_concluded
-            if is_open and not script.is_planned and (script.calls or script.kept):
+            is_kept = script.output is not None and not is_lazy  # it is delivered once others' calls are done (O9)
+            is_open = script.number in are_open or not script.is_concluded or (is_kept and self._is_waiting)
+            if is_open and not script.is_planned and (script.calls or script.kept or is_kept):
                 script.is_planned = True
                 self._journal.insert(script.start, script.message())
         stay = [script for script in self._scripts if script.number in are_open or script.is_planned]

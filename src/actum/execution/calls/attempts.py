@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import Expression, mapped, references
+from ...dataflow.expression import Expression, First, mapped, references
 from ...dataflow.graph import CALLS, Graph, Status, call_index
 from ...dataflow.reference import Reference
 from ...dataflow.template import Template
@@ -87,12 +87,16 @@ def digest(job: Job, jobs: Mapping[int, Job]) -> str:
 
 
 def _meaning(job: Job, jobs: Mapping[int, Job]) -> str:
+    choices = {one for each, _ in job.authored if isinstance(each, First) for one in references(each)}
+
     def meant(reference: Reference) -> Reference:
         target = _target(reference, job, jobs)
-        if target is None:
-            return reference
+        if target is None or (reference in choices and _is_behind(target, job)):
+            return reference  # a choice may have been made before that call has come
+        # A call listed behind is told by its words alone: it may refer back to this one.
+        own = encode(target.call, sort_keys=True) if _is_behind(target, job) else target.digest
         # Of equal calls only the place tells which is meant; an attempt that takes one over keeps it (C9).
-        meaning = f"{target.digest} {target.place}" if target.is_started else target.digest
+        meaning = f"{own} {target.place}" if target.is_started else own
         return Reference(CALLS, (meaning, *reference.path[1:]))
 
     own = {key: value for key, value in job.call.items() if key.startswith("_") and key not in (EACH, WHEN)}
@@ -118,8 +122,13 @@ def _spelled(expression: Expression, meant: Callable[[Reference], Reference]) ->
 def _targets(job: Job, jobs: Mapping[int, Job]) -> Iterator[Job]:
     for expression, _ in job.authored:
         for reference in references(expression):
-            if (target := _target(reference, job, jobs)) is not None:
+            target = _target(reference, job, jobs)
+            if target is not None and not _is_behind(target, job):
                 yield target
+
+
+def _is_behind(target: Job, job: Job) -> bool:
+    return target.node.index >= job.node.index
 
 
 def _target(reference: Reference, job: Job, jobs: Mapping[int, Job]) -> Job | None:

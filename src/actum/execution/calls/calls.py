@@ -115,8 +115,7 @@ class Calls:
         self._refuse(self._register.listed(script, index), script, error, None)
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
-        script.nodes[node.index] = node
-        self._graph.settle(node, Status.FAILED)
+        self._graph.refuse(node)
         self._scheduler.fail(Failure(error, f"{script.number}.{node.index}", call))
         self._scheduler.pump()
 
@@ -149,10 +148,12 @@ class Calls:
     def restart(self, script: Script) -> Script:
         """Begin an answer again: of its calls, those that run or have run stay and are not started twice (L3)."""
         scheduler, attempts = self._scheduler, self._scheduler.attempts
-        for job in [job for job in self._register.jobs.values() if job.script is script and job.parent is None]:
+        jobs = [job for job in self._register.jobs.values() if job.script is script and job.parent is None]
+        for job in jobs:
             if job.is_started:
                 attempts.keep(job)
-            else:
+        for job in jobs:  # only now: what has started may refer to what has not
+            if not job.is_started:
                 self._graph.settle(job.node, Status.SKIPPED)
                 del self._register.jobs[job.node.number]
         scheduler.failures = [one for one in scheduler.failures if one.job is not None and one.job.has_begun]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, TypeAlias
@@ -86,6 +87,8 @@ class Scheduler:
         """Those that the model has not been told of."""
         self._running = self._background = 0
         """How many calls run that are awaited, and how many others."""
+        self._queued: deque[Node] = deque()
+        """Calls of a corrected answer for which there is no room yet (L3)."""
         self._idle = asyncio.Event()
         self.stop: LimitExceeded | None = None
         """Why no call can start any more."""
@@ -176,16 +179,18 @@ class Scheduler:
 
     def pump(self) -> None:
         """Start what is ready, where there is room, and skip what has nothing to refer to any more."""
-        ready, hopeless = self._graph.ready, self._graph.hopeless
-        if self._is_pumping or not (ready or hopeless):
+        ready, hopeless, queued = self._graph.ready, self._graph.hopeless, self._queued
+        if self._is_pumping or not (ready or hopeless or queued):
             return  # what a start makes ready is started by the same loop, however long the chain
         self._is_pumping = True
         try:
             while not (self._carrier.is_stopped or self.stop):
                 if hopeless:
                     self._give_up(hopeless.popleft())
-                elif ready and self._running < self._parallel:
-                    self._start(ready.popleft())
+                elif (ready or queued) and self._running < self._parallel:
+                    self._start((queued or ready).popleft())
+                elif ready and self.attempts.started:
+                    self._queue(ready.popleft())
                 else:
                     break
         finally:
@@ -196,13 +201,20 @@ class Scheduler:
         if job is not None and node.status is Status.WAITING:
             self.skip(job, "what it refers to was skipped")
 
+    def _queue(self, node: Node) -> None:
+        """Let a call that is ready wait for room, unless it has been started: that is told while its answer comes."""
+        job = self.register.jobs.get(node.number)
+        if job is not None and (self._graph.values(node) is None or self._is_adopted(job)):
+            return
+        self._queued.append(node)
+
     def _start(self, node: Node) -> None:
         job = self.register.jobs.get(node.number)
         if job is None:  # a `_then`: what is behind it may start
             self._graph.settle(node, Status.DONE)
             return
         values = self._graph.values(node)
-        if values is None or (self.attempts.started and self.attempts.adopt(job)):
+        if values is None or self._is_adopted(job):
             return
         if job.is_simple:
             self._try(job, values)
@@ -219,6 +231,10 @@ class Scheduler:
             self.refuse(job, error)
             return
         self._make(job, call)
+
+    def _is_adopted(self, job: Job) -> bool:
+        """Whether an earlier attempt has started the same call (L3); one for an item is a part of its own."""
+        return bool(self.attempts.started) and job.parent is None and self.attempts.adopt(job)
 
     async def _compute(self, reading: _Reading) -> Resolved:
         """Work out beside the event loop what would keep it waiting (E4)."""
@@ -250,6 +266,7 @@ class Scheduler:
     def _make(self, job: Job, call: Call) -> None:
         """Have a call carried out, with its values."""
         if job.is_value:
+            job.is_started = True
             self.finish(job, Yield(value=call[VALUE]))
             return
         try:
@@ -284,6 +301,7 @@ class Scheduler:
         made = items_of(job, items, self.register.node)
         if self._emit.sink:
             self._emit(CallReady(call=job.call, place=job.place))
+        job.is_started = True
         if not job.is_value:
             self.results.begin(job, job.call)
         before = self.items.pop(job.place, None) or Items()
@@ -374,6 +392,10 @@ class Scheduler:
 
     def skip(self, job: Job, why: str) -> None:
         """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
+        if not job.is_started and self._is_adopted(job):
+            self.pump()
+            return
+        job.is_started = True  # it leaves a message under its place, which is taken then
         self._graph.settle(job.node, Status.SKIPPED)
         self._journal.skip(job.call, job.of, job.filters)
         if job.followers:

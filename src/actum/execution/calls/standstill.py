@@ -10,6 +10,7 @@ from ...dataflow.verdict import Fate, Verdict, verdicts
 from ...events import CallWaiting
 from ..emitter import Emitter
 from ..record.journal import Journal, is_gate
+from .batch import item_ended
 from .diagnosis import complaint
 from .job import Ends, Job
 from .register import Register
@@ -68,6 +69,7 @@ class Standstill:
             match verdict.fate:
                 case Fate.PROPOSAL:
                     self._propose(job, verdict.references)
+                    item_ended(job, None, self._journal, ends)  # one item of several may wait, and all with it (C12)
                 case Fate.SKIPPED | Fate.FREE:
                     paths = ", ".join(map(str, verdict.references))
                     ends.skip(job, f"the alternative that fills {paths or 'it'} was not taken")

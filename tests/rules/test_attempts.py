@@ -1,0 +1,125 @@
+"""Corrected answers, and what waits beside them: what the property test over whole plans has found (L3, O9)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from actum import HOLD, Agent, Call, Config, Context, Tools, approvals, models
+
+from .scripts import Json, agent, answer, call, run
+
+BOUND = 20
+
+
+def toolbox(log: list[Any]) -> Tools:
+    tools = Tools()
+
+    @tools.tool
+    async def step(value: Any = None, fails: bool = False) -> Any:
+        """Take a step."""
+        log.append(value)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        if fails:
+            raise ValueError("broken")
+        return value
+
+    @tools.tool(_effects="ordered")
+    async def write(value: Any = None) -> Any:
+        """Write."""
+        log.append(value)
+        return value
+
+    assert [one.name for one in (step, write)] == ["step", "write"]
+    return tools
+
+
+def corrected(*calls: Json, output: Any = 1) -> list[Json]:
+    """An answer that is asked for again, and then the same with an output that fits."""
+    return [answer(*calls, output="no number"), answer(*calls, output=output)]
+
+
+@pytest.mark.rule("L3", "C9", "C10", "C13")
+@pytest.mark.parametrize("first", [{"_tool": "step", "_when": False}, {"_value": 1}, {"_value": 1, "_each": [1, 2]}])
+async def test_what_a_taken_back_answer_has_left_is_not_taken_for_another_call(first: Json) -> None:
+    log: list[Any] = []
+    again = answer(call("step", value=7), output=1)
+    found = await run(answer(first, output="no number"), again, tools=toolbox(log), schema={"type": "integer"})
+    assert (found.output, log) == (1, [7])
+    places = [message["_of"] for message in found.context if "_call" in message]
+    assert len(places) == len({place for place in places if place.count(".") == 1} | set(places))
+    assert "1.0" in places
+    log.clear()
+    found = await run(*corrected(first), tools=toolbox(log), schema={"type": "integer"})
+    places = [message["_of"] for message in found.context if "_call" in message]
+    assert len(places) == len(set(places))
+    assert "0.0" in places
+
+
+@pytest.mark.rule("L3")
+async def test_what_has_started_is_known_again_where_there_is_no_room() -> None:
+    log: list[Any] = []
+    found = await run(*corrected(call("step", value="a"), call("step", value="b")), tools=toolbox(log),
+                      schema={"type": "integer"}, config=Config(parallel=1))  # fmt: skip
+    assert (found.output, log) == (1, ["a", "b"])
+
+
+@pytest.mark.rule("L3")
+async def test_a_call_that_has_started_may_refer_in_a_circle() -> None:
+    log: list[Any] = []
+    calls = [call("step", value="a"), call("step", value="†calls.0 <|> †calls.2"), call("step", value="†calls.1")]
+
+    async def slow(_request: Any) -> Any:
+        text = json.dumps(answer(*calls, output="no number"))
+        for at in range(0, len(text), 4):
+            yield text[at : at + 4]
+
+    async with asyncio.timeout(BOUND):
+        found = await run(slow, answer(*calls, output=1), tools=toolbox(log), schema={"type": "integer"})
+    assert (found.output, log) == (1, ["a", "a", "a"])
+
+
+@pytest.mark.rule("O11", "L2")
+async def test_a_call_with_an_output_path_that_is_refused_on_arrival_is_an_error_of_its_own() -> None:
+    log: list[Any] = []
+    made = call("step", value="{'a' == len(†calls.0)}", _outputPath="†state.x")
+    found = await run(answer(call("step", value="a"), made), answer(output=0), tools=toolbox(log))
+    assert (found.output, log, len(found.errors)) == (0, ["a"], 1)
+
+
+@pytest.mark.rule("O9", "L6")
+async def test_an_output_beside_what_an_earlier_answer_waits_for_is_kept() -> None:
+    log: list[Any] = []
+    tools = toolbox(log)
+    said = answer(call("step", value="†state.approvals.go"), call("step", value=2, fails=True), output=1)
+    held = await run(said, answer(output="later"), tools=tools)
+    assert (held.output, held.waiting, log) == (None, ["†state.approvals.go"], [2])
+    again = Context(json.loads(json.dumps(list(held.context))))
+    done = await Agent(None, tools=tools).resume(approvals.opened(again, "†state.approvals.go"))
+    assert (done.output, log) == ("later", [2, True]), "what the model was told of is not made again"
+
+
+@pytest.mark.rule("C12", "T14", "L6")
+async def test_an_ordered_each_of_which_an_item_is_held_waits_quietly() -> None:
+    log: list[Any] = []
+    tools = toolbox(log)
+
+    async def approve(_made: Call, *_: object) -> Any:
+        return HOLD
+
+    runner = agent(
+        answer(call("write", _each=["a", "b", "c"], value="†each"), output="†calls.0"), tools=tools, approve=approve
+    )
+    held = await runner.run("go")
+    assert (held.output, log) == (None, [])
+    assert isinstance(runner.model, models.Scripted)
+    context = Context(json.loads(json.dumps(list(held.context))))
+    while waiting := approvals.pending(context):
+        for one in waiting:
+            context = approvals.decided(context, one.of, "approve")
+        context = Context((await Agent(None, tools=tools).resume(context)).context.messages)
+    assert log == ["a", "b", "c"]
