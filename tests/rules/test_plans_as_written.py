@@ -94,7 +94,7 @@ class _Drawn:
             each=each,
             fails=fails,
             has_path=has_path,
-            is_held=tool != "_value" and self._one_in(12),
+            is_held=tool != "_value" and each is None and self._one_in(12),
         )
 
     def value(self, *, is_each: bool, gates: bool) -> m.Expression:
