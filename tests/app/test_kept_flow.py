@@ -110,7 +110,7 @@ def test_replay_diff_and_why_tell_of_values_skips_expressions_and_filters(
     said = capsys.readouterr().out
     assert "  · all: {[n for n in †results.2 if n]} read †results.2" in said
     assert "  · kept 2 of 3: " in said
-    assert "†result = 20  by code, message" in said
+    assert "call 0.1 = 20  by code, message" in said
     assert "  · _value: {†calls.0 * 10} read †calls.0" in said
     assert "  · n: {len([n for n in †input.all if n > 4])} read †input.all" in said
     assert run_command(["diff", "one.json", "one.json"]) == 0

@@ -56,8 +56,7 @@ class Toolset:
         """
         tool = self.tools.get(name)
         if tool is None:
-            near = get_close_matches(name[:100], self.tools, n=3, cutoff=0.5) or list(self.tools)[:10]
-            there = f"near it: {', '.join(near)}" if near else "no tools are offered"
+            there = _there(name, list(self.tools), "no tools are offered")
             raise UnknownTool(f"no tool {name[:100]!r} is offered; {there}", tool=name[:100])
         return tool
 
@@ -140,8 +139,18 @@ def _registered(registry: Registry, names: Sequence[str]) -> Iterator[Tool]:
     for name in names:
         tool = registry.find(name)
         if tool is None:
-            raise SchemaError(f"no tool {name!r} is registered", path="config.tools")
+            there = _there(
+                name, [one.name for one in registry], "none are: an Idea's are those of `from actum import tools`"
+            )
+            raise SchemaError(f"no tool {name!r} is registered; {there}", path="config.tools")
         yield tool
+
+
+def _there(name: str, names: Sequence[str], none: str) -> str:
+    """The names nearest to one that isn't there, else the first of those that are."""
+    if near := get_close_matches(name[:100], names, n=3, cutoff=0.5):
+        return f"near it: {', '.join(near)}"
+    return f"there are {', '.join(names[:10])}{', …' if len(names) > 10 else ''}" if names else none
 
 
 @dataclass(frozen=True, slots=True)
