@@ -103,7 +103,7 @@ async def test_what_follows_a_failure_does_not_start() -> None:
     told = [error.message for error in found.errors]
     assert len(told) == 3
     assert "it was to start after call 0 (step), which failed" in told[1]
-    assert "†calls.3 was to come from call 3 (step), which failed" in told[2]
+    assert "it was to start after call 0 (step), which failed: it was not made" in told[2]
 
 
 @pytest.mark.rule("C11", "C10", "C7")
@@ -391,3 +391,39 @@ async def test_a_value_leaves_a_message_and_may_be_conditional_and_for_each() ->
 async def test_a_value_that_is_more_than_that_is_refused(bad: Any) -> None:
     found = await run(answer(bad), answer(output=0), tools=toolbox())
     assert isinstance(found.errors[0], errors.CallError)
+
+
+@pytest.mark.rule("T14", "C10")
+async def test_an_ordered_call_that_will_be_skipped_waits_for_its_turn() -> None:
+    """What is listed behind it waits for what is listed before it all the same."""
+    log: list[str] = []
+    calls = [call("step", name="x", _when=False), call("write", name="a"), call("write", name="†calls.0"),
+             call("write", name="b")]  # fmt: skip
+    found = await run(answer(*calls, output="†calls.3"), tools=toolbox(log))
+    assert (found.output, log) == ("wrote b", ["+a", "-a", "+b", "-b"])
+    log.clear()
+    calls[1] = call("write", name="a", fails=True)
+    found = await run(answer(*calls, output="sent"), answer(output="no"), tools=toolbox(log))
+    assert (found.output, log) == ("no", ["+a"])
+
+
+@pytest.mark.rule("T14", "C12", "L6")
+async def test_what_reads_an_ordered_each_ends_as_its_items_do() -> None:
+    from actum import HOLD
+
+    log: list[str] = []
+    made = [call("write", _each=["a", "b", "c"], name="†each"), call("step", name="r", value="†calls.0")]
+
+    async def hold_b(asked: Call, _tool: Any, _context: Any) -> Any:
+        return HOLD if asked.get("name") == "b" else True
+
+    held = await run(answer(*made, output="†calls.1"), tools=toolbox(log), approve=hold_b)
+    assert (held.output, held.waiting, held.errors, log) == (None, ["approval 0.0.1"], [], ["+a", "-a"])
+    again = approvals.decided(Context(json.loads(json.dumps(list(held.context)))), "0.0.1", "approve")
+    done = await Agent(None, tools=toolbox(log)).resume(again)
+    assert done.output == ["wrote a", "wrote b", "wrote c"]
+    items = [{"n": "a", "f": True}, {"n": "b", "f": False}]
+    failing = [call("write", _each=items, name="†each.n", fails="†each.f"), call("step", name="r", value="†calls.0")]
+    found = await run(answer(*failing), answer(output=0), tools=toolbox())
+    assert [error.tool for error in found.errors] == ["write", "step"]
+    assert "†calls.0 was to come from call 0 (write), which failed" in found.errors[1].message

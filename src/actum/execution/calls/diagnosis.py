@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, cast
 
 from ...dataflow.expression import MISSING, Expression, references
@@ -17,6 +18,7 @@ from ..record.journal import Journal
 from .job import ITEM, Job
 
 _MOST_NAMED = 8
+_MOST_LOOKED_AT = 32
 
 
 def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Journal) -> ActumError:
@@ -46,7 +48,7 @@ def _meant(reference: Reference, job: Job, jobs: Mapping[int, Job]) -> str:
     """What a kind that doesn't exist was written for: the item of a call for each, or a tool's result."""
     if job.batch is not None and reference.kind in _ITEMS:
         return f"the item is †{ITEM}"
-    for index, node in sorted(job.node.answer.nodes.items()):
+    for index, node in islice(job.node.answer.nodes.items(), _MOST_LOOKED_AT):
         if (one := jobs.get(node.number)) is not None and one.tool.name == reference.kind:
             return f"the result of {one.tool.name} is {Reference(CALLS, (index,))}"
     return ""

@@ -18,6 +18,7 @@ from .register import Register
 MOST_ROUNDS = 100
 """How often what waits at the end of a tick is judged again because some of it went on."""
 _FINAL = frozenset({Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED})
+_CERTAIN = frozenset(Fate) - {Fate.FREE}
 _STAYING = frozenset({Status.WAITING, Status.OWED, Status.HELD})
 _ENDING = {Fate.PROPOSAL: Status.HELD, Fate.OWED: Status.OWED, Fate.SKIPPED: Status.SKIPPED, Fate.FREE: Status.SKIPPED}
 """How a `_then` ends by its fate."""
@@ -44,7 +45,11 @@ class Standstill:
             if any(verdict.fate is Fate.CYCLE for verdict in found.values()):
                 self._apply(found, {Fate.CYCLE}, ends)
                 return False
-        self._apply(found, tuple(Fate), ends)
+        before = len(graph.waiting)
+        self._apply(found, _CERTAIN, ends)
+        if free and len(graph.waiting) < before:
+            return False  # what is free may wait for a call for every item that has ended with these
+        self._apply(found, {Fate.FREE}, ends)
         return True
 
     def end(self, ends: Ends) -> None:
