@@ -216,6 +216,15 @@ async def test_a_failed_alternative_of_which_the_other_side_resolves_withholds_n
     assert (await run(answer(*more, output=choice), answer(output="no"), tools=toolbox())).output == "no"
 
 
+@pytest.mark.rule("O9", "L3")
+async def test_a_failed_alternative_that_an_earlier_attempt_had_started_withholds_nothing_either() -> None:
+    calls = [call("look", what="bad"), call("look", what="b")]
+    first = json.dumps({"calls": calls, "output": 1, "meta": 5}) + "x"
+    unusable = first.replace('"meta": 5}', '"output": 2}')
+    said = answer(*calls, output="†calls.0 <|> †calls.1")
+    assert (await run(unusable, said, tools=toolbox())).output == "b"
+
+
 @pytest.mark.rule("O9", "C10")
 async def test_a_skipped_call_withholds_nothing() -> None:
     assert (await run(answer(call("look", what="a", _when=False), output="fine"), tools=toolbox())).output == "fine"

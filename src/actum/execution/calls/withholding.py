@@ -63,7 +63,9 @@ class _Failed:
         found: set[str] = set()
         for reference in read:
             if reference.kind == CALLS:
-                found.add(f"{script.number}.{call_index(reference)}")
+                index = call_index(reference)
+                # A call that an earlier attempt had started keeps its place (L3).
+                found.add(str(script.places.get(-1 if index is None else index, f"{script.number}.{index}")))
             else:
                 above, _ = self._writers.around(reference)
                 found.update(of for some in (*above, *self._writers.inside(reference)) for of in some)
