@@ -103,7 +103,7 @@ async def test_what_follows_a_failure_does_not_start() -> None:
     told = [error.message for error in found.errors]
     assert len(told) == 3
     assert "it was to start after call 0 (step), which failed" in told[1]
-    assert "it was to start after call 0 (step), which failed: it was not made" in told[2]
+    assert "†calls.3 was to come from call 3 (step), which failed" in told[2]
 
 
 @pytest.mark.rule("C11", "C10", "C7")
@@ -394,8 +394,7 @@ async def test_a_value_that_is_more_than_that_is_refused(bad: Any) -> None:
 
 
 @pytest.mark.rule("T14", "C10")
-async def test_an_ordered_call_that_will_be_skipped_waits_for_its_turn() -> None:
-    """What is listed behind it waits for what is listed before it all the same."""
+async def test_behind_an_ordered_call_that_is_skipped_at_once_the_next_waits_for_those_before_it() -> None:
     log: list[str] = []
     calls = [call("step", name="x", _when=False), call("write", name="a"), call("write", name="†calls.0"),
              call("write", name="b")]  # fmt: skip
@@ -405,6 +404,15 @@ async def test_an_ordered_call_that_will_be_skipped_waits_for_its_turn() -> None
     calls[1] = call("write", name="a", fails=True)
     found = await run(answer(*calls, output="sent"), answer(output="no"), tools=toolbox(log))
     assert (found.output, log) == ("no", ["+a"])
+
+
+@pytest.mark.rule("T14", "C10", "C12")
+async def test_an_item_that_is_skipped_lets_none_pass_another() -> None:
+    log: list[str] = []
+    items = [{"n": "a", "go": True}, {"n": "b", "go": False}, {"n": "c", "go": True}]
+    made = call("write", _each=items, _when="†each.go", name="†each.n")
+    found = await run(answer(made, output="†calls.0"), tools=toolbox(log))
+    assert (found.output, log) == (["wrote a", None, "wrote c"], ["+a", "-a", "+c", "-c"])
 
 
 @pytest.mark.rule("T14", "C12", "L6")

@@ -90,10 +90,6 @@ class Node:
         """Whether it waits for a scope at this index, whose value need not exist."""
         return len(self.expressions) <= place < len(self.expressions) + len(self.scopes)
 
-    def is_next(self) -> bool:
-        """Whether all that it comes after has passed."""
-        return all(one.status in PASSED for one in self.after)
-
     def comes_after(self, place: int) -> Node | None:
         """The call that it comes after, where that is what it waits for at this index."""
         number = place - len(self.expressions) - len(self.scopes)
@@ -212,8 +208,6 @@ class Graph:
         self._check(node, place)
         if not node.unmet:
             self._make_ready(node)
-        elif node.after and node.is_next() and any(self._is_hopeless(one, node.answer) for one in node.expressions):
-            self.hopeless.append(node)  # which it was before, but not its turn (T14)
 
     def _make_ready(self, node: Node) -> None:
         node.status = Status.READY

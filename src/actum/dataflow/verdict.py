@@ -129,10 +129,8 @@ class _Judgement:
         while settled:
             node = settled.popleft()
             if node.number not in self._decided:
-                parts = [(place, self._fate_at(place, node) or _HELD_UP) for place in sorted(node.unmet)]
-                # After a failure it isn't made, also where it would have been skipped: those behind it wait for both.
-                late = [one for place, one in parts if one.fate is Fate.FAILED and node.comes_after(place) is not None]
-                self._decided[node.number] = late[0] if late else min((one for _, one in parts), key=_gravity)
+                parts = [self._fate_at(place, node) or _HELD_UP for place in sorted(node.unmet)]
+                self._decided[node.number] = min(parts, key=_gravity)
             for dependent in self._dependents.pop(node.number, ()):
                 if dependent.number in self._open:
                     self._open[dependent.number] -= 1

@@ -71,11 +71,12 @@ def items_of(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], N
     """The call for each item as a job of its own; its result is written by the call for all of them."""
     answer = Answer()
     made: list[Job] = []
+    before: Node | None = None
     for number, item in enumerate(items):
         node = node_of(answer, number)
         node.instance = job.node.instance
-        if job.tool.effects == "ordered" and made:
-            node.after = (made[-1].node,)
+        if job.tool.effects == "ordered" and not item.is_skipped:
+            node.after, before = () if before is None else (before,), node
         made.append(
             Job(
                 call=item.call,

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING, references
 from ...dataflow.fold import exported
-from ...dataflow.graph import CALLS, Node, Status, call_index
+from ...dataflow.graph import CALLS, Answer, Node, Status, call_index
 from ...errors import ActumError, CallError, InvalidParameters, SolutionError
 from ...generation.offer import Toolset
 from ...protocol.call import ONLY_THEN, THEN, Call
@@ -23,7 +23,7 @@ from ..record.plans import Standing
 from .admission import judge
 from .declared import Declared
 from .diagnosis import missing_in_output
-from .job import SETTLED, Failure, Job
+from .job import NO_ELEMENT, SETTLED, Failure, Job
 from .scheduler import Scheduler
 from .script import Script, Wanted
 from .withholding import withheld_by
@@ -98,8 +98,17 @@ class Calls:
             return
         if job.tool.effects == "ordered":
             node.after = (*node.after, *(() if script.ordered is None else (script.ordered,)))
-            script.ordered = node
         self._scheduler.add(job)
+        if job.tool.effects == "ordered":
+            self._take_turns(script, node)
+
+    def _take_turns(self, script: Script, node: Node) -> None:
+        """Let the next ordered call come after this one and all before it, also where this one is skipped at once."""
+        before = () if script.ordered is None else (script.ordered,)
+        script.ordered = self._register.node(Answer(), NO_ELEMENT)
+        script.ordered.is_barrier, script.ordered.after = True, (*before, node)
+        self._graph.add(script.ordered)
+        self._scheduler.pump()
 
     def _order(self, script: Script, index: int, call: Call) -> None:
         """Take in a `_then`: what is listed behind it comes after what is listed before it (C11)."""
@@ -128,8 +137,8 @@ class Calls:
             if (status := plan.status(index)) is not None:
                 node = script.nodes[index] = self._register.listed(script, index)
                 self._graph.settle(node, status, plan.done.get(index, MISSING))
-                if status is Status.FAILED and self._keeps_order(call):
-                    script.ordered = node
+                if self._keeps_order(call):
+                    self._take_turns(script, node)
             elif self._scheduler.stop is None:  # what can't start any more stays in the plan
                 self.accept(script, index, call)
         self.close(script)

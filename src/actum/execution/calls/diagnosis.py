@@ -15,7 +15,7 @@ from ...dataflow.verdict import Fate, Verdict
 from ...errors import ActumError, CyclicPlan, UnresolvedReference
 from ...protocol.message import RESULT
 from ..record.journal import Journal
-from .job import ITEM, Job
+from .job import ITEM, NO_ELEMENT, Job
 
 _MOST_NAMED = 8
 _MOST_LOOKED_AT = 32
@@ -26,8 +26,9 @@ def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Jour
     tool = job.tool.name
     match verdict.fate:
         case Fate.CYCLE:
-            names = [_named(node, jobs) for node in verdict.nodes[:_MOST_NAMED]]
-            if (unnamed := len(verdict.nodes) - len(names)) > 0:
+            elements = [node for node in verdict.nodes if node.index != NO_ELEMENT]
+            names = [_named(node, jobs) for node in elements[:_MOST_NAMED]]
+            if (unnamed := len(elements) - len(names)) > 0:
                 names.append(f"{unnamed} more")
             return CyclicPlan(f"these calls wait for each other: {' → '.join([*names, names[0]])}", tool=tool)
         case Fate.FAILED:

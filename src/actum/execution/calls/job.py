@@ -28,6 +28,8 @@ OPENED_BETWEEN_RUNS = Reference("state", (GATES,))
 """Where gates stand: no call may choose to write there (C7)."""
 ITEM = "each"
 """What `†each` begins with; only in a call that has `_each`."""
+NO_ELEMENT = -1
+"""The index of what orders calls and is no element of their answer (T14)."""
 _MOST_TOLD = 5
 SETTLED = frozenset({Status.DONE, Status.FAILED, Status.SKIPPED})
 """What a call is that has ended for good."""

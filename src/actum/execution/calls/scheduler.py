@@ -198,7 +198,7 @@ class Scheduler:
 
     def _give_up(self, node: Node) -> None:
         job = self.register.jobs.get(node.number)
-        if job is not None and node.status is Status.WAITING and node.is_next():
+        if job is not None and node.status is Status.WAITING:
             self.skip(job, "what it refers to was skipped")
 
     def _queue(self, node: Node) -> None:

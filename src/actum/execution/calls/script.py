@@ -42,7 +42,7 @@ class Script(Answer):
     since: list[Node] = field(default_factory=list[Node])
     """What is listed since then."""
     ordered: Node | None = None
-    """The last call whose tool keeps the order of the answer (T14)."""
+    """What has passed when all calls so far have whose tools keep the order of the answer (T14)."""
 
     @classmethod
     def standing(cls, plan: Authored, calls: list[Call]) -> Script:

@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...dataflow.expression import MISSING, Each, Expression, First, references
-from ...dataflow.graph import CALLS, call_index
+from ...dataflow.graph import CALLS, Status, call_index
 from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import Reference
+from ...dataflow.template import template
+from ...protocol.call import EACH, VALUE, WHEN, WITH
 from .job import Failure
 from .register import Register
 from .script import Script, Wanted
@@ -23,18 +25,31 @@ def withheld_by(failures: Sequence[Failure], wanted: Wanted, register: Register)
     if not failures:
         return []
     failed = _Failed(failures)
-    jobs = [job for job in register.jobs.values() if job.parent is None]
-    expressions = [(one, job) for job in jobs for one, _ in job.authored]
-    expressions += [(one, None) for one in wanted.output.expressions]
     excused: set[str] = set()
-    for expression, job in expressions:
-        script, instance = (wanted.script, None) if job is None else (job.script, job.node.instance)
+    for expression, script, instance in _read_in(wanted, register):
         for choice in _choices(expression):
             if register.graph.evaluate(choice, script, instance) is not MISSING:
                 excused |= failed.behind(references(choice), script)
     if excused:
         _spread(excused, failed)
     return [one for one in failures if one.of not in excused]
+
+
+def _read_in(wanted: Wanted, register: Register) -> Iterator[tuple[Expression, Script, str | None]]:
+    """All that calls and the output refer to, with whose answer it is of, and for which instance."""
+    for job in register.jobs.values():
+        if job.parent is None:
+            yield from ((one, job.script, job.node.instance) for one, _ in job.authored)
+    yield from ((one, wanted.script, None) for one in wanted.output.expressions)
+    for index, call in enumerate(wanted.script.calls):
+        node = wanted.script.nodes.get(index)
+        if node is not None and node.number not in register.jobs and node.status is Status.DONE:
+            # Done before the run was resumed: what it chose among is known by its words alone.
+            authored = {key: value for key, value in call.items() if key in _READ or not key.startswith("_")}
+            yield from ((one, wanted.script, call.instance) for one in template(authored).expressions)
+
+
+_READ = frozenset({EACH, WHEN, VALUE, WITH})
 
 
 def _choices(expression: Expression) -> Iterator[First]:
