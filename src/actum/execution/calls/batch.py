@@ -120,6 +120,6 @@ def gather(job: Job, own: Batch, journal: Journal, ends: Ends) -> None:
         ends.finish(job, Yield(value=values))
         return
     for item in own.jobs:
-        if item.node.status is Status.DONE and item.has_result:
+        if item.node.status is Status.DONE and item.has_result and item.node.index not in own.told:
             journal.result(item.call, item.of, item.node.value, item.node.instance)
     ends.refuse(job, own.failure(job.tool.name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -175,6 +175,8 @@ class Batch:
     condition: Template | None = None
     """The condition, where it reads the item and is judged for each (C10)."""
     jobs: list[Job] = field(default_factory=list[Job])
+    told: Collection[int] = ()
+    """The items whose results have been left one by one, before this run."""
     open: int = 0
     """How many of the jobs have not ended."""
     errors: dict[int, ActumError] = field(default_factory=dict[int, ActumError])

@@ -306,7 +306,7 @@ class Scheduler:
             self.results.begin(job, job.call)
         before = self.items.pop(job.place, None) or Items()
         own.jobs += map(self._approvals.as_decided, made) if self._journal.decisions.by_place else made
-        own.open = len(own.jobs)
+        own.open, own.told = len(own.jobs), before.told
         left: list[Job] = []
         for item, told in zip(own.jobs, items, strict=True):
             value = before.take(item.node.index, item.call)

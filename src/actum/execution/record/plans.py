@@ -16,7 +16,7 @@ from ...protocol.approvals import Decisions
 from ...protocol.call import Call
 from ...protocol.context import Memory
 from ...protocol.marks import Authored, Marks
-from ...protocol.message import OF, is_item, is_record, is_skip, place_of, write_of
+from ...protocol.message import OF, is_item, is_record, is_result, is_skip, place_of, write_of
 from ...protocol.place import Place
 from ...schema.json import JsonObject, encode, is_object
 
@@ -29,6 +29,8 @@ class Items:
     by_text: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     skipped: set[int] = field(default_factory=set[int])
     """The items whose calls were skipped (C10)."""
+    told: set[int] = field(default_factory=set[int])
+    """Those whose results the model is shown one by one, because the call for all had failed."""
 
     def take(self, number: int, call: Call) -> Any:
         """The result of the call for an item, MISSING where it has none."""
@@ -177,6 +179,8 @@ def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, Items
                 own.by_number[place.item or 0] = messages[at]["data"]["result"]
             elif is_skip(messages[at]):
                 own.skipped.add(place.item or 0)
+            elif is_result(messages[at]):
+                own.told.add(place.item or 0)
     plans = {plan.start: plan for plan in marks.plans}
     latest: Authored | None = None
     for index, message in enumerate(messages):
