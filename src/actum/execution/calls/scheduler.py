@@ -204,9 +204,10 @@ class Scheduler:
     def _queue(self, node: Node) -> None:
         """Let a call that is ready wait for room, unless it has been started: that is told while its answer comes."""
         job = self.register.jobs.get(node.number)
-        if job is not None and (self._graph.values(node) is None or self._is_adopted(job)):
-            return
-        self._queued.append(node)
+        if job is None:  # what orders others needs no room
+            self._graph.settle(node, Status.DONE)
+        elif self._graph.values(node) is not None and not self._is_adopted(job):
+            self._queued.append(node)
 
     def _start(self, node: Node) -> None:
         job = self.register.jobs.get(node.number)
