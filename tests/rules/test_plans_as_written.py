@@ -41,7 +41,7 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn, corrections: int = 2) -> Case:
+def cases(draw: st.DrawFn, corrections: int = 0) -> Case:
     plan = draw(plans())
     return Case(
         plan=plan,
@@ -322,7 +322,7 @@ def check_order(told: Told, plan: m.Plan) -> None:
     assert order == sorted(order)
 
 
-@settings(max_examples=trials(600, least=40), deadline=None)
+@settings(max_examples=trials(400, least=40), deadline=None)
 @given(cases())
 def test_a_run_makes_of_a_plan_what_it_says(case: Case) -> None:
     told = Told(case)
@@ -342,7 +342,7 @@ async def cut_off(told: Told, until: int) -> None:
     await to_the_end(told, cut.context, told.case.plan)
 
 
-@settings(max_examples=trials(400, least=30), deadline=None)
+@settings(max_examples=trials(300, least=30), deadline=None)
 @given(cases(corrections=0), st.integers(0, 40))
 def test_a_run_that_was_cancelled_comes_to_what_its_plan_says(case: Case, until: int) -> None:
     asyncio.run(asyncio.wait_for(cut_off(Told(case), until), BOUND))
