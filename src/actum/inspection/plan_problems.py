@@ -67,7 +67,8 @@ class Premises:
 def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterator[tuple[ActumError, int | None]]:
     """The errors of a plan's calls, each with the index of its call; None for one of the output."""
     journal = Journal(around.context)
-    plan = _Plan(around, journal, Declared(journal, Register(journal, around.toolset)), count=len(calls))
+    register = Register(journal, around.toolset)
+    plan = _Plan(around, journal, Declared(journal, register), count=len(calls), jobs=register.jobs)
     for index, element in enumerate(calls):
         try:
             plan.add(index, element)
@@ -75,7 +76,8 @@ def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterat
             yield error, index
     for index, job in plan.jobs.items():
         for error in list(plan.wrong_in(job)) or plan.unfit(job):
-            yield error, index
+            if not isinstance(error, CyclicPlan):  # those are told below, each once
+                yield error, index
     for cycle in _cycles(plan.waits()):
         names = " → ".join(plan.named(index) for index in [*cycle, cycle[0]])
         yield CyclicPlan(f"these calls wait for each other: {names}"), cycle[0]
