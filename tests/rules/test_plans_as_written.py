@@ -41,7 +41,7 @@ class Case:
 
 
 @st.composite
-def cases(draw: st.DrawFn, corrections: int = 0) -> Case:
+def cases(draw: st.DrawFn, corrections: int = 2) -> Case:
     plan = draw(plans())
     return Case(
         plan=plan,

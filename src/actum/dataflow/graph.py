@@ -114,10 +114,19 @@ class Graph:
 
     def add(self, node: Node) -> None:
         """Take in a call; it is ready at once or waits."""
+        self.enter(node)
+        self._assess(node)
+
+    def enter(self, node: Node) -> None:
+        """Note a call and what it is to write, before it is known whether it has to wait (see `again`)."""
         node.answer.nodes[node.index] = node
         for reference in node.writes:
             self._coming.announce(reference, node.instance, node.number)
-        self._assess(node)
+
+    def take(self, node: Node) -> None:
+        """Leave a call to its owner: it waits for nothing more, and is not to be started."""
+        node.status = Status.READY
+        self.waiting.pop(node.number, None)
 
     def refuse(self, node: Node) -> None:
         """Take in a call that was refused as it arrived: none of its writes has been expected yet."""
@@ -127,7 +136,7 @@ class Graph:
             self._look_again(waiter)
 
     def again(self, node: Node) -> None:
-        """Look at a call anew whose expressions have changed: its condition has been judged (C10)."""
+        """Look at what a call waits for; anew, where its condition has been judged and its expressions change (C10)."""
         node.partial = _NOTHING
         self._assess(node)
 

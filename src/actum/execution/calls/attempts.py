@@ -29,24 +29,50 @@ class Attempts:
         self._jobs = jobs
         self._graph = graph
         self._journal = journal
-        self.started: defaultdict[str, deque[Job]] = defaultdict(deque)
+        self._started: defaultdict[str, deque[Job]] = defaultdict(deque)
         """By digest."""
+        self._script: Script | None = None
+        """The attempt under way, where there was another before it."""
 
     def keep(self, job: Job) -> None:
         """Take in a call that has started in an answer that begins again."""
-        self.started[digest(job, self._jobs)].append(job)
+        self._started[digest(job, self._jobs)].append(job)
 
     def kept(self) -> dict[Place, Call]:
         """The calls that no later attempt has named yet, by place."""
-        return {job.place: job.call for jobs in self.started.values() for job in jobs}
+        return {job.place: job.call for jobs in self._started.values() for job in jobs}
+
+    def begin(self, script: Script) -> None:
+        """Let this be the attempt whose calls may have been started."""
+        self._script = script if self._started else None
 
     def clear(self) -> None:
         """The answer has ended: none of its attempts is looked back to."""
-        self.started.clear()
+        self._started.clear()
+        self._script = None
 
-    def adopt(self, job: Job) -> bool:
+    def take_over(self, job: Job) -> bool:
+        """Whether a call that arrives is one that has started: known at once if all that it refers to has come."""
+        if self._script is None or job.script is not self._script:
+            return False
+        targets = (_target(one, job, self._jobs) for one in _calls_read(job))
+        job.refers_back = all(target is not None and target.refers_back for target in targets)
+        return job.refers_back and self._adopt(job)
+
+    def is_undecided(self, job: Job) -> bool:
+        """Whether it will be known only at the end of the answer if a call has started: it refers to later ones."""
+        return self._script is not None and job.script is self._script and job.parent is None and not job.refers_back
+
+    def take_over_the_rest(self) -> None:
+        """The answer has ended: let its calls go on that it was not known of before."""
+        if self._script is not None:
+            for job in list(self._jobs.values()):
+                if self.is_undecided(job) and not job.is_started and job.node.status in _NOT_BEGUN:
+                    self._adopt(job)
+
+    def _adopt(self, job: Job) -> bool:
         """Whether an earlier attempt has started the same call; this one then ends as that does, under its place."""
-        started = self.started.get(digest(job, self._jobs))
+        started = self._started.get(digest(job, self._jobs))
         if not started:
             return False
         first = started.popleft()
@@ -57,6 +83,7 @@ class Attempts:
         if self._journal.is_recorded:
             self._journal.tell(Adopted(answer=script.number, index=job.node.index, place=place))
         if first.node.status is Status.READY:
+            self._graph.take(job.node)
             first.followers = (*first.followers, job)
         else:
             self._graph.settle(job.node, first.node.status, first.node.value, first.node.written)
@@ -69,6 +96,9 @@ class Attempts:
             follower = followers.pop()
             self._graph.settle(follower.node, job.node.status, job.node.value, job.node.written)
             followers += follower.followers
+
+
+_NOT_BEGUN = frozenset({Status.WAITING, Status.READY})
 
 
 def digest(job: Job, jobs: Mapping[int, Job]) -> str:
@@ -93,10 +123,11 @@ def _meaning(job: Job, jobs: Mapping[int, Job]) -> str:
         target = _target(reference, job, jobs)
         if target is None or (reference in choices and _is_behind(target, job)):
             return reference  # a choice may have been made before that call has come
-        # A call listed behind is told by its words alone: it may refer back to this one.
-        own = encode(target.call, sort_keys=True) if _is_behind(target, job) else target.digest
+        if _is_behind(target, job):  # told by its words and how far off it is: it may refer back to this one
+            words = f"{encode(target.call, sort_keys=True)} +{target.node.index - job.node.index}"
+            return Reference(CALLS, (words, *reference.path[1:]))
         # Of equal calls only the place tells which is meant; an attempt that takes one over keeps it (C9).
-        meaning = f"{own} {target.place}" if target.is_started else own
+        meaning = f"{target.digest} {target.place}" if target.is_started else target.digest
         return Reference(CALLS, (meaning, *reference.path[1:]))
 
     own = {key: value for key, value in job.call.items() if key.startswith("_") and key not in (EACH, WHEN)}
@@ -119,12 +150,17 @@ def _spelled(expression: Expression, meant: Callable[[Reference], Reference]) ->
     return " ".join([*parts, *map(str, changed.references)])
 
 
-def _targets(job: Job, jobs: Mapping[int, Job]) -> Iterator[Job]:
+def _calls_read(job: Job) -> Iterator[Reference]:
+    """The references of a call that name calls of its answer."""
     for expression, _ in job.authored:
-        for reference in references(expression):
-            target = _target(reference, job, jobs)
-            if target is not None and not _is_behind(target, job):
-                yield target
+        yield from (one for one in references(expression) if one.kind == CALLS)
+
+
+def _targets(job: Job, jobs: Mapping[int, Job]) -> Iterator[Job]:
+    for reference in _calls_read(job):
+        target = _target(reference, job, jobs)
+        if target is not None and not _is_behind(target, job):
+            yield target
 
 
 def _is_behind(target: Job, job: Job) -> bool:

@@ -150,7 +150,7 @@ class Calls:
 
     def close(self, script: Script) -> None:
         """No more calls come in this answer, and none of its earlier attempts is looked back to."""
-        self._scheduler.attempts.clear()
+        self._scheduler.look_back()
         self._graph.close(script)
         self._scheduler.pump()
 
@@ -169,7 +169,9 @@ class Calls:
         self._graph.close(script)
         # The places of what has started are taken: the next attempt is an answer of its own.
         kept = attempts.kept()
-        return Script(number=script.number + bool(kept), run=script.run, start=script.start, kept=kept)
+        again = Script(number=script.number + bool(kept), run=script.run, start=script.start, kept=kept)
+        attempts.begin(again)
+        return again
 
     def reopen(self) -> None:
         """Make the calls again whose path has been erased (O4)."""

@@ -78,6 +78,8 @@ class Job:
     """How many items the filters of its expressions have kept (E7)."""
     patience: asyncio.Timeout | None = None
     """What cuts it when nothing waits for it any longer (C8), or when it takes longer than its tool may."""
+    refers_back: bool = False
+    """Whether it refers to calls listed before it alone, and so do these (see `attempts`)."""
     digest: str = ""
     """What is the same in the same call, once it was asked for (see `attempts`)."""
     followers: Sequence[Job] = ()

@@ -87,8 +87,8 @@ class Scheduler:
         """Those that the model has not been told of."""
         self._running = self._background = 0
         """How many calls run that are awaited, and how many others."""
-        self._queued: deque[Node] = deque()
-        """Calls of a corrected answer for which there is no room yet (L3)."""
+        self._later: list[tuple[deque[Node], Node]] = []
+        """What is ready or has nothing to refer to, and waits for the end of its answer (see `attempts`)."""
         self._idle = asyncio.Event()
         self.stop: LimitExceeded | None = None
         """Why no call can start any more."""
@@ -100,9 +100,13 @@ class Scheduler:
         self._computing.bind(tasks)
 
     def add(self, job: Job) -> None:
-        """Take in a call that was judged: start it, or let it wait (C6)."""
+        """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.register.jobs[job.node.number] = job
-        self._graph.add(job.node)
+        self._graph.enter(job.node)
+        if self.attempts.take_over(job):
+            self.pump()
+            return
+        self._graph.again(job.node)
         if self._emit.sink and job.node.status is Status.WAITING:
             on = dict.fromkeys(map(str, self._graph.missing(job.node)))
             self._emit(CallWaiting(call=job.call, place=job.place, on=tuple(on)))
@@ -179,18 +183,16 @@ class Scheduler:
 
     def pump(self) -> None:
         """Start what is ready, where there is room, and skip what has nothing to refer to any more."""
-        ready, hopeless, queued = self._graph.ready, self._graph.hopeless, self._queued
-        if self._is_pumping or not (ready or hopeless or queued):
+        ready, hopeless = self._graph.ready, self._graph.hopeless
+        if self._is_pumping or not (ready or hopeless):
             return  # what a start makes ready is started by the same loop, however long the chain
         self._is_pumping = True
         try:
             while not (self._carrier.is_stopped or self.stop):
                 if hopeless:
                     self._give_up(hopeless.popleft())
-                elif (ready or queued) and self._running < self._parallel:
-                    self._start((queued or ready).popleft())
-                elif ready and self.attempts.started:
-                    self._queue(ready.popleft())
+                elif ready and self._running < self._parallel:
+                    self._start(ready.popleft())
                 else:
                     break
         finally:
@@ -198,24 +200,24 @@ class Scheduler:
 
     def _give_up(self, node: Node) -> None:
         job = self.register.jobs.get(node.number)
-        if job is not None and node.status is Status.WAITING:
+        if job is None or node.status is not Status.WAITING:
+            return
+        if self.attempts.is_undecided(job):
+            self._later.append((self._graph.hopeless, node))
+        else:
             self.skip(job, "what it refers to was skipped")
-
-    def _queue(self, node: Node) -> None:
-        """Let a call that is ready wait for room, unless it has been started: that is told while its answer comes."""
-        job = self.register.jobs.get(node.number)
-        if job is None:  # what orders others needs no room
-            self._graph.settle(node, Status.DONE)
-        elif self._graph.values(node) is not None and not self._is_adopted(job):
-            self._queued.append(node)
 
     def _start(self, node: Node) -> None:
         job = self.register.jobs.get(node.number)
-        if job is None:  # a `_then`: what is behind it may start
+        if node.is_barrier:  # a `_then`: what is behind it may start
             self._graph.settle(node, Status.DONE)
+        if job is None or job.is_started:  # it was taken back, or an earlier attempt has started it (L3)
+            return
+        if self.attempts.is_undecided(job):
+            self._later.append((self._graph.ready, node))
             return
         values = self._graph.values(node)
-        if values is None or self._is_adopted(job):
+        if values is None:
             return
         if job.is_simple:
             self._try(job, values)
@@ -233,9 +235,13 @@ class Scheduler:
             return
         self._make(job, call)
 
-    def _is_adopted(self, job: Job) -> bool:
-        """Whether an earlier attempt has started the same call (L3); one for an item is a part of its own."""
-        return bool(self.attempts.started) and job.parent is None and self.attempts.adopt(job)
+    def look_back(self) -> None:
+        """The answer has ended: go on with the calls of which it is known only now if one has started before (L3)."""
+        self.attempts.take_over_the_rest()
+        self.attempts.clear()
+        for queue, node in self._later:
+            queue.append(node)
+        self._later.clear()
 
     async def _compute(self, reading: _Reading) -> Resolved:
         """Work out beside the event loop what would keep it waiting (E4)."""
@@ -393,9 +399,6 @@ class Scheduler:
 
     def skip(self, job: Job, why: str) -> None:
         """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
-        if not job.is_started and self._is_adopted(job):
-            self.pump()
-            return
         job.is_started = True  # it leaves a message under its place, which is taken then
         self._graph.settle(job.node, Status.SKIPPED)
         self._journal.skip(job.call, job.of, job.filters)
