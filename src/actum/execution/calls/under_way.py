@@ -19,19 +19,25 @@ class UnderWay:
         """A call begins."""
         job.is_started = job.is_under_way = True
         job.is_awaited = is_awaited
-        self._count(job, 1)
+        if is_awaited:
+            self.awaited += 1
+        else:
+            self.others += 1
 
     def end(self, job: Job) -> None:
         """A call has ended."""
         job.is_under_way = False
-        self._count(job, -1)
+        if job.is_awaited:
+            self.awaited -= 1
+        else:
+            self.others -= 1
 
     def await_call(self, job: Job) -> None:
         """Let the tick wait for a call that it would not wait for by itself."""
         if job.is_under_way and not job.is_awaited:
-            self._count(job, -1)
             job.is_awaited = True
-            self._count(job, 1)
+            self.others -= 1
+            self.awaited += 1
 
     def tell(self) -> None:
         """Let who waits look again."""
@@ -42,9 +48,3 @@ class UnderWay:
         while not is_so():
             self._change.clear()
             await self._change.wait()
-
-    def _count(self, job: Job, by: int) -> None:
-        if job.is_awaited:
-            self.awaited += by
-        else:
-            self.others += by
