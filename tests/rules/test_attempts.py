@@ -129,6 +129,7 @@ async def test_an_ordered_each_of_which_an_item_is_held_waits_quietly() -> None:
 async def test_of_equal_calls_it_matters_which_one_is_referred_to() -> None:
     tools = Tools()
     made: list[int] = []
+    is_made = asyncio.Event()
 
     @tools.tool
     async def count() -> int:
@@ -139,13 +140,22 @@ async def test_of_equal_calls_it_matters_which_one_is_referred_to() -> None:
     @tools.tool
     async def same(value: int) -> int:
         """The value."""
+        is_made.set()
         return value
 
     assert [one.name for one in (count, same)] == ["count", "same"]
     twice = [call("count"), call("count")]
-    first = answer(*twice, call("same", value="†calls.1"), output="no number")
+
+    async def first(_request: Any) -> Any:
+        text = json.dumps(answer(*twice, call("same", value="†calls.1"), output="no number"))
+        arrived = text.index('"output"')
+        yield text[:arrived]
+        await is_made.wait()
+        yield text[arrived:]
+
     again = answer(*twice, call("same", value="†calls.0"), output="†calls.2")
-    found = await run(first, again, tools=tools, schema={"type": "integer"})
+    async with asyncio.timeout(BOUND):
+        found = await run(first, again, tools=tools, schema={"type": "integer"})
     assert (found.output, made) == (0, [0, 1])
 
 
