@@ -62,7 +62,7 @@ class Tally:
                 self.requests += 1
             case events.RequestStarted():
                 self._inner.add(encode(event.messages))
-            case events.CallStarted(depth=0) if event.call.tool:
+            case events.CallStarted(depth=0, delegate=None) if event.call.tool:
                 self._started[event.place] = event.call.tool
             case events.CallFailed(depth=0) if event.place.index is not None:
                 self._failures.setdefault(event.place.answer, {}).setdefault(event.place.index, event)
@@ -88,7 +88,7 @@ class Tally:
 
     @property
     def calls(self) -> list[str]:
-        """The tools of the calls that were carried out; one for many items counts as often as it has items."""
+        """The tools of the calls that code carried out; one for many items counts as often as it has items."""
         for_items = {place.parent for place in self._started if place.item is not None}
         return [tool for place, tool in self._started.items() if place not in for_items]
 

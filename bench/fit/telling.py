@@ -28,6 +28,10 @@ def told(lane: Lane, loop: Loop, task: Name, asked: Asked, command: str) -> str:
     parts = [f"{title} ".ljust(_WIDTH, "=")]
     if asked.is_anew:
         parts.append("Answers that this task was given before no longer fit what it asks: it begins anew.")
+    if loop == "actum" and not _options(json.loads(asked.schema)):
+        parts.append(
+            "It is made in isolation: answer from what stands here, and from nothing that you have seen before."
+        )
     parts += [f"-- {one['role']} ".ljust(_WIDTH, "-") + f"\n{one['content']}" for one in asked.messages]
     if asked.is_beside:
         parts.append(_rule("the JSON Schema that the answer must fit") + _schema(lane, loop, task, asked))
@@ -66,11 +70,16 @@ def _schema(lane: Lane, loop: Loop, task: Name, asked: Asked) -> str:
 def _lines(schema: dict[str, Any]) -> str:
     """The schema as compact JSON in which each call begins a line: nothing else is different from what is sent."""
     text = encode(schema)
-    options: list[Any] = schema.get("properties", {}).get("calls", {}).get("items", {}).get("anyOf", [])
-    for option in options:
+    for option in _options(schema):
         found = encode(option)
         text = text.replace(found, f"\n{found}", 1)
     return text
+
+
+def _options(schema: dict[str, Any]) -> list[Any]:
+    """The schemas of the calls that an answer may make."""
+    items: dict[str, Any] = schema.get("properties", {}).get("calls", {}).get("items") or {}
+    return items.get("anyOf", [items] if items else [])
 
 
 def _rule(title: str) -> str:

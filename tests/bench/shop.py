@@ -19,12 +19,6 @@ _FUNCTIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "refund": ({"properties": {"id": {"type": "integer"}}, "required": ["id"]}, _DONE),
     "mail": ({"properties": {"to": {"type": "string"}, "text": {"type": "string"}}, "required": ["to", "text"]}, _DONE),
 }
-_READ = {
-    "description": "Say something of a value.",
-    "_delegate": "anonymous",
-    "properties": {"of": {}, "ask": {"type": "string"}, "_output": {"type": "string"}},
-    "required": ["of", "ask"],
-}
 
 
 class Shop:
@@ -44,7 +38,6 @@ class Shop:
         for name, (parameters, returns) in _FUNCTIONS.items():
             tools.register(name, tool_schema({"type": "object", **parameters}, returns))
             tools.activity(name, self._activity(name))
-        tools.register("ask_about", _READ)
         return tools
 
     def functions(self) -> list[dict[str, Any]]:

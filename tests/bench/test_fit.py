@@ -61,6 +61,7 @@ async def test_a_lane_goes_from_request_to_request_and_ends_with_the_report(pers
     assert code == commands.WAITING
     assert "Refund the lamp." in first
     assert "task 1 of 2, request 1" in first
+    assert "in isolation" not in first
     assert '{"_tool":{"const":"refund"}' in first
     code, second = await person.says("turn", "mine", json.dumps(REFUND))
     assert code == commands.WAITING
@@ -207,24 +208,25 @@ async def test_a_task_whose_first_request_has_become_another_one_begins_anew_and
 ASK_TWICE: dict[str, Any] = {
     "calls": [
         {"_tool": "get_orders"},
-        {"_tool": "ask_about", "of": "{†calls.0[0].item}", "ask": "first"},
-        {"_tool": "ask_about", "of": "{†calls.0[1].item}", "ask": "second"},
+        {"_tool": "read", "of": "{†calls.0[0].item}", "ask": "What is it?", "as": "text"},
+        {"_tool": "read", "of": "{†calls.0[1].item}", "ask": "What is it?", "as": "text"},
     ],
     "output": "{†calls.1} {†calls.2}",
 }
 
 
-async def test_requests_in_isolation_are_asked_one_by_one_and_counted_apart(person: Person) -> None:
+async def test_the_requests_of_readers_are_asked_one_by_one_and_counted_apart(person: Person) -> None:
     await person.says("turn", "mine", "--tasks", "shop:1")
     _, told = await person.says("turn", "mine", json.dumps(ASK_TWICE))
     seen: list[bool] = []
     for _ in range(2):
-        assert "dearest" not in told, "it is isolated"
+        assert "dearest" not in told
+        assert "made in isolation" in told
         seen.append("lamp" in told)
         _, told = await person.says("turn", "mine", '{"calls": [], "output": "a desk"}')
     assert sorted(seen) == [False, True]
     found = person.kept("mine")["loops"]["actum"]["worlds"]["all"]
-    assert (found["solved"], found["requests"], found["reader_requests"]) == (1, 1, 2)
+    assert (found["solved"], found["requests"], found["reader_requests"], found["calls"]) == (1, 1, 2, 1)
     assert found["reader_tokens_in"] > found["reader_tokens_out"] > 0
 
 
