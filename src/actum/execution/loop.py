@@ -295,7 +295,8 @@ class Loop:
     def _tell_model(self) -> None:
         """Append the errors of the tick together, behind what its calls have written (L2)."""
         for failure in self._calls.take_failures() if self._calls.failures else ():
-            self._journal.fail(failure.error, failure.call, failure.of)
+            told = failure.told if self._setup.config.sealed else None
+            self._journal.fail(failure.error, failure.call, failure.of, told)
             self._errors.append(failure.error)
 
     def _let_plans_stand(self) -> None:

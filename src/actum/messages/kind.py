@@ -38,6 +38,18 @@ class View(Protocol):
         """The number under which a result is shown (M9)."""
         ...
 
+    def call(self, message: JsonObject) -> JsonObject:
+        """The call that a message is about, as it is shown."""
+        ...
+
+    def error(self, message: JsonObject) -> str:
+        """What is told of an error."""
+        ...
+
+    def output(self, message: JsonObject) -> str:
+        """What is told of an output that was delivered."""
+        ...
+
     def clipped(self, message: JsonObject) -> str:
         """The value of a result as it is shown: what is long is cut, with its size."""
         ...
@@ -52,6 +64,10 @@ class View(Protocol):
 
     def notes(self, kind: str) -> JsonObject:
         """The schema and the description of a data kind."""
+        ...
+
+    def written(self, kind: str) -> Iterable[str]:
+        """What is told, beside the value, of what calls have written of a data kind."""
         ...
 
     def value(self, kind: str, instance: str | None = None) -> Any:

@@ -39,12 +39,19 @@ PLACES = "_places"
 
 BROUGHT = "_brought"
 """The mark of what crosses into a sealed delegate: calls have brought it, though none has left this message (S10)."""
+TOLD = "_told"
+"""The mark of an error in a sealed run: what of it the model that plans may be told (S10)."""
 SHOWN = "_shown"
 """The mark of what a call has left: the number of the request that first showed it to the model (M9)."""
 NUMBER = "_number"
 """The mark of a result: its number, by which later answers refer to it (M9, O10)."""
 RESERVED_KINDS = frozenset({"calls", "results", "each"})
 """What references begin with that lead to no data message: no kind has such a name (T16)."""
+
+
+def is_brought(message: Mapping[str, Any]) -> bool:
+    """Whether calls have brought a message, or what went into it (S10)."""
+    return "_call" in message or BROUGHT in message
 
 
 class Write(NamedTuple):

@@ -126,7 +126,7 @@ class Calls:
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
         self._graph.refuse(node)
-        self._endings.fail(Failure(error, f"{script.number}.{node.index}", call))
+        self._endings.fail(Failure(error, f"{script.number}.{node.index}", call, is_on_arrival=True))
         self._scheduler.pump()
 
     def resume(self, plan: Standing) -> Script:

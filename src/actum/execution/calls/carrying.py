@@ -20,6 +20,7 @@ from ..record.journal import Journal
 from .approval import Approvals, shown
 from .invoking import invoke, judged
 from .job import Job, Yield
+from .lineage import Lineage
 from .register import Register
 from .resolving import resolved
 from .results import Results
@@ -41,6 +42,10 @@ class Suspension:
     call: Call
     context: list[JsonObject] | None = None
     waiting: tuple[str, ...] = ()
+    brought: frozenset[str] = frozenset()
+    """The parameters of the call that hold what calls have brought (S10)."""
+    crossing: frozenset[str] = frozenset()
+    """The kinds and types of which calls have left any."""
 
 
 class Delegate(Protocol):
@@ -87,6 +92,7 @@ class Carrier:
     approvals: Approvals
     results: Results
     delegate: Delegate
+    lineage: Lineage
     is_stopped: bool = False
     """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
 
@@ -154,7 +160,13 @@ class Carrier:
     async def _delegated(self, job: Job, call: Call, context: Context) -> Carried:
         """Let the delegate continue from where it was cut before; if it is cut again, keep its context (L8)."""
         before = self.journal.decisions.suspended(job.of, job.call)
-        suspension = Suspension(place=job.place, call=job.call, context=before)
+        suspension = Suspension(
+            place=job.place,
+            call=job.call,
+            context=before,
+            brought=self.lineage.brought(job),
+            crossing=frozenset(self.journal.brought.kinds),
+        )
         try:
             return judged(await self.delegate(call, job.tool, context.keyed(job.key), suspension), job.tool)
         except Suspended:

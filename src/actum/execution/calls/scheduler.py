@@ -66,12 +66,14 @@ class Scheduler:
         self._latent = Latent(self._graph, self.results)
         self.attempts = Attempts(self.register.jobs, self._graph, journal)
         self._standstill = Standstill(self.register, journal, emit)
+        self._lineage = Lineage(self.register, journal)
         self._carrier = Carrier(
             journal=journal,
             register=self.register,
             approvals=self._approvals,
             results=self.results,
             delegate=delegate,
+            lineage=self._lineage,
         )
         self._workers: Workers[_Work, Carried] = Workers(self._carrier, self._ended)
         self.computing = Computing(budget.computing, self._computed)
@@ -86,7 +88,6 @@ class Scheduler:
             emit=emit,
         )
         self.under_way = UnderWay()
-        self._lineage = Lineage(self.register, journal)
         self.stop: LimitExceeded | None = None
         """Why no call can start any more."""
         self._is_pumping = False
@@ -227,7 +228,8 @@ class Scheduler:
 
     def _make(self, job: Job, call: Call) -> None:
         """Have a call carried out, with its values."""
-        if not self._takes(job):
+        may_derive = job.computes or job.is_value or job.tool.is_delegated or self._journal.brought.places
+        if may_derive and job.parent is None and not self._takes(job):  # of most calls it is plain that nothing was
             return
         if job.is_value:
             job.is_started = True
@@ -258,8 +260,6 @@ class Scheduler:
 
     def _takes(self, job: Job) -> bool:
         """Note what of a call was derived; whether its tool takes that (S10)."""
-        if job.is_final:
-            return True  # it was authored as it is
         try:
             self._lineage.note(job)
         except ActumError as error:

@@ -39,6 +39,7 @@ from ..setup import Runtime, Setup
 from .linking import Linking
 from .reading import read
 from .resolver import Machine, Resolver, SavedRequest
+from .sealing import divided, marked
 
 CATCH_ALL = "_delegate"
 """The name of the Activity that carries out every delegated call: one registered under it takes its place (D16)."""
@@ -201,7 +202,14 @@ class Delegation:
             own = found if runtime.config.meta is False else _with_meta(found)
             saved = plan_of(found.solution, found.meta) if runtime.model is None else []
             # A run of its own: what the saved request was once part of has other calls, with other keys (C9).
-            messages = [*without_run(self._messages(own, scoped, call)), *saved]
+            if runtime.config.sealed:
+                scoped = Context.checked(
+                    [marked(one, kept.crossing) for one in scoped], scoped.data_kinds, scoped.origin
+                )
+            crossed = self._messages(own, scoped, call)
+            if runtime.config.sealed:
+                crossed = list(divided(crossed, kept.brought))
+            messages = [*without_run(crossed), *saved]
         if runtime.model is None and not any(message.get("type") == "plan" for message in messages):
             raise DelegateError("it needs a model, and none is set")
         context = Context.checked(messages, runtime.data_kinds, found.context.origin)

@@ -24,6 +24,7 @@ from ...protocol.message import (
     OF,
     RESULT,
     SKIPPED,
+    TOLD,
     Write,
     check_message,
     record_message,
@@ -225,9 +226,13 @@ class Journal:
         self.writes += 1
         return write.reference if write is not None else None
 
-    def fail(self, error: ActumError, call: Call | None, of: str) -> None:
-        """Append why a call failed or was refused, or what is wrong with an answer (L2)."""
-        self.add({"type": "error", "call": dict(call) if call else None, "error": error.message, OF: of})
+    def fail(self, error: ActumError, call: Call | None, of: str, told: str | None = None) -> None:
+        """Append why a call failed or was refused, or what is wrong with an answer (L2).
+
+        `told` is what of it the model may be told, where that isn't all (S10).
+        """
+        message: JsonObject = {"type": "error", "call": dict(call) if call else None, "error": error.message, OF: of}
+        self.add(message if told is None else {**message, TOLD: told})
 
     def insert(self, index: int, message: JsonObject) -> None:
         """Put the plan of the answer under way where that answer began, before what its calls have written (L8).
