@@ -16,7 +16,6 @@ from ...dataflow.template import Template
 from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place
 from ...schema.json import encode
-from ..record.entries import Adopted
 from ..record.journal import Journal
 from .job import Job
 from .script import Script
@@ -67,8 +66,10 @@ class Attempts:
         """The answer has ended: let its calls go on that it was not known of before."""
         if self._script is not None:
             for job in list(self._jobs.values()):
-                if self.is_undecided(job) and not job.is_started and job.node.status in _NOT_BEGUN:
-                    self._adopt(job)
+                if self.is_undecided(job):
+                    if not job.is_started and job.node.status in _NOT_BEGUN:
+                        self._adopt(job)
+                    self._script.arrived(job.node.index, self._journal)
 
     def _adopt(self, job: Job) -> bool:
         """Whether an earlier attempt has started the same call; this one then ends as that does, under its place."""
@@ -80,8 +81,6 @@ class Attempts:
         script: Script = job.script
         place = script.places[job.node.index] = first.place
         script.kept.pop(place, None)
-        if self._journal.is_recorded:
-            self._journal.tell(Adopted(answer=script.number, index=job.node.index, place=place))
         if first.node.status is Status.READY:
             self._graph.take(job.node)
             first.followers = (*first.followers, job)

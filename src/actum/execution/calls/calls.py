@@ -116,6 +116,7 @@ class Calls:
             error = InvalidParameters(ONLY_THEN, path=THEN)
             self._refuse(self._register.listed(script, index), script, error, call)
             return
+        script.arrived(index, self._journal)
         self._graph.add(self._register.barrier(script, index))
         self._scheduler.pump()
 
@@ -124,6 +125,7 @@ class Calls:
         self._refuse(self._register.listed(script, index), script, error, None)
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
+        script.arrived(node.index, self._journal)
         self._graph.refuse(node)
         self._scheduler.fail(Failure(error, f"{script.number}.{node.index}", call))
         self._scheduler.pump()

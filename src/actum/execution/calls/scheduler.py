@@ -19,6 +19,7 @@ from ...protocol.call import VALUE, Call
 from ...protocol.place import Place
 from ..budget import Budget
 from ..emitter import Emitter
+from ..record.entries import Failed
 from ..record.journal import Journal
 from ..record.plans import Items
 from .admission import decided
@@ -103,7 +104,11 @@ class Scheduler:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.register.jobs[job.node.number] = job
         self._graph.enter(job.node)
-        if self.attempts.take_over(job):
+        is_taken_over = self.attempts.take_over(job)
+        # Told before anything is started, and with its place: whoever reads the record takes no call for two.
+        if self._journal.is_recorded:
+            job.script.arrived(job.node.index, self._journal, is_open=not self.attempts.is_undecided(job))
+        if is_taken_over:
             self.pump()
             return
         self._graph.again(job.node)
@@ -416,6 +421,8 @@ class Scheduler:
         is_missed = job is None or job.has_result or job.is_awaited or not job.has_begun or job.tool.effects != "none"
         if is_missed and (job is None or job.parent is None):
             self.failures.append(failure)
+            if self._journal.is_recorded and job is not None and job.is_started:
+                self._journal.tell(Failed(place=job.place, call=dict(job.call), error=failure.error.message))
         if self._emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
             self._emit(CallFailed(call=call, place=place, error=failure.error))
