@@ -42,7 +42,7 @@ def decode(text: str) -> Json:
     Raises:
         NotJson: with what is wrong and, where known, at which character.
     """
-    _check_text_depth(text)
+    check_depth(text)
     try:
         value = _read(text)
     except json.JSONDecodeError as error:
@@ -159,7 +159,12 @@ def _read(text: str) -> Any:
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
-def _check_text_depth(text: str) -> None:
+def check_depth(text: str) -> None:
+    """Judge how deep a JSON text nests.
+
+    Raises:
+        NotJson: deeper than it could be read.
+    """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth = 0
