@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import re
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
-from actum import Agent, Config, Limits, Tools, models
+from actum import Agent, Config, Context, Idea, Limits, Tools, kept, models
 from actum.models.scripted import ScriptedAnswer
+from actum.sources.run_log import RunLog
 
 Json = dict[str, Any]
 NUMBERS = 5
@@ -137,3 +141,52 @@ _FORMS: list[Callable[[list[int]], list[Json]]] = [
     ],
     lambda left: [{"_tool": "inner", "ns": left}],
 ]
+
+
+# As a process that kills itself
+
+
+def _main(way: str, seed: int, last: int, folder: Path) -> None:
+    """Run a case, kept in a file or with its record told to this program; kill the process at one of its events."""
+    events = 0
+
+    def append(name: str, line: str) -> None:
+        """Write a line that no kill can tear."""
+        file = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.write(file, f"{line}\n".encode())
+        os.close(file)
+
+    def happened() -> None:
+        nonlocal events
+        events += 1
+        if events == last:
+            os.kill(os.getpid(), 9)
+
+    def note(what: str, n: int) -> None:
+        append("ran.txt", f"{what} {n}")
+        happened()
+
+    def tell(entry: Json) -> None:
+        append("entries.jsonl", json.dumps(entry))
+        happened()
+
+    def log(self: RunLog, entry: Json) -> None:
+        written(self, entry)
+        happened()
+
+    async def stream(agent: Agent) -> None:
+        async with agent.stream("go", record=tell) as run:
+            async for _ in run:
+                pass
+
+    (folder / "ran.txt").touch()
+    agent = agent_of(seed, fails_of(seed), note)
+    if way == "stream":
+        asyncio.run(stream(agent))
+        return
+    written, RunLog.__call__ = RunLog.__call__, log
+    asyncio.run(kept.start(folder / "run.json", Idea(context=Context("go"), schema=None), agent))
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))

@@ -161,11 +161,11 @@ class KeptRun:
             self.log.run = urandom(8).hex()
             self.keep(self.idea.context, {**self.about, ID: self.log.run})
 
-    def _told_about(self, told: Sequence[JsonObject]) -> JsonObject:
+    def _told_about(self, told: Sequence[Any]) -> JsonObject:
         """What is known of the run, including the requests that only its log holds."""
         ticks = [tick.to_dict() for tick in self.ticks]
         for tick in told:
-            own = dict(tick)
+            own: JsonObject = dict(tick) if is_object(tick) else {}
             number = own.pop("number", None)
             if type(number) is not int or not 0 < number <= len(ticks) + 1:
                 raise ValueError("a request has another number than the one behind those before it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 if TYPE_CHECKING:
@@ -16,6 +16,10 @@ JsonObject: TypeAlias = dict[str, Any]
 
 MAX_DEPTH = 128
 """How deep a value from outside may nest; far below what recursion or the validator could bear."""
+
+MAX_WRITTEN_DEPTH = 96
+"""How deep a value may nest that a run writes down, its path included. What stands around it (its message, the
+delegates that it lies in, the file) fits into the rest of what is read again."""
 
 MOST_DIGITS = 4_300
 """How many digits a whole number may have: as many as Python writes and reads."""
@@ -69,6 +73,28 @@ def copy(value: Any) -> Any:
     if isinstance(value, list):
         return [copy(item) for item in cast("list[Any]", value)]
     return value
+
+
+def nests_within(value: object, most: int) -> bool:
+    """Whether a JSON value nests no deeper than that. A part that it holds many times is looked at once on each level.
+
+    Without recursion: it may be deeper than that could bear.
+    """
+    level = _containers([value])
+    for _ in range(most):
+        if not level:
+            return True
+        level = _containers(member for one in level for member in (one.values() if is_object(one) else one))
+    return most >= 0 and not level
+
+
+def _containers(values: Iterable[object]) -> list[JsonObject | list[Any]]:
+    return list({id(one): one for one in values if is_object(one) or is_list(one)}.values())
+
+
+def legible(text: str) -> str:
+    """A text as it can be written and read again, whatever it was made of."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def plain(value: object, depth: int = 0) -> Json:

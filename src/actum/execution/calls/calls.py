@@ -17,8 +17,8 @@ from ...generation.offer import Toolset
 from ...protocol.call import ONLY_THEN, THEN, Call
 from ...protocol.origin import is_url
 from ...protocol.place import Place
-from ...schema.json import Json
-from ..record.journal import Journal
+from ...schema.json import MAX_WRITTEN_DEPTH, Json, nests_within
+from ..record.journal import Journal, check_written
 from ..record.plans import Standing
 from .admission import judge
 from .declared import Declared
@@ -141,6 +141,9 @@ class Calls:
                 self._graph.settle(node, status, plan.done.get(index, MISSING))
                 if self._keeps_order(call):
                     self._take_turns(script, node)
+            elif not nests_within(call, MAX_WRITTEN_DEPTH):  # what it leaves could not be read again
+                error = InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}", tool=call.tool or None)
+                self._refuse(self._register.listed(script, index), script, error, None)
             elif self._scheduler.stop is None:  # what can't start any more stays in the plan
                 self.accept(script, index, call)
         self.close(script)
@@ -222,6 +225,7 @@ class Calls:
         filters: list[Filter] = []
         computed = await self._scheduler.compute(values, optional, filters)
         output = wanted.output.fill([exported(value) for value in computed])
+        check_written(output, path="output")
         return Finished(wanted.finished(output), output, str(wanted.script.number), tuple(filters))
 
     def _await(self, wanted: Wanted) -> None:

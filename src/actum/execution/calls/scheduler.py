@@ -17,6 +17,7 @@ from ...events import CallFailed, CallReady, CallSkipped, CallWaiting
 from ...generation.offer import Toolset
 from ...protocol.call import VALUE, Call
 from ...protocol.place import Place
+from ...schema.json import legible
 from ..budget import Budget
 from ..emitter import Emitter
 from ..record.entries import Failed
@@ -422,7 +423,7 @@ class Scheduler:
         if is_missed and (job is None or job.parent is None):
             self.failures.append(failure)
             if self._journal.is_recorded and job is not None and job.is_started:
-                self._journal.tell(Failed(place=job.place, call=dict(job.call), error=failure.error.message))
+                self._journal.tell(Failed(place=job.place, call=dict(job.call), error=legible(failure.error.message)))
         if self._emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
             self._emit(CallFailed(call=call, place=place, error=failure.error))
