@@ -106,18 +106,25 @@ class KeptRun:
         """Read the file, now that nobody else writes it, and put what only the log holds into it."""
         self.idea = _loaded(self.path)
         self.log.run = run_id(self.about)
-        if self.log.is_empty:
-            self._conclude()
-            return
+        if not self.log.is_empty:
+            self._take_from_log()
         try:
-            entries = list(self.log.entries())
-            if entries:
-                told = [entry for entry in entries if "tick" not in entry]
-                ticks = [entry["tick"] for entry in entries if "tick" in entry]
-                self.keep(Context(recovered(told), origin=self.idea.context.origin), self._told_about(ticks))
             self._conclude()
+        except ValueError as error:
+            raise IdeaError(f"{self.path}: the run can't be resumed: {error}") from None
+
+    def _take_from_log(self) -> None:
+        entries = list(self.log.entries())
+        told = [entry for entry in entries if "tick" not in entry]
+        ticks = [entry["tick"] for entry in entries if "tick" in entry]
+        try:
+            origin = self.idea.context.origin
+            context = Context(recovered(told), origin=origin) if told else self.idea.context
+            about = self._told_about(ticks)
         except (MessageError, ValueError) as error:
             raise IdeaError(f"{self.log.path}: not the log of a run: {error}") from error
+        if entries:
+            self.keep(context, about)
         self.log.clear()
 
     def _conclude(self) -> None:

@@ -1,6 +1,6 @@
 """A run's log beside its file: what the run does, written before anything is built on it (L8).
 
-The first line says to which run the log belongs, and every line ends with a checksum of what stands before it: what was
+The first line says to which run the log belongs, and every line ends with a checksum of all lines up to it: what was
 changed by anything but a run is refused. Older logs have neither, and are read as they are.
 """
 
@@ -38,6 +38,7 @@ class RunLog:
         self._file: int | None = None
         self._is_empty = True
         self._is_broken = False
+        self._checksum = 0
 
     def __enter__(self) -> RunLog:
         try:
@@ -84,9 +85,8 @@ class RunLog:
         if self._is_broken:
             raise IdeaError(f"{self.path}: an earlier entry could not be written, so nothing more is")
         try:
-            lines = _sealed(entry)
-            if self._is_empty:
-                lines = _sealed({"at": [], _BELONGS: self.run}) + lines
+            lines = b"" if not self._is_empty else self._sealed({"at": [], _BELONGS: self.run})
+            lines += self._sealed(entry)
         except (ValueError, RecursionError):
             raise IdeaError(f"{self.path}: an entry that could not be read again is not written") from None
         self._is_broken, self._is_empty = True, False  # until the whole line is there: nothing may follow a part of one
@@ -98,6 +98,18 @@ class RunLog:
             raise IdeaError(f"{self.path}: only part of an entry could be written")
         self._is_broken = False
 
+    def _sealed(self, entry: JsonObject) -> bytes:
+        """The line of an entry, which is known to be readable again.
+
+        Raises:
+            ValueError: it isn't.
+        """
+        text = encode(entry)
+        check_depth(text)
+        body = text.encode()
+        self._checksum = crc32(body, self._checksum)
+        return body[:-1] + b',"crc":"%08x"}\n' % self._checksum
+
     def entries(self) -> Iterator[JsonObject]:
         """What has been written; a last line that was cut is left out.
 
@@ -105,9 +117,10 @@ class RunLog:
             IdeaError: it belongs to another run; or for a line that is not an entry as it was written, naming it.
         """
         is_sealed = False
+        self._checksum = 0
         for number, line in enumerate(self._lines(), 1):
             if not line.endswith(b"\n"):
-                if _holds_an_entry(line):
+                if self._holds_an_entry(line):
                     raise IdeaError(f"{self.path}: line {number} is damaged: it doesn't end as it was written")
                 return  # a part of a line, of a process that was killed
             if not line.strip():
@@ -134,8 +147,11 @@ class RunLog:
         """The entry of a line, and whether its checksum holds."""
         seal = _SEAL.search(line, len(line) - _LENGTH) if len(line) > _LENGTH else None
         body = line if seal is None else line[: seal.start()] + b"}"
-        if seal is not None and crc32(body) != int(seal[1], 16):
-            raise IdeaError(f"{self.path}: line {number} is damaged: its checksum doesn't hold")
+        self._checksum = crc32(body, self._checksum)
+        if seal is not None and self._checksum != int(seal[1], 16):
+            raise IdeaError(
+                f"{self.path}: line {number} is damaged, or one before it is missing: its checksum is wrong"
+            )
         try:
             entry: Any = decode(body.decode("utf-8"))
         except (NotJson, UnicodeDecodeError):
@@ -143,6 +159,11 @@ class RunLog:
         if not is_object(entry) or not isinstance(entry.get("at"), list):
             raise IdeaError(f"{self.path}: line {number} is not an entry of a run")
         return entry, seal is not None
+
+    def _holds_an_entry(self, line: bytes) -> bool:
+        """Whether a whole entry stands in a line that has no end: it was written, and what follows it was changed."""
+        ends = _SEAL.finditer(line)
+        return any(crc32(line[: seal.start()] + b"}", self._checksum) == int(seal[1], 16) for seal in ends)
 
     def _check_belongs(self, first: JsonObject) -> None:
         if first.get(_BELONGS, self.run) != self.run:
@@ -154,28 +175,10 @@ class RunLog:
         """Begin again, once the run's file holds what the log held."""
         assert self._file is not None
         os.ftruncate(self._file, 0)
-        self._is_broken, self._is_empty = False, True
+        self._is_broken, self._is_empty, self._checksum = False, True, 0
 
 
 _LENGTH = len(b',"crc":"00000000"}')
-
-
-def _sealed(entry: JsonObject) -> bytes:
-    """The line of an entry, which is known to be readable again.
-
-    Raises:
-        ValueError: it isn't.
-    """
-    text = encode(entry)
-    check_depth(text)
-    body = text.encode()
-    return body[:-1] + b',"crc":"%08x"}\n' % crc32(body)
-
-
-def _holds_an_entry(line: bytes) -> bool:
-    """Whether a whole entry stands in a line that has no end: it was written, and what follows it was changed."""
-    ends = _SEAL.finditer(line)
-    return any(crc32(line[: seal.start()] + b"}") == int(seal[1], 16) for seal in ends)
 
 
 def _lock(file: int, path: Path) -> None:

@@ -156,7 +156,9 @@ def recovered(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
         runs[at].messages = runs[at].standing()
         if at and at[:-1] in runs:
             _suspend(runs[at[:-1]], at[-1], runs[at])
-    top = runs[()].messages if () in runs else []
+    if runs and () not in runs:
+        raise ValueError("the run itself has not begun")
+    top = runs[()].messages if runs else []
     return [_checked(message, index) for index, message in enumerate(top)]
 
 
