@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
 
 if TYPE_CHECKING:
@@ -80,16 +80,17 @@ def nests_within(value: object, most: int) -> bool:
 
     Without recursion: it may be deeper than that could bear.
     """
-    level = _containers([value])
+    level: list[Any] = [value] if is_object(value) or is_list(value) else []
     for _ in range(most):
         if not level:
             return True
-        level = _containers(member for one in level for member in (one.values() if is_object(one) else one))
+        inside = (one.values() if is_object(one) else one for one in level)
+        # By their types, which are those of plain JSON: it runs for every value that a run writes.
+        level = list({id(one): one for members in inside for one in members if type(one) in _CONTAINERS}.values())
     return most >= 0 and not level
 
 
-def _containers(values: Iterable[object]) -> list[JsonObject | list[Any]]:
-    return list({id(one): one for one in values if is_object(one) or is_list(one)}.values())
+_CONTAINERS = frozenset({dict, list})
 
 
 def legible(text: str) -> str:

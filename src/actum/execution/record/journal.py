@@ -173,7 +173,8 @@ class Journal:
         Raises:
             InvalidParameters: the value at the path can't take it, or it could not be read again.
         """
-        _check_readable(value, call, reference)
+        if type(value) not in SCALARS or len(reference.path) > MAX_WRITTEN_DEPTH:
+            check_written(value, tool=call.tool, above=len(reference.path))
         write = Write(reference.kind, instance, method, reference.path, value)
         try:
             self.memory.write(write)
@@ -187,7 +188,8 @@ class Journal:
 
     def result(self, call: Call, of: str, value: Any, instance: str | None, marks: JsonObject | None = None) -> None:
         """Append the result of a call without output path (C8); raises as `write`."""
-        _check_readable(value, call)
+        if type(value) not in SCALARS:  # what can't be read again isn't written
+            check_written(value, tool=call.tool)
         write = Write(RESULT, instance, "set", (), value)
         self.memory.write(write)
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
@@ -199,7 +201,8 @@ class Journal:
 
         Raises as `write`.
         """
-        _check_readable(value, call)
+        if type(value) not in SCALARS:  # what can't be read again isn't written
+            check_written(value, tool=call.tool)
         message = record_message(dict(call), of, _now(), None if value is None else {"result": value})
         self.add({**message, **marks} if marks else message)
 
@@ -209,7 +212,8 @@ class Journal:
 
     def item(self, call: Call, of: str, value: Json, marks: JsonObject | None = None) -> None:
         """Append the result of a call for one item of a list, a part of that of the call for all; raises as `write`."""
-        _check_readable(value, call)
+        if type(value) not in SCALARS:  # what can't be read again isn't written
+            check_written(value, tool=call.tool)
         self.add({**record_message(dict(call), of, _now(), {"result": value}), **(marks or {})})
 
     def append(
@@ -265,13 +269,6 @@ class Journal:
             self.decisions.add(message)
         if self._catalogue is not None:
             self._catalogue.add(message)
-
-
-def _check_readable(value: Any, call: Call, reference: Reference | None = None) -> None:
-    """What can't be read again isn't written."""
-    path = () if reference is None else reference.path
-    if type(value) not in SCALARS or len(path) > MAX_WRITTEN_DEPTH:
-        check_written(value, tool=call.tool, above=len(path))
 
 
 def _check_recordable(messages: Sequence[JsonObject]) -> None:
