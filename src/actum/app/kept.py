@@ -128,7 +128,7 @@ def listed(folder: str | Path = "runs") -> list[Summary]:
     Raises:
         IdeaError: there are no files, or one can't be read.
     """
-    files = sorted(Path(folder).glob("*.json"))
+    files = sorted(path for path in Path(folder).glob("*.json") if path.is_file())
     if not files:
         raise IdeaError(f"no runs are kept in {folder}")
     ideas = ((path, Idea.load(path)) for path in files)

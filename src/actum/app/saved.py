@@ -24,7 +24,7 @@ from ..protocol.scopes import notes_of
 from ..protocol.tool import Tool
 from ..schema.gathering import gathered
 from ..schema.infer import schema_like, shape_of
-from ..schema.json import JsonObject, is_list, is_object
+from ..schema.json import MAX_DEPTH, JsonObject, check_depth, is_list, is_object
 from ..sources.fetch import Fetcher
 from ..sources.files import read_text, write_text
 from ..storage.open import default_store, open_store
@@ -105,9 +105,18 @@ class SavedIdea:
         """Write the Idea as JSON; an existing file is replaced whole or not at all.
 
         Raises:
-            IdeaError: it can't be written.
+            IdeaError: it can't be written, or could not be read again.
         """
-        write_text(Path(path), write_idea(self.text))
+        try:
+            text = write_idea(self.text)
+            check_depth(text)
+            text.encode()
+        except (ValueError, RecursionError) as error:
+            said = (
+                "it holds what is not text" if isinstance(error, UnicodeError) else f"it nests deeper than {MAX_DEPTH}"
+            )
+            raise IdeaError(f"{path}: it could not be read again: {said}") from None
+        write_text(Path(path), text)
 
     @property
     def text(self) -> IdeaText:

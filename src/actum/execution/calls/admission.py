@@ -18,7 +18,7 @@ from ...protocol.call import EACH, META, VALUE, WHEN, WITH, Call
 from ...protocol.reader import as_asked
 from ...protocol.scopes import scope_path, scopes_of
 from ...protocol.tool import VALUES, Tool
-from ...schema.json import copy, is_object
+from ...schema.json import MAX_WRITTEN_DEPTH, copy, is_object
 from .batch import batch, outside
 from .job import OPENED_BETWEEN_RUNS, Job
 from .script import Script
@@ -200,6 +200,12 @@ def _output_path(call: Call, tool: Tool) -> Expression | None:
 
 def _check_writable(path: Expression, tool: Tool) -> None:
     for reference in written_paths(path):
+        if len(reference.path) >= MAX_WRITTEN_DEPTH:
+            raise InvalidParameters(
+                f"a path leads at most {MAX_WRITTEN_DEPTH - 1} deep, not {len(reference.path)}",
+                tool=tool.name,
+                path="_outputPath",
+            )
         if reference.kind == CALLS:
             raise InvalidParameters("†calls holds results and can't be written", tool=tool.name, path="_outputPath")
         if OPENED_BETWEEN_RUNS.covers(reference):

@@ -17,8 +17,8 @@ from ...generation.offer import Toolset
 from ...protocol.call import ONLY_THEN, THEN, Call
 from ...protocol.origin import is_url
 from ...protocol.place import Place
-from ...schema.json import Json
-from ..record.journal import Journal
+from ...schema.json import MAX_WRITTEN_DEPTH, Json, nests_within
+from ..record.journal import Journal, check_written
 from ..record.plans import Standing
 from .admission import judge
 from .declared import Declared
@@ -117,6 +117,7 @@ class Calls:
             error = InvalidParameters(ONLY_THEN, path=THEN)
             self._refuse(self._register.listed(script, index), script, error, call)
             return
+        script.arrived(index, self._journal)
         self._graph.add(self._register.barrier(script, index))
         self._scheduler.pump()
 
@@ -125,6 +126,7 @@ class Calls:
         self._refuse(self._register.listed(script, index), script, error, None)
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
+        script.arrived(node.index, self._journal)
         self._graph.refuse(node)
         self._endings.fail(Failure(error, f"{script.number}.{node.index}", call, is_on_arrival=True))
         self._scheduler.pump()
@@ -140,6 +142,9 @@ class Calls:
                 self._graph.settle(node, status, plan.done.get(index, MISSING))
                 if self._keeps_order(call):
                     self._take_turns(script, node)
+            elif not nests_within(call, MAX_WRITTEN_DEPTH):  # what it leaves could not be read again
+                error = InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}", tool=call.tool or None)
+                self._refuse(self._register.listed(script, index), script, error, None)
             elif self._scheduler.stop is None:  # what can't start any more stays in the plan
                 self.accept(script, index, call)
         self.close(script)
@@ -221,6 +226,7 @@ class Calls:
         filters: list[Filter] = []
         computed = await self._scheduler.computing.output(values, optional, filters)
         output = wanted.output.fill([exported(value) for value in computed])
+        check_written(output, path="output")
         return Finished(wanted.finished(output), output, str(wanted.script.number), tuple(filters))
 
     def _await(self, wanted: Wanted) -> None:

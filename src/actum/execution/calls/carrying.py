@@ -16,7 +16,7 @@ from ...protocol.place import Place
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
 from ..record.crossing import Recipient
-from ..record.journal import Journal
+from ..record.journal import Journal, check_written
 from .approval import Approvals, shown
 from .invoking import invoke, judged
 from .job import Job, Yield
@@ -120,6 +120,7 @@ class Carrier:
             if self.approvals.approve is not None or self.journal.decisions.by_place:
                 approved = await self.approvals.approved(job, call, context)
                 if approved is None:
+                    check_written(call, tool=job.tool.name)
                     return Held((f"approval {job.of}",), shown(call, context))
                 if approved != call:
                     call, context = self._replaced(job, approved, context)

@@ -101,7 +101,11 @@ class Scheduler:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.register.jobs[job.node.number] = job
         self._graph.enter(job.node)
-        if self.attempts.take_over(job):
+        is_taken_over = self.attempts.take_over(job)
+        # Told before anything is started, and with its place: whoever reads the record takes no call for two.
+        if self._journal.is_recorded:
+            job.script.arrived(job.node.index, self._journal, is_open=not self.attempts.is_undecided(job))
+        if is_taken_over:
             self.pump()
             return
         self._graph.again(job.node)
