@@ -30,6 +30,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+_SHORTEST_SECRET = 4
+"""What is shorter may stand in a message for other reasons."""
+
 
 class ActumError(Exception):
     """The root. `str()` is one line that says what was wrong and where; `result` is what the run had produced.
@@ -73,8 +76,8 @@ def _placed(message: str, tool: str | None, path: str | None, index: int | None)
         f"at {path}" if path else "",
     ]
     where = ", ".join(part for part in details if part)
-    text = " ".join(message.split("\n"))
-    return f"{where}: {text}" if where else text
+    text = " ".join(f"{where}: {message}".splitlines() if where else message.splitlines())
+    return text.encode(errors="backslashreplace").decode()  # a lone surrogate is not text, and could not be sent
 
 
 class SchemaError(ActumError):
@@ -157,7 +160,7 @@ class DelegateError(ActumError):
 
     def __init__(self, reason: str, *, tool: str | None = None, chain: Sequence[str] = ()) -> None:
         self.reason = reason
-        self.chain = tuple(chain)
+        self.chain = tuple(chain)  # with what may be told of URLs; see `protocol.origin.told`
         led = " → ".join(map(repr, self.chain))
         data = {"chain": list(self.chain)} if chain else None
         super().__init__(f"the delegate {led} failed: {reason}" if led else reason, tool=tool, data=data)
@@ -211,6 +214,13 @@ class ModelError(ActumError):
         self.retry_after = retry_after
         self.retryable = retryable
         self.schema_refused = schema_refused
+
+    def conceal(self, *secrets: object) -> None:
+        """Leave out of the message what was sent in confidence and the host has echoed: a key, values of headers."""
+        for secret in secrets:
+            if isinstance(secret, str) and len(secret) >= _SHORTEST_SECRET:
+                self.message = self.message.replace(secret, "•••")
+        self.args = (self.message,)
 
 
 class SolutionError(ActumError):

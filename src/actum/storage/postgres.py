@@ -16,6 +16,8 @@ from . import rows
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
+_SHORTEST_SECRET = 4
+"""What is shorter may stand in a message for other reasons."""
 _LOCK = 0x41637475
 """The advisory lock that writers take: `Actu`."""
 
@@ -95,12 +97,26 @@ class PostgresStore:
             except psycopg.Error as error:
                 if self._open is not None and self._open.broken:
                     self._open = None
-                # The URL may hold a password: it is not told.
-                raise IdeaError(f"the store in PostgreSQL: {' '.join(str(error).split())[:300]}") from error
+                said = self._without_secrets(" ".join(str(error).split()))
+                raise IdeaError(f"the store in PostgreSQL: {said[:300]}") from error
+
+    def _without_secrets(self, text: str) -> str:
+        """What the database says, without any part of the URL: where that is malformed, any may be the password."""
+        from psycopg.conninfo import conninfo_to_dict
+
+        for value in sorted(map(str, conninfo_to_dict(self._url).values()), key=len, reverse=True):
+            text = text.replace(value, "•••") if len(value) >= _SHORTEST_SECRET else text
+        return text
 
     async def _opened(self) -> AsyncConnection[Any]:
         import psycopg
+        from psycopg.conninfo import conninfo_to_dict
 
+        try:
+            conninfo_to_dict(self._url)
+        except psycopg.ProgrammingError:
+            # What is wrong with it is told in its own words, and they may hold a password.
+            raise IdeaError("the store in PostgreSQL: its URL can't be read") from None
         database = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
         try:
             async with database.transaction():
