@@ -213,7 +213,7 @@ async def test_a_latent_tool_is_neither_offered_it_nor_takes_it() -> None:
 
 async def test_it_is_null_where_a_host_wants_everything_written() -> None:
     model = models.Scripted([answer(call("size", _each=None, of="abc"), output="†calls.0")], dialect=OPENAI)
-    assert (await Agent(model, tools=toolbox()).run("go")).output == 3
+    assert (await Agent(model, tools=toolbox(), config=Config(readers=False)).run("go")).output == 3
 
 
 async def test_references_may_stand_beside() -> None:

@@ -19,7 +19,6 @@ from ..protocol.context import Context
 from ..protocol.registry import Registry
 from ..schema.json import JsonObject
 from ..sources.modules import find_module, load_activities
-from ..sources.outlines import read_activities
 from ..storage.open import default_store
 from .agent import Agent
 from .idea import Idea
@@ -73,6 +72,8 @@ class Code:
         if self.is_run:
             load_activities(name, folder, roots)
         else:
+            from ..sources.outlines import read_activities
+
             self.left_out.extend(read_activities(name, folder, self.registry, roots))
 
 

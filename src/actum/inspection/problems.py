@@ -97,7 +97,8 @@ def _inspect_context(messages: list[Any], names: Any, found: Findings) -> None:
     if len(sound) < len(messages):
         return
     context = Context.checked(sound, origin=str(found.file.absolute()))
-    found.attempt(context.memory, "context")
+    if found.attempt(context.memory, "context") is None:
+        return  # what calls read and write can't be told
     is_sound = is_list(names) and all(isinstance(name, str) for name in names)  # else it is a problem of the config
     own = names if is_sound else None if found.incoming is None else []
     found.context = context

@@ -55,7 +55,7 @@ def resolve(job: Job, values: Sequence[Any], allowance: RunAllowance) -> Resolve
             return _condition(job, job.condition, _computed(job, values, allowance))
         if job.batch is not None:
             return list(_items(job, job.batch, values, allowance))
-        return resolved(job, _computed(job, values, allowance))
+        return resolved(job, _computed(job, values, allowance) if job.computes else values)
     except ActumError as error:
         return error
 
