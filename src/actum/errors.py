@@ -27,7 +27,7 @@ ActumError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _SHORTEST_SECRET = 4
@@ -78,6 +78,13 @@ def _placed(message: str, tool: str | None, path: str | None, index: int | None)
     where = ", ".join(part for part in details if part)
     text = " ".join(f"{where}: {message}".splitlines() if where else message.splitlines())
     return text.encode(errors="backslashreplace").decode()  # a lone surrogate is not text, and could not be sent
+
+
+def concealed(text: str, secrets: Iterable[object]) -> str:
+    """A text without what was said in confidence; the longest first, since one may be part of another."""
+    for secret in sorted((one for one in secrets if isinstance(one, str)), key=len, reverse=True):
+        text = text.replace(secret, "•••") if len(secret) >= _SHORTEST_SECRET else text
+    return text
 
 
 class SchemaError(ActumError):
@@ -160,7 +167,7 @@ class DelegateError(ActumError):
 
     def __init__(self, reason: str, *, tool: str | None = None, chain: Sequence[str] = ()) -> None:
         self.reason = reason
-        self.chain = tuple(chain)  # with what may be told of URLs; see `protocol.origin.told`
+        self.chain = tuple(chain)
         led = " → ".join(map(repr, self.chain))
         data = {"chain": list(self.chain)} if chain else None
         super().__init__(f"the delegate {led} failed: {reason}" if led else reason, tool=tool, data=data)
@@ -217,9 +224,7 @@ class ModelError(ActumError):
 
     def conceal(self, *secrets: object) -> None:
         """Leave out of the message what was sent in confidence and the host has echoed: a key, values of headers."""
-        for secret in secrets:
-            if isinstance(secret, str) and len(secret) >= _SHORTEST_SECRET:
-                self.message = self.message.replace(secret, "•••")
+        self.message = concealed(self.message, secrets)
         self.args = (self.message,)
 
 

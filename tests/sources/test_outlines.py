@@ -192,6 +192,26 @@ def test_what_only_running_could_tell_is_left_out_and_said(tmp_path: Path, sourc
     assert said in left_out[0]
 
 
+ENDLESS: dict[str, str] = {
+    "aliases of types": "\n".join(["A0 = int", *(f"A{n} = dict[A{n - 1}, A{n - 1}]" for n in range(1, 22))])
+    + "\n@tools.tool\ndef f(a: A21): ...",
+    "aliases of values": "\n".join(["A0 = 1", *(f"A{n} = [A{n - 1}, A{n - 1}]" for n in range(1, 22))])
+    + "\n@tools.tool(_timeout=A21)\ndef f(): ...",
+    "imports of everything": "from acts import *\nfrom actum import *\n" * 3_000
+    + "x.tool\n" * 3_000
+    + "for x in y: tools.tool(x)\n" * 200,
+    "many things": "a.tool\n" * 5_000 + "for a in b:\n    tools.activity(a)(b)\n" * 500,
+}
+
+
+@pytest.mark.parametrize("source", ENDLESS.values(), ids=ENDLESS)
+def test_reading_a_module_has_an_end_and_says_so(tmp_path: Path, source: str) -> None:
+    (tmp_path / "acts.py").write_text(f"from actum import tools\n{source}\n")
+    left_out = read_activities("acts.py", tmp_path, Registry(), [tmp_path])
+    assert 1 <= len(left_out) <= 101
+    assert any("than is read" in line or "more" in line for line in left_out)
+
+
 BROKEN: dict[str, bytes] = {
     "no Python": b"def f(:",
     "null characters": b"a\0b",

@@ -9,15 +9,13 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import IdeaError
+from ..errors import IdeaError, concealed
 from ..ideas.store import Draft, Line, StoredVersion
 from . import rows
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
-_SHORTEST_SECRET = 4
-"""What is shorter may stand in a message for other reasons."""
 _LOCK = 0x41637475
 """The advisory lock that writers take: `Actu`."""
 
@@ -104,9 +102,7 @@ class PostgresStore:
         """What the database says, without any part of the URL: where that is malformed, any may be the password."""
         from psycopg.conninfo import conninfo_to_dict
 
-        for value in sorted(map(str, conninfo_to_dict(self._url).values()), key=len, reverse=True):
-            text = text.replace(value, "•••") if len(value) >= _SHORTEST_SECRET else text
-        return text
+        return concealed(text, conninfo_to_dict(self._url).values())
 
     async def _opened(self) -> AsyncConnection[Any]:
         import psycopg

@@ -67,6 +67,7 @@ class Types:
         Raises:
             Unread: only running it could tell.
         """
+        self.modules.spend()
         if depth > _DEEPEST:
             raise Unread("nests too deeply, or names itself")
         match node:

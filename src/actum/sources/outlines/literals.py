@@ -16,6 +16,7 @@ def literal(node: ast.expr | None, module: Module, modules: Modules, depth: int 
     Raises:
         Unread: only running it could tell.
     """
+    modules.spend()
     if depth > _DEEPEST:
         raise Unread("nests too deeply")
 

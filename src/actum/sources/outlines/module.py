@@ -19,6 +19,8 @@ _MOST_CHARACTERS = 1_000_000
 _MOST_MODULES = 200
 _MOST_STEPS = 50
 """Through how many imports and aliases a name is followed."""
+_MOST_WORK = 100_000
+"""How many parts of types and values are looked at in all: aliases of aliases would make a small file endless."""
 
 
 class Unread(Exception):
@@ -55,6 +57,23 @@ class Modules:
     folder: Path
     roots: Sequence[Path] | None
     _known: dict[Path, Module] = field(default_factory=dict[Path, Module])
+    _whole: dict[Module, list[Module]] = field(default_factory=dict[Module, list[Module]])
+    _work: int = 0
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether there was more than is looked at."""
+        return self._work > _MOST_WORK
+
+    def spend(self) -> None:
+        """Look at one more part.
+
+        Raises:
+            Unread: there have been too many.
+        """
+        self._work += 1
+        if self.is_spent:
+            raise Unread("comes after more than is read")
 
     def read(self, path: Path) -> Module:
         """One file, parsed.
@@ -68,15 +87,15 @@ class Modules:
 
     def imported(self, module: Module) -> Iterator[Module]:
         """The modules of the same folder that one imports where it begins, in this order."""
+        named: dict[tuple[str, int], None] = {}
         for node in _outer(module.tree):
             if isinstance(node, ast.Import):
-                found = [self._beside(one.name, 0, module) for one in node.names]
+                named |= dict.fromkeys((one.name, 0) for one in node.names)
             elif isinstance(node, ast.ImportFrom):
-                inner = [f"{node.module or ''}.{one.name}".strip(".") for one in node.names]
-                found = [self._beside(one, node.level, module) for one in (node.module or "", *inner)]
-            else:
-                continue
-            yield from (one for one in found if one is not None)
+                inner = [f"{node.module or ''}.{one.name}".strip(".") for one in node.names if one.name != "*"]
+                named |= dict.fromkeys((one, node.level) for one in (node.module or "", *inner))
+        found = (self._beside(name, level, module) for name, level in named)
+        yield from (one for one in found if one is not None)
 
     def meaning(self, node: ast.expr, module: Module, step: int = 0) -> Meaning:
         """What a name, plain or dotted, stands for in a module.
@@ -104,6 +123,7 @@ class Modules:
         raise Unread(f"has .{name}, which is not known before it runs")
 
     def _named(self, name: str, module: Module, step: int) -> Meaning:
+        self.spend()
         if step > _MOST_STEPS:
             raise Unread(f"{name!r} leads through too many imports")
         node = module.names.get(name)
@@ -116,15 +136,22 @@ class Modules:
                 alias = next(one for one in node.names if (one.asname or one.name) == name)
                 return self._from(node, alias.name, module, step)
             case None:
-                for star in module.stars:
-                    beside = self._beside(star.module or "", star.level, module)
-                    if beside is not None and name in beside.names:
+                for beside in self._imported_whole(module):
+                    if name in beside.names:
                         return self._named(name, beside, step + 1)
                 if hasattr(builtins, name):
                     return f"builtins.{name}"
                 raise Unread(f"{name!r} is not known")
             case _:
                 return Bound(module, node)
+
+    def _imported_whole(self, module: Module) -> list[Module]:
+        """The modules of which one imports everything."""
+        if module not in self._whole:
+            named = dict.fromkeys((star.module or "", star.level) for star in module.stars)
+            found = (self._beside(name, level, module) for name, level in named)
+            self._whole[module] = list(dict.fromkeys(one for one in found if one is not None))
+        return self._whole[module]
 
     def _from(self, node: ast.ImportFrom, name: str, module: Module, step: int) -> Meaning:
         source = self._beside(node.module or "", node.level, module)

@@ -16,6 +16,8 @@ from .literals import literal
 from .module import Module, Modules, Unread
 
 _TOOLS = "actum.tools"
+_MOST_LINES = 100
+"""How many lines say what was left out."""
 _VERBS = {"tool", "activity", "register"}
 
 Kind = inspect.Parameter
@@ -44,6 +46,10 @@ class Registering:
             else:
                 self._seen.add(following)
                 ahead.append((following, iter(self.modules.imported(following))))
+        if self.modules.is_spent:
+            self.left_out.append(f"{module.path.name}: there is more in it than is read")
+        if (rest := len(self.left_out) - _MOST_LINES) > 0:
+            self.left_out[_MOST_LINES:] = [f"{module.path.name}: and {rest} more"]
 
     def _own_of(self, module: Module) -> None:
         read: set[ast.expr] = set()
