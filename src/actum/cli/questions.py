@@ -111,7 +111,7 @@ def _ask_call(call: Asked, tool: Tool, context: Context) -> Reply:
         tell(f"  carried out by the delegate {printable(str(call.get('_delegate')))}")
     if call.instance is not None:
         tell(f"  for the instance {printable(call.instance)}")
-    for line in lines_of(call, call.sources):
+    for line in lines_of(call, call.sources, call.derived):
         tell(f"  {line}")
     if len(context):
         tell("  sees of the context nothing but:")

@@ -26,7 +26,7 @@ from .diagnosis import missing_in_output
 from .job import NO_ELEMENT, SETTLED, Failure, Job
 from .scheduler import Scheduler
 from .script import Script, Wanted
-from .withholding import withheld_by
+from .withholding import is_withheld
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class Calls:
             held = [job.node.status is Status.HELD for job in self._open()]
             return Waiting() if held and all(held) and not self._endings.failures else GoOn()
         await self._scheduler.drain(self._drain)
-        if withheld_by(self._endings.failures, wanted, self._register):
+        if is_withheld(self._endings.failures, wanted, self._register):
             return GoOn()
         if any(job.node.status is Status.HELD for job in self._register.jobs.values()):
             return Waiting()

@@ -15,7 +15,7 @@ from ...protocol.context import Context
 from ...protocol.place import Place
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
-from ..record.crossing import Reader
+from ..record.crossing import Recipient
 from ..record.journal import Journal
 from .approval import Approvals, shown
 from .invoking import invoke, judged
@@ -148,8 +148,8 @@ class Carrier:
     def _scoped(self, job: Job) -> Context:
         """What of the context crosses to a call."""
         authored = [expression for expression, _ in (job.parent or job).authored]
-        reader = Reader(place=job.place, references=[one for each in authored for one in references(each)])
-        return self.journal.scoped(job.scopes, job.node.instance, reader)
+        recipient = Recipient(place=job.place, references=[one for each in authored for one in references(each)])
+        return self.journal.scoped(job.scopes, job.node.instance, recipient)
 
     async def _delegated(self, job: Job, call: Call, context: Context) -> Carried:
         """Let the delegate continue from where it was cut before; if it is cut again, keep its context (L8)."""

@@ -75,7 +75,7 @@ class Endings:
         """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
         job.is_started = True  # it leaves a message under its place, which is taken then
         self._graph.settle(job.node, Status.SKIPPED)
-        self._journal.skip(job.call, job.of, job.filters)
+        self._journal.skip(job.call, job.of, job.marks)
         if job.followers:
             self._attempts.lead(job)
         if self._emit.sink:

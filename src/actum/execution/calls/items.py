@@ -39,17 +39,14 @@ class Batches:
         before = self.before.pop(job.place, None) or Items()
         own.jobs += map(self._approvals.as_decided, made) if self._journal.decisions.by_place else made
         own.open, own.told = len(own.jobs), before.told
-        skipped: list[Job] = []
         for item, told in zip(own.jobs, items, strict=True):
             if self._stands(item, before):
                 own.open -= 1
             elif told.is_skipped:
-                skipped.append(item)
+                ends.skip(item, "its condition is false")
             else:
                 self._register.jobs[item.node.number] = item
                 self._register.graph.add(item.node)
-        for item in skipped:
-            ends.skip(item, "its condition is false")
         if not own.open and job.node.status is Status.READY:
             _gather(job, own, self._journal, ends)
 

@@ -24,6 +24,7 @@ from .endings import Endings
 from .items import Batches
 from .job import Job, Yield
 from .latent import Latent
+from .lineage import Lineage
 from .register import Register
 from .resolving import Item, Resolved
 from .results import Results
@@ -85,6 +86,7 @@ class Scheduler:
             emit=emit,
         )
         self.under_way = UnderWay()
+        self._lineage = Lineage(self.register, journal)
         self.stop: LimitExceeded | None = None
         """Why no call can start any more."""
         self._is_pumping = False
@@ -216,6 +218,7 @@ class Scheduler:
                 decided(job)
                 self._graph.again(job.node)
             case False:
+                self._lineage.note_condition(job)
                 self.endings.skip(job, "its condition is false")
             case list():
                 self._make_items(job, found)
@@ -224,6 +227,8 @@ class Scheduler:
 
     def _make(self, job: Job, call: Call) -> None:
         """Have a call carried out, with its values."""
+        if not self._takes(job):
+            return
         if job.is_value:
             job.is_started = True
             self.endings.finish(job, Yield(value=call[VALUE]))
@@ -251,7 +256,20 @@ class Scheduler:
         self.under_way.begin(job, is_awaited=is_awaited)
         self._workers.add((job, call))
 
+    def _takes(self, job: Job) -> bool:
+        """Note what of a call was derived; whether its tool takes that (S10)."""
+        if job.is_final:
+            return True  # it was authored as it is
+        try:
+            self._lineage.note(job)
+        except ActumError as error:
+            self.endings.refuse(job, error)
+            return False
+        return True
+
     def _make_items(self, job: Job, items: Sequence[Item]) -> None:
+        if not self._takes(job):
+            return
         if self._emit.sink:
             self._emit(CallReady(call=job.call, place=job.place))
         job.is_started = True
