@@ -27,8 +27,11 @@ ActumError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+_SHORTEST_SECRET = 4
+"""What is shorter may stand in a message for other reasons."""
 
 
 class ActumError(Exception):
@@ -73,8 +76,15 @@ def _placed(message: str, tool: str | None, path: str | None, index: int | None)
         f"at {path}" if path else "",
     ]
     where = ", ".join(part for part in details if part)
-    text = " ".join(message.split("\n"))
-    return f"{where}: {text}" if where else text
+    text = " ".join(f"{where}: {message}".splitlines() if where else message.splitlines())
+    return text.encode(errors="backslashreplace").decode()  # a lone surrogate is not text, and could not be sent
+
+
+def concealed(text: str, secrets: Iterable[object]) -> str:
+    """A text without what was said in confidence; the longest first, since one may be part of another."""
+    for secret in sorted((one for one in secrets if isinstance(one, str)), key=len, reverse=True):
+        text = text.replace(secret, "•••") if len(secret) >= _SHORTEST_SECRET else text
+    return text
 
 
 class SchemaError(ActumError):
@@ -211,6 +221,11 @@ class ModelError(ActumError):
         self.retry_after = retry_after
         self.retryable = retryable
         self.schema_refused = schema_refused
+
+    def conceal(self, *secrets: object) -> None:
+        """Leave out of the message what was sent in confidence and the host has echoed: a key, values of headers."""
+        self.message = concealed(self.message, secrets)
+        self.args = (self.message,)
 
 
 class SolutionError(ActumError):

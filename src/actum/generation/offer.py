@@ -46,6 +46,8 @@ class Toolset:
     schemas: Sequence[JsonObject] = field(default_factory=list[JsonObject])
     registry: Registry | None = None
     """Where what a developer's call adds is looked up (S9)."""
+    has_flow: bool = True
+    """Whether conditions, lists, order and computed values are offered (T16)."""
     origin: str | None = None
     """The file or URL of the context, from which a delegate that such a call names is looked up."""
 
@@ -212,6 +214,7 @@ def composition(
         shapes=config.shapes and is_carried_out,
     )
     meta = "meta" in types if config.meta is None else config.meta
+    toolset = replace(toolset, has_flow=offer.flow)
     return toolset, Composition(tools, encode(shape), offer, meta, words, named)
 
 

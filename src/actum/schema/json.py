@@ -40,6 +40,11 @@ def is_list(value: object) -> TypeIs[list[Any]]:
     return isinstance(value, list)
 
 
+def index_of(text: str) -> int | None:
+    """The whole number that up to nine ASCII digits are, None for any other text: other scripts have digits, too."""
+    return int(text) if len(text) < 10 and text.isascii() and text.isdecimal() else None
+
+
 def decode(text: str) -> Json:
     """Read one JSON text strictly: no repeated keys, no NaN or infinity, no lone surrogates, bounded nesting.
 

@@ -20,7 +20,7 @@ from ...protocol.place import Place
 from ...schema.json import MAX_WRITTEN_DEPTH, Json, nests_within
 from ..record.journal import Journal, check_written
 from ..record.plans import Standing
-from .admission import judge
+from .admission import check_offered, is_offered, judge
 from .declared import Declared
 from .diagnosis import missing_in_output
 from .job import NO_ELEMENT, SETTLED, Failure, Job
@@ -86,11 +86,12 @@ class Calls:
 
     def accept(self, script: Script, index: int, call: Call) -> None:
         """Take in the index-th element of an answer: refuse the call, start it, or let it wait (C2, C6)."""
-        if THEN in call:
+        if THEN in call and is_offered(THEN, self._register.toolset, script):
             self._order(script, index, call)
             return
         node = self._register.listed(script, index)
         try:
+            check_offered(call, self._register.toolset, script)
             job = judge(call, self._register.toolset, self._journal.instances, node, script, self._journal.memory)
             if not job.is_literal:
                 self._declared.check(job)
