@@ -11,7 +11,8 @@ from ..generation.compile import Frame
 from ..generation.model import ModelRequest
 from ..protocol.call import Call
 from ..protocol.usage import Usage
-from .budget import Budget
+from ..schema.weight import weight_of_text
+from .budget import MESSAGE, Budget
 from .calls.calls import Calls
 from .calls.script import Script
 from .emitter import Emitter
@@ -32,6 +33,10 @@ class Turn:
     spent: Callable[[Usage], None]
     notices: Sequence[str] = ()
     """What the model should know of its last answer."""
+
+    def arrived(self, text: str) -> None:
+        """Count what is about to be read: a call once as it is authored, once in the message that it leaves (L5)."""
+        self.budget.take(MESSAGE + 2 * weight_of_text(text))
 
     def element(self, index: int, call: Call | ActumError) -> None:
         """Start a call, or let it wait; an element that isn't a call is an error of its own (L3)."""

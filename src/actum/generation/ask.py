@@ -23,6 +23,14 @@ from .model import Model, ModelRequest
 class Receiver(Protocol):
     """Who takes the calls of an answer as they arrive."""
 
+    def arrived(self, text: str) -> None:
+        """An element of `calls`, or another part of the answer, is complete, and not read yet.
+
+        Raises:
+            LimitExceeded: the run can't afford what it says.
+        """
+        ...
+
     def element(self, index: int, call: Call | ActumError) -> None:
         """The index-th element of `calls` is complete: a call, or why it isn't one."""
         ...
@@ -193,6 +201,7 @@ def _failed(model: Model, error: Exception) -> ModelError:
 
 
 def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge, receiver: Receiver) -> None:
+    receiver.arrived(part.text)
     if isinstance(part, Element):
         if part.text == "null" and not frame.toolset.tools:
             return  # without tools `calls` is a list of null for decoders that know no empty list

@@ -17,7 +17,7 @@ from ...events import CallFailed, CallReady, CallSkipped, CallWaiting
 from ...generation.offer import Toolset
 from ...protocol.call import VALUE, Call
 from ...protocol.place import Place
-from ..budget import Budget
+from ..budget import MESSAGE, Budget
 from ..emitter import Emitter
 from ..record.journal import Journal
 from ..record.plans import Items
@@ -27,7 +27,6 @@ from .attempts import Attempts
 from .batch import gather, item_ended, items_of
 from .carrying import Answered, Carried, Carrier, Delegate, Held
 from .diagnosis import check_scopes
-from .invoking import in_thread
 from .job import Batch, Failure, Job, Yield
 from .latent import Latent
 from .register import Register
@@ -67,7 +66,7 @@ class Scheduler:
         self._awaits_all = awaits_all
         self.register = Register(journal, toolset)
         self._graph = self.register.graph
-        self.results = Results(journal, self._graph, emit)
+        self.results = Results(journal, self._graph, emit, budget)
         self._approvals = Approvals(journal, self.register, approve)
         self._latent = Latent(self._graph, self.results)
         self.attempts = Attempts(self.register.jobs, self._graph, journal)
@@ -78,6 +77,7 @@ class Scheduler:
             approvals=self._approvals,
             results=self.results,
             delegate=delegate,
+            budget=budget,
         )
         self._workers: Workers[_Work, Carried] = Workers(self._carrier, self._ended)
         self._computing: Workers[_Reading, Resolved] = Workers(self._compute, self._computed)
@@ -136,8 +136,8 @@ class Scheduler:
         Raises:
             InvalidParameters: one of them can't be computed.
         """
-        work = partial(output_values, values, optional, filters, self._budget.computing)
-        return await in_thread(work) if is_heavy(values) else work()
+        work = partial(output_values, values, optional, filters, self._budget)
+        return await self._budget.threads.run(work) if is_heavy(values) else work()
 
     async def _quiet(self) -> None:
         """Wait until nothing runs and nothing can start."""
@@ -225,13 +225,13 @@ class Scheduler:
             self._running += 1
             self._computing.add((job, values))
         else:
-            self._go_on(job, resolve(job, values, self._budget.computing))
+            self._go_on(job, resolve(job, values, self._budget))
 
     def _try(self, job: Job, values: Sequence[Any]) -> None:
         try:
-            call = resolved(job, values)
+            call = resolved(job, values, self._budget)
         except ActumError as error:
-            self.refuse(job, error)
+            self._go_on(job, error)
             return
         self._make(job, call)
 
@@ -245,7 +245,10 @@ class Scheduler:
 
     async def _compute(self, reading: _Reading) -> Resolved:
         """Work out beside the event loop what would keep it waiting (E4)."""
-        return await in_thread(lambda: resolve(*reading, self._budget.computing))
+        try:
+            return await self._budget.threads.run(lambda: resolve(*reading, self._budget))
+        except ActumError as error:
+            return error
 
     def _computed(self, reading: _Reading, found: Resolved) -> None:
         self._running -= 1
@@ -267,6 +270,8 @@ class Scheduler:
                 self.skip(job, "its condition is false")
             case list():
                 self._make_items(job, job.batch or Batch(job.template), found)
+            case LimitExceeded():
+                self.stop = found  # it has not begun: it stays for a run that can afford it
             case _:
                 self.refuse(job, found)
 
@@ -350,9 +355,22 @@ class Scheduler:
             case Held():
                 self._hold(job, carried)
             case _:
+                self._stop_past(carried)
                 self.refuse(job, carried)
         if not self._running:
             self._idle.set()
+
+    def _stop_past(self, error: ActumError) -> None:
+        """Start nothing more where a call has failed because the run, and not one within it, has passed a limit."""
+        if isinstance(error, LimitExceeded) and self._budget.passed is not None:
+            self.stop = self.stop or error
+
+    def _take(self, size: int) -> None:
+        """Count what is left of a call that has no result; the next ones find out that the run can't afford them."""
+        try:
+            self._budget.take(size)
+        except LimitExceeded as error:
+            self.stop = self.stop or error
 
     def _answer(self, job: Job, call: Call) -> None:
         """Take the result that the model wrote itself, or wait for it (C4)."""
@@ -373,6 +391,7 @@ class Scheduler:
         try:
             value, written = self.results.write(job, result)
         except ActumError as error:
+            self._stop_past(error)
             self.refuse(job, error)
             return
         self._graph.settle(job.node, Status.DONE, value, written)
@@ -401,6 +420,7 @@ class Scheduler:
         """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
         job.is_started = True  # it leaves a message under its place, which is taken then
         self._graph.settle(job.node, Status.SKIPPED)
+        self._take(MESSAGE)
         self._journal.skip(job.call, job.of, job.filters)
         if job.followers:
             self.attempts.lead(job)
@@ -416,6 +436,7 @@ class Scheduler:
         is_missed = job is None or job.has_result or job.is_awaited or not job.has_begun or job.tool.effects != "none"
         if is_missed and (job is None or job.parent is None):
             self.failures.append(failure)
+            self._take(len(failure.error.message))
         if self._emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
             self._emit(CallFailed(call=call, place=place, error=failure.error))
