@@ -30,6 +30,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+LONGEST_MESSAGE = 4_000
+"""How many characters of a message are kept: it goes into the context, whoever wrote it (L5)."""
+
 
 class ActumError(Exception):
     """The root. `str()` is one line that says what was wrong and where; `result` is what the run had produced.
@@ -73,8 +76,18 @@ def _placed(message: str, tool: str | None, path: str | None, index: int | None)
         f"at {path}" if path else "",
     ]
     where = ", ".join(part for part in details if part)
-    text = " ".join(message.split("\n"))
+    text = " ".join(message[:LONGEST_MESSAGE].split("\n"))
+    text = f"{text}…" if len(message) > LONGEST_MESSAGE else text
     return f"{where}: {text}" if where else text
+
+
+def told(error: BaseException) -> str:
+    """An exception of code that isn't ours, in words: its kind and what it says, whatever its `str()` does."""
+    try:
+        said = str(error)
+    except Exception:
+        said = ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 class SchemaError(ActumError):

@@ -20,7 +20,7 @@ from .threads import Threads
 _LITTLE = 1
 """Below this many requests left after the next one, the model is warned."""
 _UNBOUNDED = 2**62
-MESSAGE = 8 * LEAST
+MESSAGE = 16 * LEAST
 """What a message counts as beside the values in it: its marks, and what is known of its call."""
 
 

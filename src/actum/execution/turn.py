@@ -34,9 +34,13 @@ class Turn:
     notices: Sequence[str] = ()
     """What the model should know of its last answer."""
 
+    def heard(self, text: str) -> None:
+        """Count what is said, whatever it is: an answer may never come to an end (L5)."""
+        self.budget.take(len(text))
+
     def arrived(self, text: str) -> None:
         """Count what is about to be read: a call once as it is authored, once in the message that it leaves (L5)."""
-        self.budget.take(MESSAGE + 2 * weight_of_text(text))
+        self.budget.take(2 * (MESSAGE + weight_of_text(text)))
 
     def element(self, index: int, call: Call | ActumError) -> None:
         """Start a call, or let it wait; an element that isn't a call is an error of its own (L3)."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ..dataflow.reference import ReferenceSyntax
 from ..dataflow.template import Template, template
-from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
+from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError, told
 from ..protocol.call import Call, normalised
 from ..protocol.usage import Usage
 from ..schema.infer import Shape
@@ -22,6 +22,14 @@ from .model import Model, ModelRequest
 
 class Receiver(Protocol):
     """Who takes the calls of an answer as they arrive."""
+
+    def heard(self, text: str) -> None:
+        """So much more of the answer has come.
+
+        Raises:
+            LimitExceeded: the run can't afford it.
+        """
+        ...
 
     def arrived(self, text: str) -> None:
         """An element of `calls`, or another part of the answer, is complete, and not read yet.
@@ -167,6 +175,7 @@ async def _attempt(
                 if isinstance(delta, Usage):
                     usage = delta
                     continue
+                receiver.heard(delta)
                 for part in parser.feed(delta):
                     _take(part, answered, frame, judge, receiver)
                 told = _tell_partial(parser, told, receiver)
@@ -197,7 +206,7 @@ async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIt
 
 
 def _failed(model: Model, error: Exception) -> ModelError:
-    return ModelError(f"the model {model.name!r} failed: {type(error).__name__}: {error}")
+    return ModelError(f"the model {model.name!r} failed: {told(error)}")
 
 
 def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge, receiver: Receiver) -> None:

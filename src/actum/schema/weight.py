@@ -48,7 +48,7 @@ def _taken(values: Iterable[Any], held: list[Any]) -> int:
     size = 0
     for value in values:
         # One type after the other, by how often they occur: all that is made of large values is gone through here.
-        kind: Any = type(value)
+        kind = type(value)  # pyright: ignore[reportUnknownVariableType] -- of anything
         if kind in _SCALARS:
             continue
         if kind is str:

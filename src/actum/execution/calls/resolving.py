@@ -23,7 +23,7 @@ from ...protocol.call import EACH, VALUE, WHEN, WITH, Call
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject, NotJson, copy, is_list, is_object
 from ...schema.quoting import spelled
-from ..budget import Budget
+from ..budget import MESSAGE, Budget
 from .job import ITEM, Batch, Job
 
 _HEAVY = 10_000
@@ -190,6 +190,7 @@ def _items(job: Job, own: Batch, values: Sequence[Any], budget: Budget) -> Itera
     for number, item in enumerate(items):
         filled = [_of_item(one, item, number, job, value, budget) for one, value in outside]
         is_skipped = own_condition is not None and not _condition(job, own_condition, filled[:conditions])
+        budget.take(MESSAGE)
         for _ in range(2):  # the call as it is kept, and as it is made
             budget.take(literal)
             budget.take_parameters(filled, job.tool.name)
