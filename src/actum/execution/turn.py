@@ -11,7 +11,7 @@ from ..generation.compile import Frame
 from ..generation.model import ModelRequest
 from ..protocol.call import Call
 from ..protocol.usage import Usage
-from ..schema.weight import weight_of_text
+from ..schema.weight import LEAST, weight_of_text
 from .budget import MESSAGE, Budget
 from .calls.calls import Calls
 from .calls.script import Script
@@ -34,13 +34,13 @@ class Turn:
     notices: Sequence[str] = ()
     """What the model should know of its last answer."""
 
-    def heard(self, text: str) -> None:
-        """Count what is said, whatever it is: an answer may never come to an end (L5)."""
-        self.budget.take(len(text))
+    def heard(self, text: str, signs: int) -> None:
+        """Count what is said as it is said, whatever it is: an answer may never come to an end (L5)."""
+        self.budget.take(max(len(text), LEAST * signs))
 
     def arrived(self, text: str) -> None:
-        """Count what is about to be read: a call once as it is authored, once in the message that it leaves (L5)."""
-        self.budget.take(2 * (MESSAGE + weight_of_text(text)))
+        """Count what is about to be read: a call again, for the message that it leaves (L5)."""
+        self.budget.take(2 * MESSAGE + weight_of_text(text))
 
     def element(self, index: int, call: Call | ActumError) -> None:
         """Start a call, or let it wait; an element that isn't a call is an error of its own (L3)."""

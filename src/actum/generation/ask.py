@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -23,8 +23,8 @@ from .model import Model, ModelRequest
 class Receiver(Protocol):
     """Who takes the calls of an answer as they arrive."""
 
-    def heard(self, text: str) -> None:
-        """So much more of the answer has come.
+    def heard(self, text: str, signs: int) -> None:
+        """So much more of the answer has come, with so many signs between its values.
 
         Raises:
             LimitExceeded: the run can't afford it.
@@ -175,15 +175,25 @@ async def _attempt(
                 if isinstance(delta, Usage):
                     usage = delta
                     continue
-                receiver.heard(delta)
-                for part in parser.feed(delta):
-                    _take(part, answered, frame, judge, receiver)
+                for piece in (delta,) if len(delta) <= _MOST_AT_ONCE else _pieces(delta):
+                    before = parser.signs
+                    for part in parser.feed(piece):
+                        _take(part, answered, frame, judge, receiver)
+                    receiver.heard(piece, parser.signs - before)
                 told = _tell_partial(parser, told, receiver)
         parser.finish()
     finally:
         answered.usage = usage
         asker.after(usage)
     return answered
+
+
+_MOST_AT_ONCE = 65_536
+"""How many characters are read before it is asked whether the run can afford them (L5)."""
+
+
+def _pieces(text: str) -> Iterator[str]:
+    return (text[start : start + _MOST_AT_ONCE] for start in range(0, len(text), _MOST_AT_ONCE))
 
 
 @contextlib.asynccontextmanager

@@ -151,6 +151,7 @@ class Carrier:
         """What of the context crosses to a call."""
         authored = [expression for expression, _ in (job.parent or job).authored]
         reader = Reader(place=job.place, references=[one for each in authored for one in references(each)])
+        self.budget.check()  # of the many that may have been begun, one finds out that they are too much
         crossing = self.journal.scoped(job.scopes, job.node.instance, reader)
         self.budget.take_parameters(crossing, job.tool.name)
         return crossing
