@@ -5,13 +5,17 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 FOLDER ?=
 MODEL ?=
+LANE ?=
+TASKS ?=
+LOOP ?=
+ANEW ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test chaos lint check fmt lock rules shape isolation approval bench clean
+.PHONY: help demo test chaos lint check fmt lock rules shape isolation approval bench fit clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make chaos   test with all cases, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make chaos   test with all cases, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -78,6 +82,13 @@ approval: $(READY)
 bench: $(READY)
 	$(BIN)/python -m bench.environments
 	$(BIN)/python -m bench
+
+# Lets a model carry out tasks of AgentDojo, by Actum and by an ordinary loop, and reports (bench/README.md says more).
+fit: $(READY)
+	@test -n "$(MODEL)" || { echo "name a model: make fit MODEL=openai:…, a program, turn, or scripted"; exit 2; }
+	$(BIN)/python -m bench.environments actum-fit
+	@$(BIN)/python -m bench.fit run "$(MODEL)" $(if $(LANE),--lane "$(LANE)") $(if $(TASKS),--tasks "$(TASKS)") \
+	  $(if $(LOOP),--loop "$(LOOP)") $(if $(ANEW),--anew) || { code=$$?; test $$code = 3 || exit $$code; }
 
 clean:
 	rm -rf $(VENV) bench/.venvs out dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -5,8 +5,8 @@ It needs AgentDojo's package, in an environment of its own (`requirements/actum-
 
 from __future__ import annotations
 
+import datetime
 import json
-import threading
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from types import SimpleNamespace
@@ -14,6 +14,7 @@ from typing import Any
 
 from agentdojo.attacks import important_instructions_attacks as _registers  # noqa: F401 -- the attack by its name
 from agentdojo.attacks.attack_registry import load_attack
+from agentdojo.default_suites.v1.tools import cloud_drive_client, email_client
 from agentdojo.functions_runtime import Function, FunctionCall, FunctionsRuntime
 from agentdojo.task_suite.load_suites import get_suites
 from agentdojo.types import text_content_block_from_string
@@ -23,14 +24,32 @@ from pydantic_core import to_jsonable_python
 from actum import Tools
 
 from .corpus import tool_schema
+from .tasks import Name, RefusedByTool
 
 VERSION = "v1.2.2"
 _ATTACK = "important_instructions"
 _VICTIM = SimpleNamespace(name="gpt-4o-2024-05-13")  # the attack's text speaks to a model by its name
 
 
-class RefusedByTool(Exception):
-    """A tool refused its arguments or failed; the world may have changed."""
+_NOW = datetime.datetime(2025, 1, 1, 12)
+"""What its tools are told that the time is: later than all that stands in its worlds, and the same every time."""
+
+for _tools in (cloud_drive_client, email_client):
+    # Otherwise no run could be repeated: when something was sent or changed stands in what the model is shown.
+    _tools.datetime = SimpleNamespace(datetime=SimpleNamespace(now=lambda: _NOW))
+
+
+def tasks() -> dict[str, list[int]]:
+    """The numbers of the tasks of each world."""
+    return {
+        name: [int(task.removeprefix("user_task_")) for task in suite.user_tasks]
+        for name, suite in get_suites(VERSION).items()
+    }
+
+
+def opening(name: Name) -> World:
+    """A task in a fresh world."""
+    return World(name.world, name.number)
 
 
 def attacks(world: str) -> list[str]:
@@ -52,7 +71,6 @@ class World:
         self.environment = self.task.init_environment(environment)
         self._before = self.environment.model_copy(deep=True)
         self._runtime = FunctionsRuntime(self.suite.tools)
-        self._lock = threading.Lock()
         self.made: list[tuple[str, dict[str, Any], Any]] = []
 
     @property
@@ -68,6 +86,27 @@ class World:
             tools.activity(function.name, partial(self._carried_out, function.name))
         return tools
 
+    def functions(self) -> list[dict[str, Any]]:
+        """The same as an ordinary loop offers them."""
+        return [
+            {"name": one.name, "description": one.description, "parameters": one.parameters.model_json_schema()}
+            for one in self.suite.tools
+        ]
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Call one of them.
+
+        Raises:
+            RefusedByTool: it refused its arguments or failed.
+        """
+        own = json.loads(json.dumps(arguments))
+        output, problem = self._runtime.run_function(self.environment, name, own)
+        answer = to_jsonable_python(output)
+        self.made.append((name, own, answer))
+        if problem is not None:
+            raise RefusedByTool(problem)
+        return answer
+
     def is_useful(self, output: str) -> bool:
         """AgentDojo's verdict on what was done for the user."""
         return self._verdict(self.task, output)
@@ -76,15 +115,9 @@ class World:
         """AgentDojo's verdict on whether the attacker has got what he wanted."""
         return self.attack is not None and self._verdict(self.attack, output)
 
-    def _carried_out(self, name: str, call: Mapping[str, Any]) -> Any:
-        arguments = {key: value for key, value in json.loads(json.dumps(call)).items() if key[:1] != "_"}
-        with self._lock:  # calls come in from several threads
-            output, problem = self._runtime.run_function(self.environment, name, arguments)
-            answer = to_jsonable_python(output)
-            self.made.append((name, arguments, answer))
-        if problem is not None:
-            raise RefusedByTool(problem)
-        return answer
+    async def _carried_out(self, name: str, call: Mapping[str, Any]) -> Any:
+        # Not on threads: what calls leave in the world must not depend on which of them is faster.
+        return self.call(name, {key: value for key, value in call.items() if key[:1] != "_"})
 
     def _verdict(self, task: Any, output: str) -> bool:
         trace = [FunctionCall(function=name, args=arguments) for name, arguments, _ in self.made]

@@ -62,13 +62,15 @@ class CallStarted(CallEvent):
     """The call is being carried out.
 
     `made` is the call with values for its references. `delegate` is what carries it out in isolation, None
-    inline; `crossed` all of the context that it is given (S4). `key` is its idempotency key (C9).
+    inline; `crossed` all of the context that it is given (S4). `key` is its idempotency key (C9). `derived` are the
+    places in it whose values a reader or an expression has made of what calls have brought (S10).
     """
 
     made: Call | None = None
     delegate: str | None = None
     crossed: tuple[JsonObject, ...] = ()
     key: str = ""
+    derived: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,6 +160,22 @@ async def test_a_delegate_has_results_of_its_own() -> None:
     ).output == "a"
 
 
+@pytest.mark.rule("O10", "O11", "C12")
+async def test_the_number_of_a_call_for_every_item_is_known_to_be_a_list() -> None:
+    tools = Tools()
+
+    @tools.tool
+    async def double(of: int) -> int:
+        """Twice a number."""
+        return 2 * of
+
+    made = call(double.name, _each=[1, 2], of="†each")
+    refused = call(double.name, of="†results.0")
+    found = await run(answer(made), answer(refused, output=0), answer(output="†results.0[1]"), tools=tools)
+    assert found.output == 4
+    assert "a list where a whole number is needed" in found.errors[0].message
+
+
 @pytest.mark.rule("T16", "M3")
 @pytest.mark.parametrize("kind", ["calls", "results", "each"])
 async def test_what_references_begin_with_is_no_name_for_a_kind(kind: str) -> None:
@@ -223,6 +239,20 @@ async def test_a_failed_alternative_that_an_earlier_attempt_had_started_withhold
     unusable = first.replace('"meta": 5}', '"output": 2}')
     said = answer(*calls, output="†calls.0 <|> †calls.1")
     assert (await run(unusable, said, tools=toolbox())).output == "b"
+
+
+@pytest.mark.rule("O9", "L8")
+async def test_a_failed_alternative_withholds_nothing_either_where_who_chose_was_done_before_a_cut() -> None:
+    choice = call("look", what="†calls.0 <|> †calls.1")
+    said = answer(call("look", what="bad", after="never"), call("look", what="b"), choice, output="†calls.2")
+    entries: list[Json] = []
+    running = agent(said, tools=toolbox({"never": asyncio.Event()}))
+    async with running.stream("go", record=entries.append) as stream:
+        async for event in stream:
+            if isinstance(event, events.CallFinished) and event.place.index == 2:
+                break
+    done = await Agent(None, tools=toolbox()).resume(recovered(entries))
+    assert (done.output, [error.code for error in done.errors]) == ("b", ["activity"])
 
 
 @pytest.mark.rule("O9", "C10")

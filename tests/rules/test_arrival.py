@@ -61,6 +61,17 @@ async def test_a_call_is_refused_before_anything_has_answered(made: Any, code: s
             assert not isinstance(event, events.RequestFinished), "it was let in"
 
 
+@pytest.mark.rule("C12")
+async def test_what_a_call_for_every_item_gives_is_a_list_before_it_is_there() -> None:
+    calls = [call("name", _each=[1, 2]), call("pay", to="†calls.0")]
+    async with Agent(models.Scripted([answer(*calls)]), tools=silent()).stream("go") as running:
+        async for event in running:
+            assert not isinstance(event, events.RequestFinished), "it was let in"
+            if isinstance(event, events.CallFailed):
+                assert "a list where a text is needed" in event.error.message
+                return
+
+
 @pytest.mark.rule("C10", "C12", "O5")
 @pytest.mark.parametrize(
     ("made", "output", "expected"),

@@ -123,3 +123,71 @@ async def test_an_ordered_each_of_which_an_item_is_held_waits_quietly() -> None:
             context = approvals.decided(context, one.of, "approve")
         context = Context((await Agent(None, tools=tools).resume(context)).context.messages)
     assert log == ["a", "b", "c"]
+
+
+@pytest.mark.rule("L3", "O6")
+async def test_of_equal_calls_it_matters_which_one_is_referred_to() -> None:
+    tools = Tools()
+    made: list[int] = []
+    is_made = asyncio.Event()
+
+    @tools.tool
+    async def count() -> int:
+        """Another number every time."""
+        made.append(len(made))
+        return made[-1]
+
+    @tools.tool
+    async def same(value: int) -> int:
+        """The value."""
+        is_made.set()
+        return value
+
+    assert [one.name for one in (count, same)] == ["count", "same"]
+    twice = [call("count"), call("count")]
+
+    async def first(_request: Any) -> Any:
+        text = json.dumps(answer(*twice, call("same", value="†calls.1"), output="no number"))
+        arrived = text.index('"output"')
+        yield text[:arrived]
+        await is_made.wait()
+        yield text[arrived:]
+
+    again = answer(*twice, call("same", value="†calls.0"), output="†calls.2")
+    async with asyncio.timeout(BOUND):
+        found = await run(first, again, tools=tools, schema={"type": "integer"})
+    assert (found.output, made) == (0, [0, 1])
+
+
+@pytest.mark.rule("L3", "C6")
+async def test_a_new_call_of_a_corrected_answer_starts_while_that_is_still_streaming() -> None:
+    tools = Tools()
+    is_made = asyncio.Event()
+
+    @tools.tool
+    async def step(value: str) -> str:
+        """Take a step."""
+        if value == "b":
+            is_made.set()
+        return value
+
+    async def corrected_slowly(_request: Any) -> Any:
+        text = json.dumps(answer(call(step.name, value="a"), call(step.name, value="b"), output=1))
+        arrived = text.index("output")
+        yield text[:arrived]
+        await is_made.wait()
+        yield text[arrived:]
+
+    first = answer(call(step.name, value="a"), output="no number")
+    async with asyncio.timeout(BOUND):
+        found = await run(first, corrected_slowly, tools=tools, schema={"type": "integer"})
+    assert found.output == 1
+
+
+@pytest.mark.rule("L3", "E4")
+async def test_what_is_still_computed_when_its_answer_is_taken_back_is_not_made_for_that() -> None:
+    log: list[Any] = []
+    context = [{"type": "input", "input": {"items": list(range(50_000))}}]
+    made = call("step", value="{sum([x for x in †input.items if x >= 0])}")
+    found = await run(*corrected(made), context=context, tools=toolbox(log), schema={"type": "integer"})
+    assert (found.output, log) == (1, [sum(range(50_000))])

@@ -478,11 +478,18 @@ async def test_a_gate_that_an_author_lets_a_tool_write_opens_in_the_next_run_onl
 
 @pytest.mark.rule("C7")
 async def test_a_path_that_nobody_fills_is_an_error_that_names_the_nearest() -> None:
-    context = [{"type": "state", "user": {"name": "Ann"}}]
+    schema = {"properties": {"user": {"properties": {"name": {"type": "string"}, "age": {}}}}}
+    context = [{"type": "state", "user": {"name": "Ann", "named": "x"}, "schema": schema}]
     result = await run(answer(call("double", n="†state.user.nmae")), answer(output=1), context=context, tools=toolbox())
     assert isinstance(result.errors[0], errors.UnresolvedReference)
-    assert "†state.user.nmae" in str(result.errors[0])
-    assert "name" in str(result.errors[0]).replace("nmae", "")
+    assert str(result.errors[0]).endswith("nothing fills †state.user.nmae; †state.user has near it name")
+
+
+@pytest.mark.rule("C7", "E6")
+async def test_no_error_names_keys_that_no_schema_declares() -> None:
+    context = [{"type": "state", "user": {"name": "Ann"}}]
+    result = await run(answer(call("double", n="†state.user.nmae")), answer(output=1), context=context, tools=toolbox())
+    assert str(result.errors[0]).endswith("†state.user is an object of 1 key, of which this is none")
 
 
 @pytest.mark.rule("L7")

@@ -227,7 +227,7 @@ async def test_a_delegate_is_offered_its_own_tools_and_no_registered_one_unless_
     delegates = {
         "bare": idea(),
         "own": idea(tool_message(look={"properties": {"_output": TEXT}})),
-        "named": idea(config={"tools": ["search"]}),
+        "named": idea(config={"tools": ["search"], "readers": False}),
     }
     offers: dict[str, list[str]] = {}
     for name in delegates:

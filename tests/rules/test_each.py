@@ -213,7 +213,7 @@ async def test_a_latent_tool_is_neither_offered_it_nor_takes_it() -> None:
 
 async def test_it_is_null_where_a_host_wants_everything_written() -> None:
     model = models.Scripted([answer(call("size", _each=None, of="abc"), output="†calls.0")], dialect=OPENAI)
-    assert (await Agent(model, tools=toolbox()).run("go")).output == 3
+    assert (await Agent(model, tools=toolbox(), config=Config(readers=False)).run("go")).output == 3
 
 
 async def test_references_may_stand_beside() -> None:
@@ -276,6 +276,20 @@ async def test_a_cut_run_goes_on_with_the_items_that_are_left() -> None:
     gate.set()
     result = await agent(tools=tools).resume(caught.value.result.context)
     assert (result.output, sorted(log)) == ([2, 1, 2, 3], ["ab", "ab", "c", "c", "def"])
+
+
+@pytest.mark.rule("L8", "C10")
+async def test_what_a_run_that_is_cut_has_left_of_items_is_not_left_again() -> None:
+    """A skipped item leaves one message, and the results beside a failed item are told once, however often it fails."""
+    made = call("size", _each=["ab", "no", "bad", "c"], _when="{†each != 'no'}", of="†each")
+    context: list[Any] = [{"type": "plan", "plan": [made], "output": "†calls.0"}]
+    for _ in range(3):
+        with pytest.raises(errors.ActivityError) as caught:
+            await Agent(None, tools=toolbox()).resume(context)
+        assert caught.value.result is not None
+        context = json.loads(json.dumps(list(caught.value.result.context)))
+        left = [(message["_of"], message.get("kind")) for message in context if "_call" in message]
+        assert len(left) == len(set(left)), left
 
 
 async def test_where_its_path_is_erased_all_items_are_made_again() -> None:

@@ -84,6 +84,13 @@ async def test_what_follows_a_then_starts_when_all_before_it_has_ended() -> None
     assert log[4:] == ["+c", "-c", "+d", "-d"]
 
 
+@pytest.mark.rule("C11")
+async def test_two_thens_in_a_row_hold_what_one_holds() -> None:
+    log: list[Any] = []
+    found = await run(answer(call("step", name="a"), THEN, THEN, call("step", name="b"), output=1), tools=toolbox(log))
+    assert (found.output, log) == (1, ["+a", "-a", "+b", "-b"])
+
+
 @pytest.mark.rule("C11", "O6")
 async def test_a_then_counts_as_an_element_and_has_no_value() -> None:
     calls = [call("step", name="a", value=1), THEN, call("step", name="b", value="†calls.0")]

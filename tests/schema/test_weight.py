@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actum.schema.json import NotJson
+from actum.schema.json import NotJson, is_list, is_object
 from actum.schema.weight import LEAST, weight, weight_of_text
 
 ENOUGH = 2**40
@@ -22,9 +22,9 @@ VALUES = st.recursive(
 
 def counted(value: Any) -> int:
     """The same by recursion."""
-    if isinstance(value, dict):
+    if is_object(value):
         return LEAST + sum(len(key) + counted(one) for key, one in value.items())
-    if isinstance(value, list):
+    if is_list(value):
         return LEAST + sum(map(counted, value))
     if isinstance(value, str):
         return max(LEAST, len(value.encode()))

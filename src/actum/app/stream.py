@@ -45,10 +45,12 @@ class Stream:
             task.exception()
 
     async def __aiter__(self) -> AsyncIterator[AnyEvent]:
+        if self._task is None:
+            raise ActumError("the run has not begun: `async with agent.stream(…) as stream:` begins it")
         while (event := await self._events.get()) is not None:
             yield event
         self._events.put_nowait(None)
-        if self._task is not None and not self._task.cancelled() and (error := self._task.exception()) is not None:
+        if not self._task.cancelled() and (error := self._task.exception()) is not None:
             raise error
 
     @property

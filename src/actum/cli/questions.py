@@ -109,7 +109,7 @@ def _ask_call(call: Asked, tool: Tool, context: Context) -> Reply:
         print(f"  carried out by the delegate {printable(str(call.get('_delegate')))}", file=sys.stderr)
     if call.instance is not None:
         print(f"  for the instance {printable(call.instance)}", file=sys.stderr)
-    for line in lines_of(call, call.sources):
+    for line in lines_of(call, call.sources, call.derived):
         print(f"  {line}", file=sys.stderr)
     if len(context):
         print("  sees of the context nothing but:", file=sys.stderr)

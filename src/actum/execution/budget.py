@@ -54,8 +54,8 @@ class Budget:
         if self.limits.seconds is not None:
             self._end = self.started + self.limits.seconds
 
-    def ask(self) -> None:
-        """Spend one request.
+    def ask(self, *, kept: int = 0) -> None:
+        """Spend one request, of which the last `kept` are for others (D18).
 
         Raises:
             LimitExceeded: none is left, or tokens or money are spent.
@@ -63,6 +63,8 @@ class Budget:
         most = self.limits.requests
         if most is not None and self.requests >= most:
             raise LimitExceeded(f"the run has made its {most} requests without an output", limit="requests")
+        if most is not None and self.requests + kept >= most:
+            raise LimitExceeded(f"of the run's {most} requests only the last is left, for its output", limit="requests")
         self._check(self.usage)
         self.check()
         self.requests += 1

@@ -87,6 +87,8 @@ class Judge:
     meta: Validator
     kinds: Container[str] = ()
     """The data kinds that an output may refer to."""
+    is_literal: bool = False
+    """Whether an output refers to nothing: what looks like a reference is text (D18)."""
 
     def finished(self, value: Json) -> Any:
         """An output without references as the caller's type.
@@ -268,6 +270,9 @@ def _meta(value: Json, judge: Judge) -> dict[str, Any] | None:
 def _output(value: Json, judge: Judge) -> Template | None:
     if value is None:
         return None
+    if judge.is_literal:
+        judge.finished(value)
+        return Template(value, (), ())
     try:
         parsed = template(value, judge.kinds)
     except ReferenceSyntax as error:

@@ -19,6 +19,7 @@ from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool, tools_of, with_added
 from ..protocol.origin import origin_of
+from ..protocol.reader import READ, READER, Reader, may_need_reading
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.compose import References, compose
@@ -55,6 +56,8 @@ class Toolset:
             UnknownTool: listing near matches (C2).
         """
         tool = self.tools.get(name)
+        if tool is None and name == READ:
+            return READER  # plans may use it whatever was offered (T16)
         if tool is None:
             there = _there(name, list(self.tools), "no tools are offered")
             raise UnknownTool(f"no tool {name[:100]!r} is offered; {there}", tool=name[:100])
@@ -194,6 +197,8 @@ def composition(toolset: Toolset, context: Context, output: JsonObject, config: 
         instances=tuple(context.instances),
         existing=frozenset({*context.memory().kinds(), *types}),
     )
+    if offer.flow and config.readers and _needs_reader(toolset):
+        toolset = replace(toolset, tools={**toolset.tools, READ: READER}, activities={**toolset.activities, READ: None})
     if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
         toolset = _with_reveal(toolset, context)
     tools, named = _with_shapes(tuple(toolset.shown()), toolset.latent, config.shapes)
@@ -217,6 +222,13 @@ def _kinds_of(toolset: Toolset) -> tuple[bool, bool, bool]:
     return is_carried_out, has_results, leaves_data
 
 
+def _needs_reader(toolset: Toolset) -> bool:
+    """Whether a result may be a text that expressions can't take apart, and no tool has the reader's name (D18)."""
+    if READ in toolset.tools:
+        return False
+    return any(may_need_reading(tool) for name, tool in toolset.tools.items() if name not in toolset.latent)
+
+
 def _authored(context: Context) -> tuple[set[str], bool]:
     """The types of all messages, and whether an author's hold data: what calls have left changes no schema (M7)."""
     types: set[str] = set()
@@ -236,14 +248,15 @@ def _with_shapes(tools: tuple[Tool, ...], latent: frozenset[str], is_told: bool)
 
     Of a tool that the model carries out itself, or whose result stands in its calls, no shape is told.
     """
-    own = {
-        tool.name: tool.result or _UNKNOWN
-        for tool in tools
-        if is_told and tool.name not in latent and not (tool.is_contracted and tool.result)
-    }
+    own = {tool.name: tool.result or _UNKNOWN for tool in tools if is_told and _has_shape(tool, latent)}
     shapes = told(own)
     types = tuple(f"{name} {body}" for name, body in shapes.types.items())
     return tuple((tool, tool.name in latent, shapes.lines.get(tool.name, "")) for tool in tools), types
+
+
+def _has_shape(tool: Tool, latent: frozenset[str]) -> bool:
+    """Whether a model has to be told what a tool returns: it neither writes that itself nor chooses it."""
+    return tool.name not in latent and not (tool.is_contracted and tool.result) and not isinstance(tool, Reader)
 
 
 _UNKNOWN: JsonObject = {}

@@ -36,10 +36,12 @@ WEIGHTS: Mapping[str, _Weights] = {
     "flow": _SHAPES,
     "paths": _SHAPES,
     "shapes": _SHAPES,
+    "readers": _SHAPES,
     "instanced_output": _SHAPES,
     "tools": _NAMES,
     "activities": _NAMES,
     "model": _NAMES,
+    "reader": _NAMES,
     "upfront": _ASKS,
     "retries": _ASKS,
     "mode": _ASKS,
@@ -112,8 +114,8 @@ class IdeaConfig:
     @property
     def asked(self) -> Sequence[str]:
         """The names in it that a delegate from outside must have been granted (D12)."""
-        own = () if self.model is None else (self.model,)
-        return [*(self.fields.get("tools") or ()), *self.activities, *own]
+        models = (self.model, self.fields.get("reader"))
+        return [*(self.fields.get("tools") or ()), *self.activities, *(one for one in models if one is not None)]
 
     def over(self, config: Config) -> Config:
         """The other config with what this one says."""

@@ -20,6 +20,7 @@ from ..protocol.call import EACH, THEN, VALUE, WHEN, Call
 from ..protocol.context import Context
 from ..protocol.readings import Reading, readings, readings_in
 from ..schema.json import JsonObject, encode
+from .derived import Derived
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,8 @@ class Vertex:
     An element is a `call`, `computed` (a `_value`), or a `then`. `name` is the tool of a call, the reference of a
     value, else what it is. `index` is its place in `calls`, `literals` those of its parameters that refer to nothing,
     `computed` the others that are more than a reference, by their paths, `writes` its output path. `condition` decides
-    whether it is made, and it is made for each of the `items` (C10, C12); all as they were authored.
+    whether it is made, and it is made for each of the `items` (C10, C12); all as they were authored. `derived` are the
+    paths that will hold what a reader or an expression makes of data (S10).
     """
 
     kind: Literal["call", "computed", "then", "value", "output"]
@@ -40,6 +42,7 @@ class Vertex:
     writes: str | None = None
     condition: str | None = None
     items: str | None = None
+    derived: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,18 +150,20 @@ def add_calls(graph: PlanGraph, calls: Sequence[Call], output: Any, toolset: Too
     """Add the calls of one answer, and its output."""
     first = len(graph.vertices)
     read = [readings(call) for call in calls]
-    graph.vertices += [_vertex(index, call, own) for index, (call, own) in enumerate(zip(calls, read, strict=True))]
     writers = Writers()
     for index, call in enumerate(calls):
         writers.add(index, _written(call))
     answer = _Answer(first, len(calls), writers, {})
+    derived = Derived(calls, read, answer.sources, {} if toolset is None else toolset.tools)
+    graph.vertices += [_vertex(index, call, read[index], derived) for index, call in enumerate(calls)]
     for index, (call, own) in enumerate(zip(calls, read, strict=True)):
         _read(graph, first + index, _references(own, is_for_each=EACH in call), answer)
     graph.edges += [Edge(first + source, first + target, "", "order") for source, target in orders(calls, toolset)]
     if output is not None:
         own = tuple(readings_in(output))
         computed = {one.at: one.text for one in own if one.is_computed}
-        graph.vertices.append(Vertex(kind="output", name="output", computed=computed))
+        places = derived.places(own, len(calls))
+        graph.vertices.append(Vertex(kind="output", name="output", computed=computed, derived=places))
         _read(graph, len(graph.vertices) - 1, _references(own), answer)
 
 
@@ -231,7 +236,7 @@ def _references(read: Sequence[Reading], *, is_for_each: bool = False) -> list[R
     return [reference for reference in found if not (is_for_each and reference.kind == ITEM)]
 
 
-def _vertex(index: int, call: Call, read: Sequence[Reading]) -> Vertex:
+def _vertex(index: int, call: Call, read: Sequence[Reading], derived: Derived) -> Vertex:
     if call.is_then:
         return Vertex(kind="then", name=THEN, index=index)
     path: Any = call.get("_outputPath")
@@ -244,6 +249,7 @@ def _vertex(index: int, call: Call, read: Sequence[Reading]) -> Vertex:
         writes=path if isinstance(path, str) else None,
         condition=_authored(call, WHEN),
         items=_authored(call, EACH),
+        derived=derived.places(read, index),
     )
 
 

@@ -4,7 +4,8 @@
 "shown"?, "takes"?}` is about call 0 of answer 3, which must be `call`; `as` is
 what runs instead; `shown` is what would run when it was asked about, with its values, and what of the context
 would cross: an approval holds for that and nothing else. Beside it stand its condition as it was authored, which had
-come to true, and in `from` as what its parameters were authored that are no literals. `takes` is the schema of the
+come to true, in `from` as what its parameters were authored that are no literals, and in `derived` which of them a
+reader or an expression has made of data. `takes` is the schema of the
 parameters that its tool takes.
 `{"type": "suspended", "of": "3.0", "call": …, "context": […]}` is what the delegate of that call has left so far. A
 model is shown neither, no scope lets them through, and no call can write them.
@@ -33,24 +34,28 @@ PRIVATE = frozenset({"approval", "suspended"})
 class Asked(Call):
     """A call as an approver is asked about it: with its values, and its condition as it was authored (C10, E7).
 
-    The condition has come to true. `sources` says as what each parameter that is no literal was authored, by its path.
+    The condition has come to true. `sources` says as what each parameter that is no literal was authored, by its path;
+    `derived` are the paths whose values a reader or an expression has made of what calls have brought (S10).
     """
 
-    __slots__ = ("sources",)
+    __slots__ = ("derived", "sources")
     sources: Mapping[str, str]
+    derived: tuple[str, ...]
 
     @classmethod
-    def about(cls, call: Call, authored: Call) -> Asked:
+    def about(cls, call: Call, authored: Call, derived: Iterable[str] = ()) -> Asked:
         """A call with its values, and as it was authored."""
         condition: JsonObject = {WHEN: authored[WHEN]} if WHEN in authored else {}
         own = cls({**call, **condition})
         own.sources = {one.at: one.text for one in readings(authored) if one.at != WHEN}
+        own.derived = tuple(derived)
         return own
 
     def shown(self, context: Iterable[JsonObject]) -> JsonObject:
         """What is kept of a question: the call, all of the context that would cross, and what the call was made of."""
         own: JsonObject = {"call": dict(self), "context": list(context)}
-        return own | ({"from": dict(self.sources)} if self.sources else {})
+        own |= {"from": dict(self.sources)} if self.sources else {}
+        return own | ({"derived": list(self.derived)} if self.derived else {})
 
 
 def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
@@ -142,6 +147,8 @@ class Pending:
     """What of the context it would be given."""
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     """As what its parameters that are no literals were authored, by their paths."""
+    derived: tuple[str, ...] = ()
+    """The places in it whose values a reader or an expression has made of what calls have brought (S10)."""
     delegates: tuple[str, ...] = ()
     """The calls that led to it, by tool."""
 
@@ -160,6 +167,7 @@ def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> 
             call=shown["call"],
             crossing=tuple(shown["context"]),
             sources={str(at): str(text) for at, text in shown.get("from", {}).items()},
+            derived=tuple(map(str, shown.get("derived", ()))),
             delegates=path,
         )
     for of, message in decisions.delegates():

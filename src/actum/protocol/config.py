@@ -15,15 +15,16 @@ class Config:
 
     `meta` asks for the identity of the Idea, None only where the request has one (T5); `reasoning` for a reason with
     every call (T7). `flow` offers conditions, lists, order and computed values (T16), `paths` an output path for every
-    call, None only where the context holds data (T8), `shapes` tells what tools return (T13). `upfront` resolves
-    delegates before composition (D8). `retries` is how often an unusable answer is asked for again (L3),
-    `instanced_output` asks for one output per instance (I4), `mode` "lazy" only plans (P2). `settings` go to the model
-    as they are. `tool_budget` is how many tokens, roughly, tools' schemas may take before only their names are offered
-    (T12). `references` is the form of references in the composed
-    schema, None leaves it to the model's profile (T9). `parallel` is how many calls run at once; `drain` how many
-    seconds a run waits at its end for calls that nothing waits for (C8). `tools` are the names of the registered tools
-    that are offered, None for all of them; a delegate is offered none but those that its own config names.
-    `allow_hosts`, `grants`, `max_delegate_bytes` and `max_depth` bound delegates (D10, D12).
+    call, None only where the context holds data (T8), `shapes` tells what tools return (T13). `readers` offers the
+    reader where a result may be prose; `reader` is the model that carries it out, or its name, None the run's own
+    (D18). `upfront` resolves delegates before composition (D8). `retries` is how often an unusable answer is asked for
+    again (L3), `instanced_output` asks for one output per instance (I4), `mode` "lazy" only plans (P2). `settings` go
+    to the model as they are. `tool_budget` is how many tokens, roughly, tools' schemas may take before only their names
+    are offered (T12). `references` is the form of references in the composed schema, None leaves it to the model's
+    profile (T9). `parallel` is how many calls run at once; `drain` how many seconds a run waits at its end for calls
+    that nothing waits for (C8). `tools` are the names of the registered tools that are offered, None for all of them; a
+    delegate is offered none but those that its own config names. `allow_hosts`, `grants`, `max_delegate_bytes` and
+    `max_depth` bound delegates (D10, D12).
     """
 
     meta: bool | None = None
@@ -31,6 +32,8 @@ class Config:
     flow: bool = True
     paths: bool | None = None
     shapes: bool = True
+    readers: bool = True
+    reader: Any = None
     upfront: bool = False
     retries: int = 2
     instanced_output: bool = False
@@ -57,11 +60,17 @@ class Config:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name == "parallel" else 0):
                 raise SchemaError(f"{name} must be a whole number, not {value!r}", path=f"config.{name}")
-        for name in ("meta", "paths", "reasoning", "flow", "shapes", "upfront", "instanced_output"):
+        for name in ("meta", "paths", "reasoning", "flow", "shapes", "readers", "upfront", "instanced_output"):
             value, may_be_none = getattr(self, name), name in ("meta", "paths")
             if not isinstance(value, bool) and not (may_be_none and value is None):
                 choices = "true, false or null" if may_be_none else "true or false"
                 raise SchemaError(f"{name} must be {choices}, not {value!r}", path=f"config.{name}")
+        if (
+            self.reader is not None
+            and not (isinstance(self.reader, str) and self.reader)
+            and not _is_model(self.reader)
+        ):
+            raise SchemaError(f"reader must be a model or its name, not {self.reader!r}", path="config.reader")
         for name in ("allow_hosts", "grants", "tools"):
             value = getattr(self, name)
             if isinstance(value, str) or not isinstance(value, Sequence | None) or (value is None and name != "tools"):
@@ -70,6 +79,11 @@ class Config:
             raise SchemaError(f"settings must be an object, not {self.settings!r}", path="config.settings")
         if isinstance(self.drain, bool) or not isinstance(self.drain, int | float) or not self.drain >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
             raise SchemaError(f"drain must be a number of seconds, not {self.drain!r}", path="config.drain")
+
+
+def _is_model(value: object) -> bool:
+    """Whether a value can be asked: models are known further up, and by what they do."""
+    return callable(getattr(value, "stream", None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,15 +14,13 @@ from ..schema.gathering import gathered
 from ..schema.json import JsonObject, NotJson, is_list, is_object, plain
 from ..schema.validator import Validator, is_schema
 from ..schema.walk import definitions_of, properties_of
-from .call import META, SPELLINGS, two_spellings
+from .call import DERIVED, META, SPELLINGS, two_spellings
 from .tool import Tool
 
 AUTHORS = ("_resolution", "_effects", "_timeout")
 """The meta-properties that only the tool's author states: a call has none of them."""
 ADDABLE = ("_scopes", "_delegate", "_activity")
 """The meta-properties that a developer's call may have though its tool doesn't declare them (S9)."""
-DERIVED = "_derived"
-"""On a parameter: whether it takes values derived from what calls have brought (T1)."""
 
 
 def parse_tool(schema: object, name: str | None = None, *, origin: str | None = None) -> Tool:

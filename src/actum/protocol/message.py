@@ -37,6 +37,8 @@ PLACES = "_places"
 """The mark of a plan with calls that an earlier attempt of the answer had started: their places by index (L3)."""
 
 
+BROUGHT = "_brought"
+"""The mark of what crosses into a sealed delegate: calls have brought it, though none has left this message (S10)."""
 SHOWN = "_shown"
 """The mark of what a call has left: the number of the request that first showed it to the model (M9)."""
 NUMBER = "_number"

@@ -21,7 +21,7 @@ from .marks import Authored, Marks
 from .message import NUMBER, RECORD, Write, instance_of, is_record, is_skip, write_of
 from .numbering import result_of
 from .place import Place
-from .readings import Reading, filters_of, readings, readings_in
+from .readings import Reading, derived_of, filters_of, readings, readings_in
 
 GIVEN = "given"
 MODEL = "model"
@@ -40,7 +40,8 @@ class Origin:
     that wrote it, as it was authored, `place` is where it was made (C9), `answer` the number of the answer that
     authored it, None for a given plan. `of` are the origins of what the call refers to; what else is in the call, its
     author wrote. `expressions` are its condition and its computed values, with the references that each read, `filters`
-    how many items they have kept (E7). `scopes` is what of the context was handed to it besides.
+    how many items they have kept (E7). `derived` are the places in the call that a reader or an expression has made of
+    data, the empty one where the value itself is such (S10). `scopes` is what of the context was handed to it besides.
     """
 
     reference: str
@@ -53,6 +54,7 @@ class Origin:
     of: tuple[Origin, ...] = ()
     scopes: tuple[str, ...] = ()
     expressions: tuple[Reading, ...] = ()
+    derived: tuple[str, ...] = ()
     filters: tuple[Filter, ...] = ()
 
     def walk(self) -> Iterator[tuple[int, Origin, bool]]:
@@ -85,6 +87,7 @@ class Origin:
             "answer": self.answer,
             "scopes": list(self.scopes),
             "expressions": [one.to_dict() for one in self.expressions],
+            "derived": list(self.derived),
             "filters": [{"filter": one.source, "kept": one.kept, "of": one.of} for one in self.filters],
             "of": of,
         }
@@ -226,6 +229,7 @@ class Provenance:
             of=tuple(self._known[source] for source in self._inputs(index)),
             scopes=tuple(map(str, scopes)) if is_list(scopes) else (),
             expressions=tuple(one for one in _read_by(message) if one.is_computed or one.at == WHEN),
+            derived=derived_of(message),
             filters=filters_of(message),
         )
 

@@ -15,7 +15,7 @@ from ..dataflow.expression import Expression, references
 from ..dataflow.reference import Reference, ReferenceSyntax, print_path
 from ..dataflow.template import template
 from ..schema.json import JsonObject, is_list, is_object
-from .call import EACH, VALUE, WHEN, WITH
+from .call import DERIVED, EACH, VALUE, WHEN, WITH
 
 FILTERS = "_filters"
 """The mark of what a call or an answer has left: how many items the filters of its expressions have kept (E7)."""
@@ -82,6 +82,18 @@ def with_filters(message: JsonObject, filters: Sequence[Filter] | None) -> JsonO
         count[0] += one.kept
         count[1] += one.of
     return message | {FILTERS: [{"filter": source, "kept": kept, "of": of} for source, (kept, of) in counts.items()]}
+
+
+def marks_of(filters: Sequence[Filter] | None, derived: Sequence[str]) -> JsonObject:
+    """What is marked of a call besides its place: what its filters have kept (E7), and what was derived (S10)."""
+    marks = with_filters({}, filters)
+    return marks | ({DERIVED: list(derived)} if derived else {})
+
+
+def derived_of(message: Mapping[str, Any]) -> tuple[str, ...]:
+    """The places in the call behind a message that a reader or an expression has made of data, as its mark says."""
+    mark: Any = message.get(DERIVED)
+    return tuple(one for one in mark if isinstance(one, str)) if is_list(mark) else ()
 
 
 def filters_of(message: Mapping[str, Any]) -> tuple[Filter, ...]:

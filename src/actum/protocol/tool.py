@@ -12,7 +12,7 @@ from ..schema.json import JsonObject, is_object
 from ..schema.types import ANYTHING, Type, type_of
 from ..schema.validator import Validator
 from ..schema.walk import definitions_of
-from .call import META
+from .call import DERIVED, META
 
 Effects: TypeAlias = Literal["none", "some", "ordered"]
 """What calls do: only read, nobody says, or something for which their order counts (T14)."""
@@ -153,6 +153,13 @@ class Tool:
     def effects(self) -> Effects:
         """What its calls do: nothing but read, something unknown, or what must keep the order of the answer (T14)."""
         return self.fixed("_effects") or "some"
+
+    @cached_property
+    def underivable(self) -> frozenset[str]:
+        """The parameters that take nothing that a reader or an expression has made of data (S10)."""
+        properties: JsonObject = self.schema.get("properties", {})
+        refusing = (name for name, one in properties.items() if is_object(one) and one.get(DERIVED) is False)
+        return frozenset(refusing)
 
     @cached_property
     def timeout(self) -> float | None:

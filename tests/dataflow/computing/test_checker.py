@@ -144,6 +144,7 @@ def test_a_text_with_groups_is_a_text_and_a_group_alone_is_not() -> None:
         ("e.seats < e.seats", "an object and an object can't be ordered"),
         ("e.status == 'done'", "never equal: it is one of 'sent', 'draft'"),
         ("'done' != e.status", "never equal: it is one of 'sent', 'draft'"),
+        ("'sent' == 'done'", "never equal: 'sent' and 'done'"),
         ("e.id == '1'", "never equal: a whole number and a text"),
         ("e.id in e.guests", "never in: a whole number and a text"),
         ("e.status in ['done', 'cancelled']", "never in: it is one of "),

@@ -33,7 +33,7 @@ def waiting(run: str, /, *, json: JsonFlag = False) -> int:
     for one in found:
         within = f" in {' → '.join(one.delegates)}" if one.delegates else ""
         print(printable(f"{one.of}  {encode(one.call)}{within}"))
-        for line in made_of(Call(one.call), one.sources):
+        for line in made_of(Call(one.call), one.sources, one.derived):
             print(f"    {line}")
         for message in one.crossing:
             print(printable(f"    is given {encode(message)}"))

@@ -48,14 +48,15 @@ def _computed(origin: inspection.Origin) -> Iterator[str]:
     """What was computed for a value: its expressions, and what their filters have kept."""
     for one in origin.expressions:
         read = ", ".join(dict.fromkeys(map(str, one.references)))
-        yield f"{one.at or 'all of it'}: {clip(one.text, _LONGEST)} read {read}"
+        mark = ", derived" if one.at in origin.derived else ""
+        yield f"{one.at or 'all of it'}: {clip(one.text, _LONGEST)} read {read}{mark}"
     for kept in origin.filters:
         yield f"kept {kept.kept} of {kept.of}: {clip(kept.source, _LONGEST)}"
 
 
 def _described(origin: inspection.Origin, *, is_new: bool) -> str:
     where = f"message {origin.message}" if origin.message is not None else "the run"
-    text = f"{_named(origin)} = {short(origin.value)}  by {origin.by}, {where}"
+    text = f"{_named(origin)} = {short(origin.value)}  by {origin.by}, {where}{', derived' * ('' in origin.derived)}"
     if origin.call is not None:
         text += f", from {encode(origin.call)}"
     if origin.answer is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ...protocol.call import EACH, WHEN, Call
@@ -10,29 +10,36 @@ from ...schema.json import encode
 from .lines import printable
 
 
-def lines_of(call: Call, sources: Mapping[str, str]) -> Iterator[str]:
+def lines_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:
     """The call in lines: when and how often it is made, then its parameters, each with what it comes from.
+
+    Those that a reader or an expression has made of data are marked as `derived` (S10).
 
     Nothing is cut: who decides has to see all of it.
     """
     if WHEN in call:
-        yield printable(f"on the condition {_authored(call[WHEN])}, which is true")
+        yield printable(f"on the condition {_authored(call[WHEN])}, which is true{_mark(WHEN, derived)}")
     if EACH in sources:
-        yield printable(f"for an item of {sources[EACH]}")
+        yield printable(f"for an item of {sources[EACH]}{_mark(EACH, derived)}")
     for name, value in call.parameters.items():
-        source = f"  ← {sources[name]}" if name in sources else ""
+        source = f"  ← {sources[name]}{_mark(name, derived)}" if name in sources else ""
         yield printable(f"{name} = {encode(value)}{source}")
     for at, text in sources.items():
         if at != EACH and at not in call.parameters:
-            yield printable(f"{at} ← {text}")
+            yield printable(f"{at} ← {text}{_mark(at, derived)}")
 
 
-def made_of(call: Call, sources: Mapping[str, str]) -> Iterator[str]:
+def made_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:
     """The same without the values of the parameters, for where the call itself is shown."""
     if WHEN in call:
-        yield printable(f"on the condition {_authored(call[WHEN])}, which is true")
+        yield printable(f"on the condition {_authored(call[WHEN])}, which is true{_mark(WHEN, derived)}")
     for at, text in sources.items():
-        yield printable(f"for an item of {text}" if at == EACH else f"{at} ← {text}")
+        told = f"for an item of {text}" if at == EACH else f"{at} ← {text}"
+        yield printable(f"{told}{_mark(at, derived)}")
+
+
+def _mark(at: str, derived: Collection[str]) -> str:
+    return ", derived" if at in derived else ""
 
 
 def _authored(condition: Any) -> str:

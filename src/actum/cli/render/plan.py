@@ -22,10 +22,11 @@ def label(vertex: Vertex) -> str:
 
 
 def detail(vertex: Vertex) -> str:
-    """When and how often a call is made, its parameters that are computed or literal, and the path that it writes."""
+    """When and how often a call is made, its computed and literal parameters, what is derived, the path it writes."""
     parameters = ", ".join(f"{key}={short(value, 20)}" for key, value in vertex.literals.items())
     written = f"→ {vertex.writes}" if vertex.writes is not None else ""
-    return "  ".join(part for part in (*_worked_out(vertex), parameters, written) if part)
+    derived = f"derived: {', '.join(printable(at or 'all of it') for at in vertex.derived)}" if vertex.derived else ""
+    return "  ".join(part for part in (*_worked_out(vertex), parameters, derived, written) if part)
 
 
 def _worked_out(vertex: Vertex) -> Iterator[str]:

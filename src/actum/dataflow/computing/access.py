@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...schema.json import is_list, is_object
+from ...schema.json import JsonObject, is_list, is_object
 from .allowance import Meter
 from .kinds import LARGEST, ComputingError, kind, whole
 
@@ -12,7 +12,7 @@ from .kinds import LARGEST, ComputingError, kind, whole
 def missing(owner: Any, key: str) -> ComputingError:
     """Why a value has nothing at a key that the expression names."""
     if is_object(owner):
-        return ComputingError(f"an object of {len(owner):,} {'key' if len(owner) == 1 else 'keys'} has no key {key}")
+        return ComputingError(f"{_object(owner)} has no key {key}")
     if key == "length" and (is_list(owner) or isinstance(owner, str)):
         return ComputingError(f"{kind(owner)} has no key length: write len(…)")
     hint = ": pick an item first, with one(…) or a loop" if is_list(owner) and owner else ""
@@ -33,13 +33,17 @@ def item_of(owner: Any, key: Any, *, is_optional: bool) -> Any:
             return owner[name]
         if is_optional:
             return None
-        raise ComputingError(f"an object of {len(owner):,} keys doesn't have this one")
+        raise ComputingError(f"{_object(owner)} doesn't have this one")
     if not is_list(owner) and not isinstance(owner, str):
         raise ComputingError(f"{kind(owner)} has no parts")
     position = whole(key, f"the position in {kind(owner)}")
     if not -len(owner) <= position < len(owner):
         raise ComputingError(f"{kind(owner)} of {len(owner):,} has nothing at this position")
     return owner[position]
+
+
+def _object(owner: JsonObject) -> str:
+    return f"an object of {len(owner):,} {'key' if len(owner) == 1 else 'keys'}"
 
 
 def slice_of(owner: Any, lower: Any, upper: Any, step: Any, meter: Meter) -> Any:

@@ -100,8 +100,16 @@ def _overlap(one: Alternative, other: Alternative) -> bool:
 
 
 def _never(left: Type, right: Type, how: str) -> str:
-    for side in (right, left):
-        alternatives = side.apart_from_null or ()
-        if len(alternatives) == 1 and isinstance(text := alternatives[0], Text) and len(text.values or ()) > 1:
+    one, other = _only_text(left), _only_text(right)
+    for text in (other, one):
+        if text is not None and len(text.values or ()) > 1:
             return f"never {how}: it is one of {values_told(text)}"
+    if one is not None and other is not None:
+        return f"never {how}: {values_told(one)} and {values_told(other)}"
     return f"never {how}: {words(left)} and {words(right)}"
+
+
+def _only_text(side: Type) -> Text | None:
+    """A type as a text, where it can be nothing else but null."""
+    alternatives = side.apart_from_null or ()
+    return alternatives[0] if len(alternatives) == 1 and isinstance(alternatives[0], Text) else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..reference import Reference, clip
 from .allowance import Allowance, Meter, RunAllowance
-from .compiling import Program, compiled
+from .compiling import compiled
 from .failing import FAILURES
 from .kinds import ComputingError
 from .sizes import HEAVY, weight
@@ -48,15 +48,14 @@ def value_of(
         ComputingError: an expression failed on its values, or took more than it may.
     """
     if len(computed.parts) == 1 and isinstance(computation := computed.parts[0], Computation):
-        value, _ = _evaluate(computation, read, allowance, optional, filters, as_text=bool(computation.format))
-        return value
+        return _evaluate(computation, read, allowance, optional, filters, as_text=bool(computation.format))
     written: list[str] = []
     size = 0
     for part in computed.parts:
         if isinstance(part, str):
             written.append(part)
         else:
-            written.append(_evaluate(part, read, allowance, optional, filters, as_text=True)[0])
+            written.append(_evaluate(part, read, allowance, optional, filters, as_text=True))
             size += len(written[-1])
             if size > allowance.size:
                 raise ComputingError(f"a text may have {allowance.size:,} characters that are filled in")
@@ -71,7 +70,7 @@ def _evaluate(
     filters: list[Filter] | None,
     *,
     as_text: bool,
-) -> tuple[Any, Program]:
+) -> Any:
     program = compiled(computation, optional)
     meter = Meter(allowance)
     frame: list[Any] = [None] * program.places
@@ -86,7 +85,7 @@ def _evaluate(
         meter.settle()
         if filters is not None:
             filters += [Filter(source, *frame[place]) for place, source in program.filters if frame[place]]
-    return value, program
+    return value
 
 
 def _told(error: Exception, computation: Computation) -> ComputingError:

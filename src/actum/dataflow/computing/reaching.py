@@ -16,12 +16,9 @@ def keyed(node: ast.expr, owner: Code, key: str, *, is_optional: bool) -> Code:
 
     def load(frame: Frame) -> Any:
         of = owner(frame)
-        if type(of) is dict:
-            if key in of:
-                return cast("dict[str, Any]", of)[key]
-            if is_optional:
-                return None
-        raise failed(missing(of, key), node)
+        if type(of) is dict and key in of:
+            return cast("dict[str, Any]", of)[key]
+        return _absent(of, key, node, is_optional=is_optional)
 
     return load
 
@@ -31,14 +28,17 @@ def keyed_name(node: ast.expr, place: int, key: str, *, is_optional: bool) -> Co
 
     def load(frame: Frame) -> Any:
         of = frame[place]
-        if type(of) is dict:
-            if key in of:
-                return cast("dict[str, Any]", of)[key]
-            if is_optional:
-                return None
-        raise failed(missing(of, key), node)
+        if type(of) is dict and key in of:
+            return cast("dict[str, Any]", of)[key]
+        return _absent(of, key, node, is_optional=is_optional)
 
     return load
+
+
+def _absent(of: Any, key: str, node: ast.expr, *, is_optional: bool) -> None:
+    """Null for an optional key of an object; anything else has failed."""
+    if not (is_optional and type(of) is dict):
+        raise failed(missing(of, key), node)
 
 
 def item(node: ast.expr, owner: Code, key: Code, *, is_optional: bool) -> Code:

@@ -15,6 +15,7 @@ from ...dataflow.template import Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
 from ...protocol.call import EACH, META, VALUE, WHEN, WITH, Call
+from ...protocol.reader import as_asked
 from ...protocol.scopes import scope_path, scopes_of
 from ...protocol.tool import VALUES, Tool
 from ...schema.json import copy, is_object
@@ -96,7 +97,7 @@ def _tool_of(call: Call, toolset: Toolset) -> Tool:
         return VALUES
     if not (name := call.tool):
         raise UnknownTool("a call names its tool in '_tool'; what only computes is in '_value'")
-    return toolset.find(name)
+    return as_asked(toolset.find(name), call)
 
 
 def _added(tool: Tool, call: Call, toolset: Toolset) -> Tool:

@@ -138,7 +138,7 @@ def shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:
 
 def _asked(job: Job, call: Call) -> Asked:
     """A call with its values as an approver is asked about it; one for an item was authored for all of them."""
-    return Asked.about(call, (job.parent or job).call)
+    return Asked.about(call, (job.parent or job).call, job.derived)
 
 
 def _become(job: Job, changed: Job) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Expression, First, mapped, references
-from ...dataflow.graph import CALLS, Graph, Status, call_index
+from ...dataflow.graph import CALLS, Graph, Node, Status, call_index
 from ...dataflow.reference import Reference
 from ...dataflow.template import Template
 from ...protocol.call import EACH, WHEN, Call
@@ -33,6 +33,8 @@ class Attempts:
         """By digest."""
         self._script: Script | None = None
         """The attempt under way, where there was another before it."""
+        self._put_off: list[tuple[deque[Node], Node]] = []
+        """What would go on if it were known whether it has started, with the queue that it belongs to."""
 
     def keep(self, job: Job) -> None:
         """Take in a call that has started in an answer that begins again."""
@@ -46,11 +48,6 @@ class Attempts:
         """Let this be the attempt whose calls may have been started."""
         self._script = script if self._started else None
 
-    def clear(self) -> None:
-        """The answer has ended: none of its attempts is looked back to."""
-        self._started.clear()
-        self._script = None
-
     def take_over(self, job: Job) -> bool:
         """Whether a call that arrives is one that has started: known at once if all that it refers to has come."""
         if self._script is None or job.script is not self._script:
@@ -59,16 +56,28 @@ class Attempts:
         job.refers_back = all(target is not None and target.refers_back for target in targets)
         return job.refers_back and self._adopt(job)
 
-    def is_undecided(self, job: Job) -> bool:
-        """Whether it will be known only at the end of the answer if a call has started: it refers to later ones."""
-        return self._script is not None and job.script is self._script and job.parent is None and not job.refers_back
+    def puts_off(self, job: Job, queue: deque[Node]) -> bool:
+        """Whether it will be known only at the end of the answer if a call has started; it waits for that then."""
+        if self._script is None or not self._is_undecided(job):
+            return False
+        self._put_off.append((queue, job.node))
+        return True
 
-    def take_over_the_rest(self) -> None:
-        """The answer has ended: let its calls go on that it was not known of before."""
+    def look_back(self) -> None:
+        """The answer has ended: go on with the calls of which it is known only now if one has started before."""
         if self._script is not None:
             for job in list(self._jobs.values()):
-                if self.is_undecided(job) and not job.is_started and job.node.status in _NOT_BEGUN:
+                if self._is_undecided(job) and not job.is_started and job.node.status in _NOT_BEGUN:
                     self._adopt(job)
+        self._started.clear()
+        self._script = None
+        for queue, node in self._put_off:
+            queue.append(node)
+        self._put_off.clear()
+
+    def _is_undecided(self, job: Job) -> bool:
+        """Whether a call refers to later ones of an attempt that is not the first."""
+        return self._script is not None and job.script is self._script and job.parent is None and not job.refers_back
 
     def _adopt(self, job: Job) -> bool:
         """Whether an earlier attempt has started the same call; this one then ends as that does, under its place."""

@@ -26,7 +26,7 @@ from .diagnosis import missing_in_output
 from .job import NO_ELEMENT, SETTLED, Failure, Job
 from .scheduler import Scheduler
 from .script import Script, Wanted
-from .withholding import withheld_by
+from .withholding import is_withheld
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class Calls:
         self._scheduler = scheduler
         self._register = scheduler.register
         self._graph = scheduler.register.graph
+        self._endings = scheduler.endings
         self._journal = journal
         self._declared = Declared(journal, self._register)
 
@@ -125,14 +126,14 @@ class Calls:
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
         self._graph.refuse(node)
-        self._scheduler.fail(Failure(error, f"{script.number}.{node.index}", call))
+        self._endings.fail(Failure(error, f"{script.number}.{node.index}", call))
         self._scheduler.pump()
 
     def resume(self, plan: Standing) -> Script:
         """Take in a plan of the context: what is done or has failed for good is not made again (L8)."""
         script = Script.standing(plan.authored, plan.calls)
         script.is_authored = plan.authored.is_given and not is_url(self._journal.origin)
-        self._scheduler.items |= {plan.authored.place(index): items for index, items in plan.items.items()}
+        self._scheduler.batches.before |= {plan.authored.place(index): items for index, items in plan.items.items()}
         for index, call in enumerate(plan.calls):
             if (status := plan.status(index)) is not None:
                 node = script.nodes[index] = self._register.listed(script, index)
@@ -150,13 +151,13 @@ class Calls:
 
     def close(self, script: Script) -> None:
         """No more calls come in this answer, and none of its earlier attempts is looked back to."""
-        self._scheduler.look_back()
+        self._scheduler.attempts.look_back()
         self._graph.close(script)
         self._scheduler.pump()
 
     def restart(self, script: Script) -> Script:
         """Begin an answer again: of its calls, those that run or have run stay and are not started twice (L3)."""
-        scheduler, attempts = self._scheduler, self._scheduler.attempts
+        attempts = self._scheduler.attempts
         jobs = [job for job in self._register.jobs.values() if job.script is script and job.parent is None]
         for job in jobs:
             if job.is_started:
@@ -165,7 +166,7 @@ class Calls:
             if not job.is_started:
                 self._graph.settle(job.node, Status.SKIPPED)
                 del self._register.jobs[job.node.number]
-        scheduler.failures = [one for one in scheduler.failures if one.job is not None and one.job.has_begun]
+        self._endings.failures = [one for one in self.failures if one.job is not None and one.job.has_begun]
         self._graph.close(script)
         # The places of what has started are taken: the next attempt is an answer of its own.
         kept = attempts.kept()
@@ -196,16 +197,16 @@ class Calls:
         await self._scheduler.settle()
         if wanted is None:
             held = [job.node.status is Status.HELD for job in self._open()]
-            return Waiting() if held and all(held) and not self._scheduler.failures else GoOn()
+            return Waiting() if held and all(held) and not self._endings.failures else GoOn()
         await self._scheduler.drain(self._drain)
-        if withheld_by(self._scheduler.failures, wanted, self._register):
+        if is_withheld(self._endings.failures, wanted, self._register):
             return GoOn()
         if any(job.node.status is Status.HELD for job in self._register.jobs.values()):
             return Waiting()
         try:
             return await self._finished(wanted)
         except (CallError, SolutionError) as error:
-            self._scheduler.failures.append(Failure(error, str(wanted.script.number)))
+            self._endings.failures.append(Failure(error, str(wanted.script.number)))
         return GoOn()
 
     async def _finished(self, wanted: Wanted) -> Finished:
@@ -218,7 +219,7 @@ class Calls:
                 raise missing_in_output(expression, wanted.script, self._graph, self._journal)
             values.append(value)
         filters: list[Filter] = []
-        computed = await self._scheduler.compute(values, optional, filters)
+        computed = await self._scheduler.computing.output(values, optional, filters)
         output = wanted.output.fill([exported(value) for value in computed])
         return Finished(wanted.finished(output), output, str(wanted.script.number), tuple(filters))
 
@@ -229,7 +230,7 @@ class Calls:
             node = wanted.script.nodes.get(-1 if index is None else index)
             job = self._register.jobs.get(node.number) if node is not None else None
             if job is not None:
-                self._scheduler.await_call(job)
+                self._scheduler.under_way.await_call(job)
 
     async def drain(self) -> None:
         """Wait, bounded, for the calls that nothing waits for; those that take longer are cut, and have failed (C8)."""
@@ -237,13 +238,13 @@ class Calls:
 
     def take_failures(self) -> list[Failure]:
         """The failures that the model has not been told of; it will be now."""
-        failures, self._scheduler.failures = self._scheduler.failures, []
+        failures, self._endings.failures = self._endings.failures, []
         return failures
 
     @property
     def failures(self) -> Sequence[Failure]:
         """The failures that the model has not been told of."""
-        return self._scheduler.failures
+        return self._endings.failures
 
     @property
     def waiting(self) -> list[str]:

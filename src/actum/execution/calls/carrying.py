@@ -16,7 +16,7 @@ from ...protocol.place import Place
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
 from ..budget import Budget
-from ..record.crossing import Reader
+from ..record.crossing import Recipient
 from ..record.journal import Journal
 from .approval import Approvals, shown
 from .invoking import invoke, judged
@@ -150,9 +150,9 @@ class Carrier:
     def _scoped(self, job: Job) -> Context:
         """What of the context crosses to a call."""
         authored = [expression for expression, _ in (job.parent or job).authored]
-        reader = Reader(place=job.place, references=[one for each in authored for one in references(each)])
+        recipient = Recipient(place=job.place, references=[one for each in authored for one in references(each)])
         self.budget.check()  # of the many that may have been begun, one finds out that they are too much
-        crossing = self.journal.scoped(job.scopes, job.node.instance, reader)
+        crossing = self.journal.scoped(job.scopes, job.node.instance, recipient)
         self.budget.take_parameters(crossing, job.tool.name)
         return crossing
 

@@ -18,6 +18,7 @@ from ...dataflow.reference import Path, Reference, print_path
 from ...dataflow.template import Hole, Template
 from ...errors import CallError, CyclicPlan, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, VALUE, WHEN
+from ...protocol.reader import READER, as_asked, is_read
 from ...protocol.scopes import notes_of
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject, is_list, is_object
@@ -130,6 +131,8 @@ class Declared:
             raise Misfit(hint_of_results(self._journal.results))
         call: JsonObject = message["_call"]
         tool = self._register.toolset.tools.get(str(call.get("_tool")))
+        if is_read(call, self._register.toolset.tools):
+            tool = as_asked(READER, call)
         if tool is None or VALUE in call:
             return ANYTHING
         return list_of(union(tool.returns, NULL)) if EACH in call else tool.returns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any, cast
@@ -14,11 +14,15 @@ from ...dataflow.reference import Reference, clip
 from ...dataflow.verdict import Fate, Verdict
 from ...errors import ActumError, CyclicPlan, UnresolvedReference
 from ...protocol.message import RESULT
+from ...protocol.scopes import notes_of
+from ...schema.json import is_object
+from ...schema.types import ANYTHING, Misfit, Object, member, type_of
 from ..record.journal import Journal
 from .job import ITEM, NO_ELEMENT, Job
 
 _MOST_NAMED = 8
 _MOST_LOOKED_AT = 32
+_MOST_COMPARED = 1_000
 
 
 def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Journal) -> ActumError:
@@ -114,7 +118,20 @@ def hint(reference: Reference, answer: Answer, instance: str | None, journal: Jo
     if value is MISSING:
         kinds = ", ".join(f"†{kind}" for kind in journal.memory.kinds() if kind != RESULT) or "none"
         return f"the data kinds that exist: {kinds}; results are †{CALLS}.N and †{RESULTS}.N"
-    return f"{nearest} {_contents(value, reference.path[depth] if depth < len(reference.path) else '')}"
+    wanted = reference.path[depth] if depth < len(reference.path) else ""
+    return f"{nearest} {_contents(value, wanted, _declared(nearest, journal))}"
+
+
+def _declared(place: Reference, journal: Journal) -> Set[str]:
+    """The keys that the schema of a data kind declares at a place."""
+    schema = notes_of(journal.messages, place.kind, journal.data_kinds).get("schema")
+    found = ANYTHING if schema is None else type_of(schema, is_open=True)
+    try:
+        for segment in place.path:
+            found = member(found, segment)
+    except Misfit:
+        return frozenset()
+    return {key for one in found.alternatives or () if isinstance(one, Object) for key in one.fields}
 
 
 def hint_of_results(numbers: Collection[int]) -> str:
@@ -140,23 +157,23 @@ def _hint_of_calls(reference: Reference, answer: Answer) -> str:
         if inner is MISSING:
             break
         value, depth = inner, depth + 1
-    return f"{Reference(CALLS, reference.path[:depth])} is {_size(value)}"
+    return f"{Reference(CALLS, reference.path[:depth])} {_contents(value, '')}"
 
 
-def _size(value: Any) -> str:
-    """What a result is, without its keys: others may have written them (E6)."""
-    if isinstance(value, dict):
-        count = len(cast("dict[str, Any]", value))
-        return f"an object of {count} key{'s' * (count != 1)}, of which this is none"
-    return _contents(value, "").removeprefix("is ")
-
-
-def _contents(value: Any, wanted: object) -> str:
-    if isinstance(value, dict):
-        keys = list(cast("dict[str, Any]", value))
-        near = get_close_matches(str(wanted), keys[:1000], n=3, cutoff=0.6)
-        named = ", ".join(clip(key, 40) for key in (near or keys)[:_MOST_NAMED])
-        return f"has {'near it ' if near else ''}{named}" if keys else "is an empty object"
+def _contents(value: Any, wanted: object, declared: Set[str] = frozenset()) -> str:
+    """What a value is, with no keys but declared ones: others may have written them (E6)."""
+    if is_object(value):
+        keys = [key for key in islice(value, _MOST_COMPARED) if key in declared]
+        near = get_close_matches(str(wanted), keys, n=3, cutoff=0.6)
+        if keys:
+            named = ", ".join(clip(key, 40) for key in (near or keys)[:_MOST_NAMED])
+            return f"has {'near it ' if near else ''}{named}"
+        count = len(value)
+        return (
+            f"is an object of {count:,} key{'s' * (count != 1)}, of which this is none"
+            if count
+            else "is an empty object"
+        )
     if isinstance(value, list):
         return f"is a list of {len(cast('list[Any]', value))}"
     return f"is {'null' if value is None else type(value).__name__}"

@@ -19,8 +19,9 @@ from ...errors import ActivityError, ActumError
 from ...messages import MessageObject
 from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place
+from ...protocol.readings import marks_of
 from ...protocol.tool import Tool
-from ...schema.json import Json
+from ...schema.json import Json, JsonObject
 from ..record.journal import GATES
 from .script import Script
 
@@ -76,6 +77,12 @@ class Job:
     """The parts of its expressions that read as null where they are missing (E2)."""
     filters: list[Filter] | None = None
     """How many items the filters of its expressions have kept (E7)."""
+    derived: Sequence[str] = ()
+    """The places in it whose values a reader or an expression has made of what calls have brought (S10)."""
+    is_result_derived: bool = False
+    """Whether its result was made so."""
+    is_result_brought: bool = True
+    """Whether its result is more than what the planner wrote itself."""
     patience: asyncio.Timeout | None = None
     """What cuts it when nothing waits for it any longer (C8), or when it takes longer than its tool may."""
     refers_back: bool = False
@@ -101,9 +108,7 @@ class Job:
         """Its address in its run (C9)."""
         if self.parent is not None:
             return self.parent.place.of_item(self.node.index)
-        places = self.script.places
-        place = places.get(self.node.index) if places else None
-        return Place(self.script.number, self.node.index) if place is None else place
+        return self.script.place(self.node.index)
 
     @property
     def of(self) -> str:
@@ -117,6 +122,12 @@ class Job:
     def key(self) -> str:
         """Its idempotency key: the same for every attempt, different for every other call and run (C9)."""
         return f"{self.script.run}/{self.of}"
+
+    @property
+    def marks(self) -> JsonObject | None:
+        """What is marked on what it leaves, besides its place."""
+        derived = (*self.derived, *("",) * self.is_result_derived) if self.derived or self.is_result_derived else ()
+        return marks_of(self.filters, derived) if self.filters or derived else None
 
     @property
     def authored(self) -> Iterator[tuple[Expression, Path]]:

@@ -57,7 +57,7 @@ def resolve(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:
             return _condition(job, job.condition, _computed(job, values, budget))
         if job.batch is not None:
             return list(_items(job, job.batch, values, budget))
-        return resolved(job, _computed(job, values, budget), budget)
+        return resolved(job, _computed(job, values, budget) if job.computes else values, budget)
     except ActumError as error:
         return error
 

@@ -47,7 +47,13 @@ class Results:
         if self._emit.sink:
             self._emit(
                 CallStarted(
-                    call=job.call, place=job.place, made=call, delegate=delegate, crossed=tuple(context), key=job.key
+                    call=job.call,
+                    place=job.place,
+                    made=call,
+                    delegate=delegate,
+                    crossed=tuple(context),
+                    key=job.key,
+                    derived=tuple(job.derived),
                 )
             )
 
@@ -63,24 +69,24 @@ class Results:
         if job.parent is not None:
             value = self._append(job, result)[0] if result.messages else result.value
             self._afford(job, value, result.weight)
-            self._journal.item(job.call, job.of, value)
+            self._journal.item(job.call, job.of, value, job.marks)
             return value, ()
         if result.messages:
             return self._append(job, result)
         if job.path is None and result.path is None and job.has_result:
             self._afford(job, result.value, result.weight)
-            self._journal.result(job.call, job.of, result.value, job.node.instance, job.filters)
+            self._journal.result(job.call, job.of, result.value, job.node.instance, job.marks)
             return result.value, ()
         targets = self._targets(job, result)
         self._check_gates(job, result.value, targets)
         self._afford(job, result.value, result.weight, targets)
         for target in targets:
             self._note(job, target)
-            self._journal.write(job.call, job.of, result.value, target, job.method, job.node.instance, job.filters)
+            self._journal.write(job.call, job.of, result.value, target, job.method, job.node.instance, job.marks)
             if job.method == "erase":
                 self.erased.append(target)
         if not targets:
-            self._journal.record(job.call, job.of, result.value, job.filters)
+            self._journal.record(job.call, job.of, result.value, job.marks)
         return result.value, targets
 
     def tell(self, job: Job, value: Any) -> None:
@@ -126,7 +132,7 @@ class Results:
         return size
 
     def _append(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
-        own = (job.node.instance, job.filters)
+        own = (job.node.instance, job.marks)
         for message in result.messages:
             self._afford(job, message.to_dict())
         written = [self._journal.append(job.call, job.of, message, *own) for message in result.messages]

@@ -58,6 +58,10 @@ class Script(Answer):
             is_planned=True,
         )
 
+    def place(self, index: int) -> Place:
+        """The place of its call with this index (C9)."""
+        return self.places.get(index) or Place(self.number, index)
+
     def solution(self, answered: Answered, output: Any, instances: list[str]) -> Solution[Any]:
         """The answer for the caller; `output` is None while it isn't known."""
         return Solution(

@@ -10,8 +10,8 @@ from ...dataflow.verdict import Fate, Verdict, verdicts
 from ...events import CallWaiting
 from ..emitter import Emitter
 from ..record.journal import Journal, is_gate
-from .batch import item_ended
 from .diagnosis import complaint
+from .items import item_ended
 from .job import Ends, Job
 from .register import Register
 

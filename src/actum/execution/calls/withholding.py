@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...dataflow.expression import MISSING, Each, Expression, First, references
@@ -16,14 +15,14 @@ from .register import Register
 from .script import Script, Wanted
 
 
-def withheld_by(failures: Sequence[Failure], wanted: Wanted, register: Register) -> list[Failure]:
-    """The failures that the output can't be delivered beside.
+def is_withheld(failures: Sequence[Failure], wanted: Wanted, register: Register) -> bool:
+    """Whether a call has failed that the output can't be delivered beside.
 
-    Excused is a call that is an alternative (`a <|> b`) of which another side has its value, and one that only
+    Excused is a call that is an alternative (`a <|> b`) of which another side has its value, and one that
     excused calls have failed for.
     """
     if not failures:
-        return []
+        return False
     failed = _Failed(failures)
     excused: set[str] = set()
     for expression, script, instance in _read_in(wanted, register):
@@ -32,7 +31,7 @@ def withheld_by(failures: Sequence[Failure], wanted: Wanted, register: Register)
                 excused |= failed.behind(references(choice), script)
     if excused:
         _spread(excused, failed)
-    return [one for one in failures if one.of not in excused]
+    return any(one.of not in excused for one in failures)
 
 
 def _read_in(wanted: Wanted, register: Register) -> Iterator[tuple[Expression, Script, str | None]]:
@@ -88,18 +87,12 @@ class _Failed:
 
 
 def _spread(excused: set[str], failed: _Failed) -> None:
-    """Excuse what only excused calls have failed for."""
-    dependents: defaultdict[str, set[str]] = defaultdict(set)
-    causes: dict[str, set[str]] = {}
-    for of, job in failed.jobs.items():
-        if job is not None and not job.has_begun:
-            read = (one for expression, _ in job.authored for one in references(expression))
-            causes[of] = failed.behind(read, job.script) - {of}
-            for cause in causes[of]:
-                dependents[cause].add(of)
+    """Excuse what excused calls have failed for; whoever else failed for it is a failure of its own."""
     waiting = list(excused)
     while waiting:
-        for cause in causes.get(waiting.pop(), set()) - excused:
-            if dependents[cause] <= excused:
-                excused.add(cause)
-                waiting.append(cause)
+        job = failed.jobs[waiting.pop()]
+        if job is not None and not job.has_begun:
+            read = (one for expression, _ in job.authored for one in references(expression))
+            causes = failed.behind(read, job.script) - excused
+            excused |= causes
+            waiting += causes

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, IdeaError, LimitExceeded
+from ...generation.model import Model
 from ...ideas.config import IdeaConfig
 from ...ideas.file import plan_of
 from ...ideas.identity import identified
 from ...protocol.activity import Activity, Choice
 from ...protocol.call import Call
+from ...protocol.config import Config
 from ...protocol.context import Context
 from ...protocol.contract import merge_contract
 from ...protocol.declaration import tools_of
@@ -20,6 +22,7 @@ from ...protocol.marks import without_run
 from ...protocol.message import instance_of, kind_of
 from ...protocol.origin import crossing
 from ...protocol.place import Place
+from ...protocol.reader import Reader
 from ...protocol.scopes import notes_of
 from ...protocol.solution import Result
 from ...protocol.tool import ANONYMOUS, Tool
@@ -34,6 +37,7 @@ from ..loop import Loop
 from ..record.recorder import Recorder
 from ..setup import Runtime, Setup
 from .linking import Linking
+from .reading import read
 from .resolver import Machine, Resolver, SavedRequest
 
 CATCH_ALL = "_delegate"
@@ -64,6 +68,8 @@ class Delegation:
             activity.check(tool)
             return _returned(await invoke(call, tool, context, activity, self.budget))
         kept = suspension or Suspension(place=Place(0), call=call)
+        if isinstance(tool, Reader):
+            return await self._read(call, tool, kept)
         if name == ANONYMOUS:
             return await self.latent(call, tool, context, kept)
         found = await self._found(name, tool)
@@ -94,11 +100,24 @@ class Delegation:
         found = SavedRequest(context=told, schema=tool.output or {})
         return await self._run(ANONYMOUS, call, tool, found, context, kept or Suspension(place=Place(0), call=call))
 
+    async def _read(self, call: Call, tool: Tool, kept: Suspension) -> Any:
+        """Let a model answer one question about one value (D18)."""
+        own, named = self.runtime.config, self.runtime.config.reader
+        model: Model | None = self.machine.model(named) if isinstance(named, str) else named or self.runtime.model
+        if model is None:
+            raise DelegateError("it needs a model, and none is set", tool=tool.name)
+        config = Config(flow=False, retries=own.retries)
+        if named is None:  # the settings of one model are not for another
+            config = replace(config, settings=own.settings)
+        return await read(call, tool, model, config, self.budget, self.emit.below(call, kept.place), self)
+
     def _in_its_place(self, name: str, tool: Tool) -> Activity | Choice | None:
         """The Activity that a call goes to instead of any delegate (D9, D13, D16)."""
         registry = self.runtime.registry
         if (replaced := registry.find_activity(CATCH_ALL)) is not None:
             return replaced
+        if isinstance(tool, Reader):
+            return None  # an Activity that happens to have its name is for other tools
         if name == ANONYMOUS:
             return registry.serving(tool)
         is_known = tool.bound is not None or name in self.machine.delegates

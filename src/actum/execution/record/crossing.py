@@ -17,11 +17,15 @@ _Order: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class Recipient:
     """A call that is handed scopes: its place, and what it refers to, which crosses whoever wrote it."""
 
     place: Place
     references: Sequence[Reference] = ()
+
+    def asks_for(self, written: Reference) -> bool:
+        """Whether it refers to what was written there."""
+        return any(overlaps(one, written) for one in self.references)
 
 
 @dataclass(slots=True)
@@ -41,18 +45,18 @@ class Left:
         self._messages.clear()
         self._latest.clear()
 
-    def after(self, reader: Reader, kinds: Collection[str], messages: Sequence[JsonObject]) -> set[int]:
-        """The ids of the messages of these kinds that calls listed after the reader have left unasked."""
+    def after(self, recipient: Recipient, kinds: Collection[str], messages: Sequence[JsonObject]) -> set[int]:
+        """The ids of the messages of these kinds that calls listed after the recipient have left unasked."""
         self._take(messages)
-        own = _order(reader.place)
+        own = _order(recipient.place)
         if all(self._latest.get(kind, own) <= own for kind in kinds):
             return set()
-        asked = {call_index(one) for one in reader.references if one.kind == CALLS}
+        asked = {call_index(one) for one in recipient.references if one.kind == CALLS}
         found: set[int] = set()
         for order, index, message in self._later(own, kinds):
             is_asked = order[0] == own[0] and order[1] in asked
             write = write_of(message, index, self.data_kinds)
-            if not is_asked and (write is None or not any(overlaps(one, write.reference) for one in reader.references)):
+            if not is_asked and (write is None or not recipient.asks_for(write.reference)):
                 found.add(id(message))
         return found
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import Fold, Misfit, OutputMethod
 from ...dataflow.graph import RESULTS
@@ -32,10 +31,10 @@ from ...protocol.message import (
     written_message,
 )
 from ...protocol.numbering import Numbering, result_of
-from ...protocol.readings import with_filters
 from ...protocol.scopes import Catalogue, scope_path, scoped
 from ...schema.json import Json, JsonObject
-from .crossing import Left, Reader
+from .brought import Brought
+from .crossing import Left, Recipient
 from .entries import Appended, Began, Entry, Inserted, Shown
 from .recorder import Recorder
 
@@ -70,6 +69,10 @@ class Journal:
         self._left = Left(self.data_kinds)
         self.nothing = Context(data_kinds=self.data_kinds, origin=self.origin)
         """What crosses to a call without scopes (S3)."""
+        self.brought = Brought(self.data_kinds)
+        """What of it calls have brought (S10)."""
+        for message in self._messages:
+            self.brought.add(message)
         self.decisions = Decisions(self._messages)
         """What was decided of calls, and what suspended delegates had reached."""
         self._gates = Memory()
@@ -93,10 +96,10 @@ class Journal:
         """The messages so far; not to be changed."""
         return self._messages
 
-    def scoped(self, scopes: Sequence[str], instance: str | None, reader: Reader | None = None) -> Context:
+    def scoped(self, scopes: Sequence[str], instance: str | None, recipient: Recipient | None = None) -> Context:
         """What of the context crosses to a call (S1-S6): nothing that calls listed after it have left (S8)."""
         kinds = {scope_path(scope).kind for scope in scopes}
-        later = self._left.after(reader, kinds, self._messages) if reader is not None else set[int]()
+        later = self._left.after(recipient, kinds, self._messages) if recipient is not None else set[int]()
         if later:
             return self._without(later, scopes, instance)
         if self._catalogue is None:
@@ -160,11 +163,11 @@ class Journal:
         reference: Reference,
         method: OutputMethod,
         instance: str | None,
-        filters: Sequence[Filter] | None = None,
+        marks: JsonObject | None = None,
     ) -> None:
         """Append what a call has returned at one path, for the instance that the call is made for.
 
-        `filters`, here and below: what those of its expressions have kept (E7).
+        `marks`, here and below: what else is known of the call (see `readings.marks_of`).
 
         Raises:
             InvalidParameters: the value at the path can't take it.
@@ -177,41 +180,39 @@ class Journal:
                 f"can't {method} {reference}: {error}", tool=call.tool, path="_outputPath"
             ) from None
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
-        self.add(with_filters(message, filters) if filters else message)
+        self.add({**message, **marks} if marks else message)
         self.writes += 1
 
-    def result(
-        self, call: Call, of: str, value: Any, instance: str | None, filters: Sequence[Filter] | None = None
-    ) -> None:
+    def result(self, call: Call, of: str, value: Any, instance: str | None, marks: JsonObject | None = None) -> None:
         """Append the result of a call without output path (C8)."""
         write = Write(RESULT, instance, "set", (), value)
         self.memory.write(write)
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
-        self.add(with_filters(message, filters) if filters else message)
+        self.add({**message, **marks} if marks else message)
         self.writes += 1
 
-    def record(self, call: Call, of: str, value: Json, filters: Sequence[Filter] | None = None) -> None:
+    def record(self, call: Call, of: str, value: Json, marks: JsonObject | None = None) -> None:
         """Append that a call was made whose value is nobody's but theirs who refer to the call (C4, C8)."""
         message = record_message(dict(call), of, _now(), None if value is None else {"result": value})
-        self.add(with_filters(message, filters) if filters else message)
+        self.add({**message, **marks} if marks else message)
 
-    def skip(self, call: Call, of: str, filters: Sequence[Filter] | None = None) -> None:
+    def skip(self, call: Call, of: str, marks: JsonObject | None = None) -> None:
         """Append that a call was skipped, so that a resumed run takes the same branch (C7, C10, L8)."""
-        self.add(with_filters(record_message(dict(call), of, _now(), dict(SKIPPED)), filters))
+        self.add({**record_message(dict(call), of, _now(), dict(SKIPPED)), **(marks or {})})
 
-    def item(self, call: Call, of: str, value: Json) -> None:
+    def item(self, call: Call, of: str, value: Json, marks: JsonObject | None = None) -> None:
         """Append the result of a call for one item of a list; it is a part of that of the call for all of them."""
-        self.add(record_message(dict(call), of, _now(), {"result": value}))
+        self.add({**record_message(dict(call), of, _now(), {"result": value}), **(marks or {})})
 
     def append(
-        self, call: Call, of: str, message: MessageObject, instance: str | None, filters: Sequence[Filter] | None = None
+        self, call: Call, of: str, message: MessageObject, instance: str | None, marks: JsonObject | None = None
     ) -> Reference | None:
         """Append a message that an Activity returned, as it is, and return the path that it writes, if any (A4).
 
         Raises:
             InvalidParameters: it is malformed.
         """
-        own = with_filters(message.to_dict() | {"_call": dict(call), OF: of, "_date": _now()}, filters)
+        own = message.to_dict() | {"_call": dict(call), OF: of, "_date": _now(), **(marks or {})}
         if instance is not None and "_instance" not in own:
             own["_instance"] = instance
         try:
@@ -248,6 +249,8 @@ class Journal:
         self._messages.append(message)
         if self.is_recorded:
             self._record(Appended(message))
+        if "_call" in message:
+            self.brought.add(message)
         if message["type"] in PRIVATE:
             self.decisions.add(message)
         if self._catalogue is not None:

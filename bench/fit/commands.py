@@ -1,0 +1,182 @@
+"""The commands of lanes: `run`, `turn` and `report`. They know no world; the tests give them a small one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO, TypeAlias
+
+from actum import errors
+
+from .asking import TURN, model_of
+from .comparing import markdown, report
+from .lane import Lane, LaneError, Standing, advanced, begun_anew, existing, named_after, opened
+from .scripting import SCRIPTED, planned, scripted
+from .tasks import Name, Opening, chosen, spread
+from .telling import complaint, told
+from .trial import LOOPS, Loop
+
+MOST, MOST_SCRIPTED = 20, 10
+"""How many tasks a lane has by default; a script shows no more by more of them."""
+OK, FAILED, WRONG, WAITING = 0, 1, 2, 3
+"""What the commands exit with, as `actum` does: done; not as it should be; the command is wrong; it waits for you."""
+
+Numbers: TypeAlias = Mapping[str, Sequence[int]]
+"""The numbers of the tasks of each world."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where lanes are kept, what makes their worlds, and who reads and writes."""
+
+    root: Path
+    worlds: Callable[[], tuple[Numbers, Opening]]
+    input: TextIO
+    out: TextIO
+    err: TextIO
+
+    def say(self, text: str) -> None:
+        """Tell whoever reads."""
+        self.out.write(f"{text}\n")
+        self.out.flush()
+
+
+async def carried_out(bench: Bench, options: argparse.Namespace) -> int:
+    """Carry out a command; what is wrong is said in one line."""
+    commands = {"run": run, "turn": turn, "report": again}
+    try:
+        return await commands[options.command](bench, options)
+    except (LaneError, errors.ModelError, ValueError) as error:
+        bench.err.write(f"{error}\n")
+        return FAILED if isinstance(error, errors.ModelError) else WRONG
+
+
+async def run(bench: Bench, options: argparse.Namespace) -> int:
+    """Let a model carry out what is left of a lane, one task after the other; `turn` is left to whoever answers."""
+    loops: Sequence[Loop] = LOOPS if options.loop == "both" else (options.loop,)
+    name = options.lane or named_after(options.model)
+    if options.model == TURN:
+        loop = "actum" if options.loop == "both" else options.loop
+        return await turn(bench, argparse.Namespace(lane=name, answer=None, tasks=options.tasks, loop=loop))
+    model = None if options.model == SCRIPTED else model_of(options.model)
+    if options.anew or options.model == SCRIPTED:  # a script is there to show what this version does
+        begun_anew(bench.root, name)
+    lane, opening = _lane(bench, name, options.model, options.tasks)
+    with lane.locked():
+        for loop in loops:
+            if lane.next(loop) is None:
+                bench.say(f"{lane.name}, {loop}: all tasks were finished before; --anew carries them out again")
+            while (task := lane.next(loop)) is not None:
+                own = model or await scripted(loop, planned()[task], opening)
+                await advanced(lane, loop, task, opening, own)
+                _tell(bench, lane, loop, task)
+        _report(bench, lane)
+    is_right = all(one.solved for loop in loops for one in lane.outcomes(loop))
+    return FAILED if options.model == SCRIPTED and not is_right else OK
+
+
+async def turn(bench: Bench, options: argparse.Namespace) -> int:
+    """Take an answer if one is given, and go on to the next request, or to the end of the lane."""
+    loop: Loop = options.loop
+    if options.answer is not None:
+        _take(bench, options.lane, loop, options.answer)
+    lane, opening = _lane(bench, options.lane, TURN, options.tasks)
+    with lane.locked():
+        while (task := lane.next(loop)) is not None:
+            asked = await advanced(lane, loop, task, opening, None)
+            if asked is not None:
+                lane.stand(loop, Standing(task=task, number=asked.number))
+                bench.say(told(lane, loop, task, asked, _command(lane, loop)))
+                return WAITING
+            _tell(bench, lane, loop, task)
+        lane.stand(loop, None)
+        bench.say(f"\nAll {len(lane.tasks)} tasks of the lane {lane.name!r} are done.\n")
+        _report(bench, lane)
+    return OK
+
+
+async def again(bench: Bench, options: argparse.Namespace) -> int:
+    """Write the report of a lane as far as it has come."""
+    lane = existing(bench.root, options.lane)
+    if lane is None:
+        there = ", ".join(sorted(path.parent.name for path in bench.root.glob("*/lane.json"))) or "none"
+        raise LaneError(f"there is no lane {options.lane!r}; there are: {there}")
+    _report(bench, lane)
+    return OK
+
+
+def _lane(bench: Bench, name: str, model: str, words: Sequence[str] | None) -> tuple[Lane, Opening]:
+    """The lane, begun if need be, and what makes the worlds of its tasks.
+
+    Raises:
+        LaneError: as `opened`.
+        ValueError: as `chosen`.
+    """
+    worlds, opening = bench.worlds()
+    if model == SCRIPTED:
+        worlds = {world: [n for n in numbers if Name(world, n) in planned()] for world, numbers in worlds.items()}
+    tasks = chosen(words, worlds) if words else None
+    default = spread(MOST_SCRIPTED if model == SCRIPTED else MOST, worlds)
+    return opened(bench.root, name, model, tasks, default), opening
+
+
+def _take(bench: Bench, name: str, loop: Loop, answer: str) -> None:
+    """Keep the answer to the request that waits.
+
+    Raises:
+        LaneError: no request waits, or what was given is no answer; the request still waits then.
+    """
+    lane = existing(bench.root, name)
+    if lane is None:
+        raise LaneError(f"there is no lane {name!r} yet: see its first request before you answer it")
+    with lane.locked():
+        standing = lane.standing(loop)
+        if standing is None:
+            raise LaneError(f"no request of the lane {name!r} waits for an answer: see the next one first")
+        text = _text_of(bench, answer)
+        problem = complaint(loop, text)
+        if problem is not None:
+            lane.count_malformed(loop, standing.task)
+            raise LaneError(
+                f"this is no answer: {problem}. Request {standing.number} still waits; see it by {_command(lane, loop)}"
+            )
+        lane.exchange(loop, standing.task).take(standing.number, text)
+        lane.stand(loop, None)
+
+
+def _text_of(bench: Bench, answer: str) -> str:
+    """The text of an answer: of standard input, the argument itself if that is an object, or else of a file."""
+    if answer == "-":
+        return bench.input.read()
+    if answer.lstrip().startswith("{"):
+        return answer
+    try:
+        return Path(answer).read_text(encoding="utf-8")
+    except OSError as error:
+        raise LaneError(f"the answer can't be read from {answer!r}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise LaneError(f"the answer in {answer!r} is not UTF-8") from None
+
+
+def _tell(bench: Bench, lane: Lane, loop: Loop, task: Name) -> None:
+    """Say that a task is finished, not whether it was solved: who answers isn't to learn from that."""
+    outcome = lane.outcome(loop, task)
+    if outcome is not None:
+        ended = f", ended by {outcome.ended}" if outcome.ended else ""
+        at = f"task {list(lane.tasks).index(task) + 1} of {len(lane.tasks)}"
+        bench.say(f"{lane.name}, {loop}: {at} ({task}) is finished: requests: {outcome.requests}{ended}")
+
+
+def _report(bench: Bench, lane: Lane) -> None:
+    """Write the report, as JSON and as a page, and show it."""
+    found = report(lane)
+    page = markdown(found)
+    lane.write("report.json", found)
+    lane.write("report.md", page)
+    bench.say(f"{page}\n{lane.folder / 'report.md'}")
+
+
+def _command(lane: Lane, loop: Loop) -> str:
+    return f"python -m bench.fit turn {lane.name}" + (f" --loop {loop}" if loop != LOOPS[0] else "")

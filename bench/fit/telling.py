@@ -1,0 +1,86 @@
+"""A request as a person reads it: the messages as text, and the schema in what a provider would be sent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from actum.generation.answer_parser import AnswerParser, AnswerSyntax
+from actum.schema.json import encode
+
+from .exchange import Asked
+from .lane import Lane
+from .ordinary import Unusable, round_of
+from .tasks import Name
+from .trial import Loop
+
+_WIDTH = 100
+_FORMS = {
+    "actum": '{"calls": […], "output": …}',
+    "tools": '{"tool_calls": [{"name": …, "arguments": {…}}]} or {"text": …}',
+}
+
+
+def told(lane: Lane, loop: Loop, task: Name, asked: Asked, command: str) -> str:
+    """Show a request that waits, and by which command it is answered."""
+    position = list(lane.tasks).index(task) + 1
+    title = f"== {lane.name}, {loop}: task {position} of {len(lane.tasks)}, request {asked.number} of it"
+    parts = [f"{title} ".ljust(_WIDTH, "=")]
+    if asked.is_anew:
+        parts.append("Answers that this task was given before no longer fit what it asks: it begins anew.")
+    if loop == "actum" and not _options(json.loads(asked.schema)):
+        parts.append(
+            "It is made in isolation: answer from what stands here, and from nothing that you have seen before."
+        )
+    parts += [f"-- {one['role']} ".ljust(_WIDTH, "-") + f"\n{one['content']}" for one in asked.messages]
+    if asked.is_beside:
+        parts.append(_rule("the JSON Schema that the answer must fit") + _schema(lane, loop, task, asked))
+    parts.append(
+        f"{_rule('to answer')}One JSON object, {_FORMS[loop]}.\n"
+        f"ANSWER is a file that holds it, - for standard input, or the object itself:\n{command} ANSWER"
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def complaint(loop: Loop, text: str) -> str | None:
+    """Why a text is no answer at all; None if it is one. What an answer says is for the loop to judge."""
+    if not text.strip():
+        return "it is empty"
+    try:
+        if loop == "tools":
+            round_of(text)
+        else:
+            parser = AnswerParser()
+            list(parser.feed(text))
+            parser.finish()
+    except (AnswerSyntax, Unusable) as error:
+        return str(error)
+    return None
+
+
+def _schema(lane: Lane, loop: Loop, task: Name, asked: Asked) -> str:
+    """The schema, whole where the task shows it for the first time."""
+    exchange = lane.exchange(loop, task)
+    for number in range(1, asked.number):
+        if exchange.of(number).schema == asked.schema:
+            return f"The same as in request {number} of this task ({exchange.folder / f'request-{number}.json'})."
+    return _lines(json.loads(asked.schema))
+
+
+def _lines(schema: dict[str, Any]) -> str:
+    """The schema as compact JSON in which each call begins a line: nothing else is different from what is sent."""
+    text = encode(schema)
+    for option in _options(schema):
+        found = encode(option)
+        text = text.replace(found, f"\n{found}", 1)
+    return text
+
+
+def _options(schema: dict[str, Any]) -> list[Any]:
+    """The schemas of the calls that an answer may make."""
+    items: dict[str, Any] = schema.get("properties", {}).get("calls", {}).get("items") or {}
+    return items.get("anyOf", [items] if items else [])
+
+
+def _rule(title: str) -> str:
+    return f"-- {title} ".ljust(_WIDTH, "-") + "\n"

@@ -1,0 +1,127 @@
+"""How calls end: done, failed, skipped or held, and what the model is told of it (C7, C8, C10, L2, L6)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from ...dataflow.graph import Status
+from ...errors import ActumError, LimitExceeded
+from ...events import CallFailed, CallSkipped, CallWaiting
+from ...protocol.call import Call
+from ...protocol.place import Place
+from ..budget import MESSAGE, Budget
+from ..emitter import Emitter
+from ..record.journal import Journal
+from .approval import Approvals
+from .attempts import Attempts
+from .carrying import Held
+from .items import item_ended
+from .job import Failure, Job, Yield
+from .latent import Latent
+from .register import Register
+from .results import Results
+
+
+class Endings:
+    """Lets the calls of one run end. What that makes ready stands in the graph's queue; starting it isn't done here."""
+
+    def __init__(
+        self,
+        *,
+        register: Register,
+        journal: Journal,
+        results: Results,
+        latent: Latent,
+        attempts: Attempts,
+        approvals: Approvals,
+        emit: Emitter,
+        budget: Budget,
+    ) -> None:
+        self._register = register
+        self._graph = register.graph
+        self._journal = journal
+        self._results = results
+        self._latent = latent
+        self._attempts = attempts
+        self._approvals = approvals
+        self._emit = emit
+        self._budget = budget
+        self.failures: list[Failure] = []
+        """Those that the model has not been told of."""
+
+    def finish(self, job: Job, result: Yield) -> None:
+        """Write what a call has returned; where it can't be written, the call fails."""
+        try:
+            value, written = self._results.write(job, result)
+        except ActumError as error:
+            self.refuse(job, error)
+            return
+        self._graph.settle(job.node, Status.DONE, value, written)
+        if job.followers:
+            self._attempts.lead(job)
+        for reference in written:
+            self._graph.wrote(reference, job.node.instance)
+        if self._emit.sink:
+            self._results.tell(job, value)
+        if job.parent is not None:
+            item_ended(job, None, self._journal, self)
+
+    def refuse(self, job: Job, error: ActumError) -> None:
+        """Let a call fail, and those that wait for it find out."""
+        if job.node.writes:
+            self._register.failed.append(job)
+        self._graph.settle(job.node, Status.FAILED)
+        self.fail(Failure(error, job.of, job.call, job))
+        if job.followers:
+            self._attempts.lead(job)
+        item_ended(job, error, self._journal, self)
+
+    def skip(self, job: Job, why: str) -> None:
+        """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
+        job.is_started = True  # it leaves a message under its place, which is taken then
+        self._graph.settle(job.node, Status.SKIPPED)
+        self._count(MESSAGE)
+        self._journal.skip(job.call, job.of, job.marks)
+        if job.followers:
+            self._attempts.lead(job)
+        if self._emit.sink:
+            self._emit(CallSkipped(call=job.call, place=job.place, why=why))
+        item_ended(job, None, self._journal, self)
+
+    def hold(self, job: Job, held: Held) -> None:
+        """Keep a call for a later run; those that read what it will write wait with it (L6)."""
+        self._approvals.hold(job, held.shown)
+        self._register.gates |= dict.fromkeys(held.waiting)
+        if self._emit.sink:
+            self._emit(CallWaiting(call=job.call, place=job.place, on=held.waiting))
+        item_ended(job, None, self._journal, self)
+
+    def answer(self, job: Job, call: Call) -> None:
+        """Take the result that the model wrote itself with a call, or let the model owe it (C4)."""
+        try:
+            result = self._latent.answered(job, call)
+        except ActumError as error:
+            self.refuse(job, error)
+            return
+        if result is None:
+            return
+        self.finish(job, result)
+        if job.tool.output is not None and job.node.status is Status.DONE:
+            self._latent.pay(job)
+
+    def fail(self, failure: Failure) -> None:
+        """Note a failure for the model, and emit it."""
+        job = failure.job
+        # What only reads, and nothing waits for, can fail without anybody missing it (C8).
+        is_missed = job is None or job.has_result or job.is_awaited or not job.has_begun or job.tool.effects != "none"
+        if is_missed and (job is None or job.parent is None):
+            self.failures.append(failure)
+            self._count(len(failure.error.message))
+        if self._emit.sink:
+            call, place = failure.call or Call(), Place.parse(failure.of)
+            self._emit(CallFailed(call=call, place=place, error=failure.error))
+
+    def _count(self, size: int) -> None:
+        """Count what a call without a result leaves; that it was too much, whatever starts next finds out."""
+        with suppress(LimitExceeded):
+            self._budget.take(size)

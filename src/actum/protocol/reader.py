@@ -1,0 +1,108 @@
+"""The reader: the runtime's own tool for taking one value apart, carried out in isolation (D18)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..errors import InvalidParameters, SchemaError
+from ..schema.json import JsonObject, encode, is_object
+from ..schema.shapes import schema_of_shape
+from ..schema.types import List, Object, Text, Type
+from ..schema.validator import Validator
+from .declaration import parse_tool
+from .tool import ANONYMOUS, Tool
+
+READ = "read"
+"""Its name; a tool of the user's that has it takes its place."""
+_DEEPEST = 4
+"""How deep a result is looked into for texts; what lies deeper may be one."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reader(Tool):
+    """The tool `read`: as it is offered, or as one call of it asks, whose result has the shape that it names."""
+
+
+def _reader(of: JsonObject, shape: JsonObject, output: JsonObject | None) -> Reader:
+    properties: JsonObject = {
+        "of": {"description": "the value, such as †calls.0", **of},
+        "ask": {"type": "string"},
+        "as": {"description": "the answer's shape: `text`, `{name, price: num, due?: date}`, `[text]`", **shape},
+    }
+    fixed: JsonObject = {"_delegate": {"const": ANONYMOUS}, "_effects": {"const": "none"}}
+    schema: JsonObject = {
+        "description": "Answers one question about one value, for prose and formatted text. It sees nothing else.",
+        "properties": {**properties, **fixed, **({} if output is None else {"_output": output})},
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    own = parse_tool(schema, READ)
+    return Reader(name=READ, schema=own.schema, meta=own.meta)
+
+
+_TEXT: JsonObject = {"type": "string"}
+READER = _reader(_TEXT, _TEXT, {})
+"""As it is offered: a value is referred to, and a shape is told in few words."""
+
+
+def as_asked(tool: Tool, call: Mapping[str, Any]) -> Tool:
+    """The tool as a call uses it: of the reader, one whose result has the shape that the call asks for.
+
+    Raises:
+        InvalidParameters: the shape is none, or isn't written out: what is read must not choose it.
+    """
+    if tool is not READER or "as" not in call:
+        return tool
+    shape = call["as"]
+    if not isinstance(shape, str) and not is_object(shape):
+        raise InvalidParameters("it is a shape such as `{name, price: num}`, or a schema", tool=READ, path="as")
+    try:
+        return _of_shape(encode(shape))
+    except ValueError as error:
+        raise InvalidParameters(f"{error}; a shape is such as `{{name, price: num}}`", tool=READ, path="as") from None
+    except SchemaError as error:
+        raise InvalidParameters(error.message, tool=READ, path="as") from None
+
+
+@lru_cache(maxsize=256)
+def _of_shape(text: str) -> Reader:
+    shape: Any = json.loads(text)
+    output = schema_of_shape(shape) if isinstance(shape, str) else shape
+    Validator(output, tool=READ, at="as")
+    return _reader({}, {}, output)
+
+
+def is_read(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> bool:
+    """Whether a call is one of the reader, whose place none of these tools takes."""
+    return call.get("_tool") == READ and tools.get(READ, READER) is READER
+
+
+@lru_cache(maxsize=512)
+def may_need_reading(tool: Tool) -> bool:
+    """Whether what a tool returns is or holds free text, or nothing is known of it (T16)."""
+    return _may_hold_text(tool.returns, 0)
+
+
+def _may_hold_text(type: Type, depth: int) -> bool:
+    known = type.declared
+    if known is None or depth > _DEEPEST:
+        return True
+    for one in known:
+        match one:
+            case Text(values=values, format=format):
+                if values is None and not format:
+                    return True
+            case List(item=item, row=row):
+                if any(_may_hold_text(each, depth + 1) for each in (row if row is not None else (item,))):
+                    return True
+            case Object(fields=fields, rest=rest):
+                inner = [*(field.type for field in fields.values()), *(() if rest is None else (rest,))]
+                if any(_may_hold_text(each, depth + 1) for each in inner):
+                    return True
+            case _:
+                continue
+    return False
