@@ -82,7 +82,9 @@ class _Targets:
         """The schemas that a schema refers to."""
         for keyword in _REFERRING:
             if isinstance(reference := schema.get(keyword), str):
-                target = self._target(urljoin(self._bases.get(id(schema), ""), reference))
+                base = self._bases.get(id(schema), "")
+                # A URN is no base for `urljoin`, not even of its own parts.
+                target = self._target(base + reference if reference[:1] == "#" else urljoin(base, reference))
                 if is_object(target):
                     yield target
 
