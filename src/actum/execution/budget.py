@@ -14,7 +14,7 @@ from ..errors import InvalidParameters, LimitExceeded
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
 from ..schema.json import NotJson
-from ..schema.weight import LEAST, weight
+from ..schema.weight import LEAST, weight, weight_of_text
 from .threads import Threads
 
 _LITTLE = 1
@@ -106,6 +106,14 @@ class Budget:
             self.bytes += size
         if self.bytes > self._most or self.passed is not None or time.monotonic() >= self._end:
             self.check()
+
+    def heard(self, text: str, signs: int) -> None:
+        """Count what a model says as it says it, with so many signs between its values; raises as `take`."""
+        self.take(max(len(text), LEAST * signs))
+
+    def arrived(self, text: str) -> None:
+        """Count a part of an answer again, for the message that it leaves, before it is read; raises as `take`."""
+        self.take(2 * MESSAGE + weight_of_text(text))
 
     def take_parameters(self, values: Iterable[Any], tool: str) -> None:
         """Count the values that are about to be put into a call of a tool.

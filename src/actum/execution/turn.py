@@ -11,8 +11,7 @@ from ..generation.compile import Frame
 from ..generation.model import ModelRequest
 from ..protocol.call import Call
 from ..protocol.usage import Usage
-from ..schema.weight import LEAST, weight_of_text
-from .budget import MESSAGE, Budget
+from .budget import Budget
 from .calls.calls import Calls
 from .calls.script import Script
 from .emitter import Emitter
@@ -36,11 +35,11 @@ class Turn:
 
     def heard(self, text: str, signs: int) -> None:
         """Count what is said as it is said, whatever it is: an answer may never come to an end (L5)."""
-        self.budget.take(max(len(text), LEAST * signs))
+        self.budget.heard(text, signs)
 
     def arrived(self, text: str) -> None:
         """Count what is about to be read: a call again, for the message that it leaves (L5)."""
-        self.budget.take(2 * MESSAGE + weight_of_text(text))
+        self.budget.arrived(text)
 
     def element(self, index: int, call: Call | ActumError) -> None:
         """Start a call, or let it wait; an element that isn't a call is an error of its own (L3)."""
