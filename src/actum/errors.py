@@ -27,11 +27,13 @@ ActumError
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 LONGEST_MESSAGE = 4_000
 """How many characters of a message are kept: it goes into the context, whoever wrote it (L5)."""
+_SHORTEST_SECRET = 4
+"""What is shorter may stand in a message for other reasons."""
 
 
 class ActumError(Exception):
@@ -76,12 +78,19 @@ def _placed(message: str, tool: str | None, path: str | None, index: int | None)
         f"at {path}" if path else "",
     ]
     where = ", ".join(part for part in details if part)
-    text = " ".join(message[:LONGEST_MESSAGE].split("\n"))
-    text = f"{text}…" if len(message) > LONGEST_MESSAGE else text
-    return f"{where}: {text}" if where else text
+    said = message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
+    text = " ".join(f"{where}: {said}".splitlines() if where else said.splitlines())
+    return text.encode(errors="backslashreplace").decode()  # a lone surrogate is not text, and could not be sent
 
 
-def told(error: BaseException) -> str:
+def concealed(text: str, secrets: Iterable[object]) -> str:
+    """A text without what was said in confidence; the longest first, since one may be part of another."""
+    for secret in sorted((one for one in secrets if isinstance(one, str)), key=len, reverse=True):
+        text = text.replace(secret, "•••") if len(secret) >= _SHORTEST_SECRET else text
+    return text
+
+
+def words_of(error: BaseException) -> str:
     """An exception of code that isn't ours, in words: its kind and what it says, whatever its `str()` does."""
     try:
         said = str(error)
@@ -224,6 +233,11 @@ class ModelError(ActumError):
         self.retry_after = retry_after
         self.retryable = retryable
         self.schema_refused = schema_refused
+
+    def conceal(self, *secrets: object) -> None:
+        """Leave out of the message what was sent in confidence and the host has echoed: a key, values of headers."""
+        self.message = concealed(self.message, secrets)
+        self.args = (self.message,)
 
 
 class SolutionError(ActumError):

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from actum import errors
 from actum.execution.record.entries import (
     Adopted,
     Answered,
@@ -15,10 +16,11 @@ from actum.execution.record.entries import (
     Began,
     Closed,
     Entry,
+    Failed,
     Inserted,
     Restarted,
-    parse_entry,
 )
+from actum.execution.record.parsing import parse_entry
 from actum.execution.record.plans import standing_plans
 from actum.execution.record.recovery import recovered
 from actum.protocol.approvals import approval
@@ -41,7 +43,9 @@ LEFT: Json = {"type": "data", "kind": "record", "data": None, "_call": CALL, "_o
         Began(context=[], run="r", call=CALL),
         Appended(TEXT),
         Inserted(0, TEXT),
-        Arrived(answer=0, start=3, call=CALL),
+        Arrived(answer=0, start=3, index=0, call=CALL),
+        Arrived(answer=0, start=3, index=7, call=CALL, place=Place(0, 2)),
+        Failed(place=Place(0, 2), call=CALL, error="it broke"),
         Restarted(answer=0, by=1, start=3, kept={Place(0, 2): CALL}),
         Adopted(answer=1, index=4, place=Place(0, 2)),
         Answered(answer=0, start=3, output=None),
@@ -55,54 +59,112 @@ def test_an_entry_reads_as_it_is_written(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize(
-    "entry",
+    ("entry", "wrong"),
     [
-        {},
-        {"began": "no context"},
-        {"message": "no message"},
-        {"inserted": 5, "index": 0},
-        {"answer": "0", "call": CALL},
-        {"answer": 0},
-        {"answer": 0, "call": "no call"},
-        {"answer": 0, "adopted": "here", "index": 0},
-        {"answer": 0, "adopted": "0.0"},
-        {"answer": 0, "restarted": 1, "kept": {"here": CALL}},
+        ({}, "none of the entries"),
+        ({"began": "no context"}, "'began' must be a list of objects"),
+        ({"began": [5]}, "'began' must be"),
+        ({"began": [], "run": 5}, "'run' must be a text"),
+        ({"began": [], "call": []}, "'call' must be a JSON object"),
+        ({"message": "no message"}, "'message' must be a JSON object"),
+        ({"inserted": 5, "index": 0}, "'inserted' must be"),
+        ({"inserted": TEXT, "index": -1}, "'index' must be a whole number"),
+        ({"inserted": TEXT, "index": True}, "'index' must be a whole number"),
+        ({"inserted": TEXT}, "'index' must be"),
+        ({"shown": 0.5}, "'shown' must be"),
+        ({"failed": 5, "call": CALL, "error": ""}, "'failed' must be a place"),
+        ({"failed": "here", "call": CALL, "error": ""}, "is not a place"),
+        ({"failed": "0.0", "call": CALL}, "'error' must be a text"),
+        ({"answer": "0", "call": CALL}, "'answer' must be a whole number"),
+        ({"answer": 0, "start": [], "call": CALL}, "'start' must be a whole number"),
+        ({"answer": 0}, "none of the entries that a run writes about an answer"),
+        ({"answer": 0, "closed": 1}, "none of the entries"),
+        ({"answer": 0, "call": "no call"}, "'call' must be"),
+        ({"answer": 0, "call": CALL, "index": "0"}, "'index' must be"),
+        ({"answer": 0, "call": CALL, "index": 0, "adopted": None}, "'adopted' must be"),
+        ({"answer": 0, "adopted": "here", "index": 0}, "is not a place"),
+        ({"answer": 0, "adopted": "0.0"}, "'index' must be"),
+        ({"answer": 0, "restarted": 1, "kept": {"here": CALL}}, "is not a place"),
+        ({"answer": 0, "restarted": 1, "kept": {"0.0": 5}}, "'kept' must be"),
+        ({"answer": 0, "restarted": 1, "kept": []}, "'kept' must be"),
+        ({"answer": 0, "restarted": "1", "kept": {}}, "'restarted' must be"),
     ],
 )
-def test_what_is_no_entry_is_refused(entry: Json) -> None:
-    with pytest.raises(ValueError, match=r"has no keys|is not a place"):
+def test_what_is_no_entry_is_refused(entry: Json, wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
         parse_entry({"at": [], **entry})
+
+
+@pytest.mark.parametrize("at", [None, "0.0", [5], ["here"], [["0.0"]], {}])
+def test_an_entry_says_of_which_run_it_is(at: Any) -> None:
+    with pytest.raises(ValueError, match="place"):
+        recovered([{"at": at, **BEGAN.to_dict()}])
 
 
 def told(*entries: Entry, at: tuple[str, ...] = ()) -> list[Json]:
     return [{"at": list(at), **entry.to_dict()} for entry in entries]
 
 
+def json_entry(**members: Any) -> Json:
+    """An entry as an older record has it."""
+    return {"at": [], **members}
+
+
 BEGAN = Began(context=[TEXT], run="r")
-ARRIVED = [Arrived(answer=0, start=1, call=CALL), Arrived(answer=0, start=1, call=CALL)]
+ARRIVED = [Arrived(answer=0, start=1, index=0, call=CALL), Arrived(answer=0, start=1, index=1, call=CALL)]
+THEN: Json = {"_then": True}
+KEPT = Restarted(answer=0, by=1, start=1, kept={Place(0, 0): CALL})
+AGAIN = Arrived(answer=1, start=1, index=0, call=CALL)
+FAILED: Json = {"type": "error", "call": CALL, "error": "it broke", "_of": "0.0"}
+FAILED_ENTRY = Failed(place=Place(0, 0), call=CALL, error="it broke")
 MARKS: Json = {"_of": "0", "_run": "r", "_by": "model"}
 
 
-@pytest.mark.parametrize(
-    ("entries", "context"),
-    [
-        ([], []),
-        (told(BEGAN), [TEXT]),
-        (told(BEGAN, *ARRIVED), [TEXT, {"type": "plan", "plan": [CALL, CALL], **MARKS}]),
-        (told(BEGAN, ARRIVED[0], Appended(LEFT)), [TEXT, {"type": "plan", "plan": [CALL], **MARKS}, LEFT]),
-        (told(BEGAN, ARRIVED[0], Appended(LEFT), Closed(0)), [TEXT, LEFT]),
-        (
-            told(BEGAN, ARRIVED[0], Answered(answer=0, start=1, output="†calls.0")),
-            [TEXT, {"type": "plan", "plan": [CALL], "output": "†calls.0", **MARKS}],
-        ),
-        (told(BEGAN, ARRIVED[0], Restarted(answer=0, by=1, start=1, kept={})), [TEXT]),
-        (
-            told(BEGAN, ARRIVED[0], Restarted(answer=0, by=1, start=1, kept={Place(0, 0): CALL})),
-            [TEXT, {"type": "plan", "plan": [CALL], "_of": "1", "_run": "r", "_by": "model", "_places": {"0": "0.0"}}],
-        ),
-        (told(BEGAN, Appended(LEFT), BEGAN), [TEXT]),
-    ],
-)
+CUT: list[tuple[list[Json], list[Json]]] = [
+    ([], []),
+    (told(BEGAN), [TEXT]),
+    (told(BEGAN, *ARRIVED), [TEXT, {"type": "plan", "plan": [CALL, CALL], **MARKS}]),
+    (
+        [
+            {"at": [], "began": [TEXT], "run": "r"},
+            *({"at": [], "answer": 0, "start": 1, "call": CALL} for _ in range(2)),
+        ],
+        [TEXT, {"type": "plan", "plan": [CALL, CALL], **MARKS}],
+    ),
+    (told(BEGAN, ARRIVED[0], Appended(LEFT)), [TEXT, {"type": "plan", "plan": [CALL], **MARKS}, LEFT]),
+    (told(BEGAN, ARRIVED[0], Appended(LEFT), Closed(0)), [TEXT, LEFT]),
+    (
+        told(BEGAN, ARRIVED[0], Answered(answer=0, start=1, output="†calls.0")),
+        [TEXT, {"type": "plan", "plan": [CALL], "output": "†calls.0", **MARKS}],
+    ),
+    (told(BEGAN, ARRIVED[0], Restarted(answer=0, by=1, start=1, kept={})), [TEXT]),
+    (
+        told(BEGAN, ARRIVED[0], Restarted(answer=0, by=1, start=1, kept={Place(0, 0): CALL})),
+        [TEXT, {"type": "plan", "plan": [CALL], "_of": "1", "_run": "r", "_by": "model", "_places": {"0": "0.0"}}],
+    ),
+    (told(BEGAN, Appended(LEFT), BEGAN), [TEXT]),
+    (
+        told(BEGAN, ARRIVED[0], KEPT, Arrived(answer=1, start=1, index=0, call=CALL, place=Place(0, 0))),
+        [TEXT, {"type": "plan", "plan": [CALL], **MARKS, "_of": "1", "_places": {"0": "0.0"}}],
+    ),
+    (
+        told(BEGAN, ARRIVED[0], KEPT, Arrived(answer=1, start=1, index=0, call=THEN), AGAIN),
+        [TEXT, {"type": "plan", "plan": [CALL, CALL], **MARKS, "_of": "1", "_places": {"1": "0.0"}}],
+    ),
+    (
+        told(BEGAN, ARRIVED[0], FAILED_ENTRY, KEPT, AGAIN),
+        [TEXT, {"type": "plan", "plan": [CALL], **MARKS, "_of": "1"}, FAILED],
+    ),
+    (told(BEGAN, ARRIVED[0], FAILED_ENTRY, KEPT), [TEXT, FAILED]),
+    (told(BEGAN, ARRIVED[0], FAILED_ENTRY), [TEXT, {"type": "plan", "plan": [CALL], **MARKS}]),
+    (
+        told(BEGAN, ARRIVED[0], FAILED_ENTRY, Appended(FAILED), Closed(0)),
+        [TEXT, FAILED],
+    ),
+]
+
+
+@pytest.mark.parametrize(("entries", "context"), CUT)
 def test_a_log_that_was_cut_is_the_context_it_had_reached(entries: list[Json], context: list[Json]) -> None:
     assert recovered(entries) == context
 
@@ -120,8 +182,28 @@ def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
         recovered(told(Appended(TEXT)))
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Inserted(3, TEXT),
+        Arrived(answer=0, start=3, index=0, call=CALL),
+        Arrived(answer=0, start=1, index=1, call=CALL),
+        Answered(answer=0, start=9, output=1),
+        Restarted(answer=0, by=1, start=9, kept={Place(0, 0): CALL}),
+        Adopted(answer=0, index=0, place=Place(0, 0)),
+        Appended({"type": "text"}),
+        Appended({"type": "data", "kind": "record", "data": None, "_call": CALL, "_of": 5}),
+        Appended({"type": "data", "kind": "record", "data": None, "_call": CALL, "_shown": "0"}),
+        Appended({"type": "suspended", "of": "0.0", "call": CALL, "context": [5]}),
+        Appended({"type": "suspended", "of": "0.0", "call": CALL, "context": [{"type": "text", "_of": []}]}),
+    ],
+)
+def test_an_entry_that_does_not_fit_what_was_told_is_refused(entry: Entry) -> None:
+    with pytest.raises((ValueError, errors.MessageError)):
+        recovered(told(BEGAN, entry))
+
+
 PLAN: Json = {"type": "plan", "plan": [CALL], **MARKS}
-FAILED: Json = {"type": "error", "call": CALL, "error": "it broke", "_of": "0.0"}
 
 
 @pytest.mark.parametrize(("behind", "failed"), [([], set[int]()), ([{**LEFT, "_of": "1.0"}], {0})])

@@ -84,7 +84,7 @@ def _concatenated(first: Any) -> Any:
 
 @bomb
 def empty_places() -> object:
-    calls = [same(1, _outputPath=f"†state.a{n}{'[9999]' * 120}") for n in range(200)]
+    calls = [same(1, _outputPath=f"†state.a{n}{'[9999]' * 80}") for n in range(200)]
     return answered({"calls": calls, "output": 5})
 
 

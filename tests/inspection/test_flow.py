@@ -109,12 +109,11 @@ def test_the_text_of_a_graph_fits_a_terminal_and_says_conditions_items_and_order
     assert max(map(len, text.splitlines())) <= 80
     said = " ".join(text.split())
     assert "2 _then after 0 pay, 1 _value" in said
-    assert (
-        "3 pay if {†calls.0 == 1} n={len(†calls.1) + 2} ← †calls.0 (0 pay), †calls.1 (1 _value) after 2 _then" in said
-    )
+    assert "3 pay if {†calls.0 == 1} n={len(†calls.1) + 2} derived: _when, n ← †calls.0 (0 pay)" in said
+    assert "†calls.1 (1 _value) after 2 _then" in said
     assert "4 pay for each of †calls.1" in said
     assert "5 pay n={len(†calls.1) + len(†calls.1) + len(†calls.1) …" in said
-    assert "output {†calls.3} done ← †calls.3 (3 pay)" in said
+    assert "output {†calls.3} done derived: all of it ← †calls.3 (3 pay)" in said
     assert [line[:3].strip() for line in text.splitlines() if "_then" in line[:12]] == [""], "no step of the plan"
 
 

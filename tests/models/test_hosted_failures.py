@@ -9,6 +9,9 @@ import pytest
 
 from actum.errors import ModelError
 from actum.generation.model import ModelRequest, Usage
+from actum.models.endpoint import Endpoint
+from actum.models.hosted import Hosted
+from actum.models.retrying import Retrying
 
 from .asking import BOUND, REQUEST, SCHEMA, Naps, every_wire, failure, refusal
 from .server import CUT, Reply, Server
@@ -76,6 +79,29 @@ async def test_a_schema_beyond_anthropics_limits_is_refused_without_a_request(se
     server.reply(WIRES["anthropic"].answer("{}"))
     _, error = await failure(WIRES["anthropic"].hosted(server), ModelRequest(messages=REQUEST.messages, schema=schema))
     assert (error.code, error.schema_refused, server.received) == ("model_rejected", True, [])
+
+
+@every_wire
+@pytest.mark.parametrize("how", ["refused", "a page", "inside the stream", "redirected"])
+async def test_a_key_that_a_host_echoes_is_not_told(server: Server, wire: Wire, how: str) -> None:
+    key = "sk-0123456789abcdef"
+    url = f"{server.url}{wire.prefix}"
+    endpoint = Endpoint(kind=wire.kind, provider=wire.kind.removesuffix("-compatible"), base_url=url, api_key=key)
+    own = Hosted(wire.model, endpoint=endpoint, timeout=5, retrying=Retrying(retries=0))
+    said = f"the key {key} is not known"
+    match how:
+        case "refused":
+            server.reply(refusal(401, said))
+        case "a page":
+            server.reply(Reply(content_type="text/html", parts=[said]))
+        case "inside the stream":
+            server.reply(Reply(parts=[f"data: {json.dumps({'type': 'error', 'error': {'message': said}})}\n\n"]))
+        case _:
+            server.reply(Reply(status=307, headers={"location": f"https://x.test/?key={key}"}, parts=[]))
+    _, error = await failure(own)
+    assert key not in error.message
+    assert key not in str(error)
+    assert key not in json.dumps(error.to_dict())
 
 
 @every_wire

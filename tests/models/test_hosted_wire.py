@@ -215,6 +215,19 @@ async def test_the_last_event_counts_however_its_line_ends(server: Server, end: 
     assert "".join(map(str, texts)) == "{}"
 
 
+@pytest.mark.parametrize("cut", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("line_end", ["\n", "\r", "\r\n"], ids=["LF", "CR", "CRLF"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["", "BOM"])
+async def test_a_stream_may_begin_with_a_mark_and_end_its_lines_with_any_line_end(
+    server: Server, cut: int, line_end: str, mark: str
+) -> None:
+    text = mark + "".join(str(part) for part in chat(["{", "}"], "stop")).replace("\n", line_end)
+    raw = text.encode()
+    server.reply(Reply(parts=[raw[start : start + cut] for start in range(0, len(raw), cut)]))
+    *texts, _ = await collect(WIRES["openai-compatible"].hosted(server))
+    assert "".join(map(str, texts)) == "{}"
+
+
 @pytest.mark.parametrize("cut", [1, 2, 3, 7, 64, 1000])
 async def test_events_are_read_however_the_bytes_arrive(server: Server, cut: int) -> None:
     """Cut inside of lines, of characters and of line ends; with CRLF, comments and data of several lines."""

@@ -26,6 +26,7 @@ from ..messages import KINDS
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS, kind_of
+from ..protocol.origin import is_url
 from ..protocol.registry import Registry
 from ..protocol.solution import Result, Solution
 from ..schema.infer import shape_of
@@ -175,7 +176,8 @@ class Agent:
         fitted = copy(self)
         fitted.config = asked.over(self.config)
         fitted.limits = asked.limits or self.limits
-        fitted.tools = machine.registry(self.tools, asked.activities, str(idea.source) if idea.source else None)
+        roots = None if is_url(idea.context.origin) else [*self.roots, *(idea.roots or [Path.cwd()])]
+        fitted.tools = machine.registry(self.tools, asked.activities, str(idea.source) if idea.source else None, roots)
         if not has_model and asked.model is not None:
             fitted.model = machine.model(asked.model)
         if not self._has_own_fetcher and is_own:

@@ -51,12 +51,14 @@ def model_of(model: Model | str | None) -> Model | None:
 
 
 def blocking(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end: outside an event loop, or beside the one that is running."""
+    """Run a coroutine to its end: outside an event loop, or beside the one that is running, as in a notebook.
+
+    It sees the context variables of its caller, and Ctrl-C cancels it; what it has begun is awaited before that shows.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(coroutine)
-    from concurrent.futures import ThreadPoolExecutor
+    from .beside import run_beside
 
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()
+    return run_beside(coroutine)

@@ -8,7 +8,6 @@ from typing import Any
 
 from ..generation.model import Model
 from ..protocol.solution import Result
-from ..sources.roots import default_roots
 from .agent import Agent
 from .saved import SavedIdea
 
@@ -31,7 +30,7 @@ class Idea(SavedIdea):
         if isinstance(agent, Agent):
             runner = agent.fitted(self)
         else:
-            runner = Agent(agent, roots=default_roots(self.source)).fitted(self, is_own=True)
+            runner = Agent(agent, roots=self.roots).fitted(self, is_own=True)
         own = self.identified(runner.config)
         context = own.context if runner.model is not None else own.without_model()
         return await runner.run(context, self.schema, input=input)

@@ -25,7 +25,7 @@ from ..schema.lowering import DIALECTS
 from .agent import Agent
 from .idea import Idea
 from .kept_run import KeptRun, Versions, carry_on
-from .loading import look_at, ready
+from .loading import Code, ready
 from .retracing import Replayed, Unasked, is_alike, replayed, replayed_output
 
 __all__ = [
@@ -72,6 +72,8 @@ class Replay:
     output: Json
     is_same_output: bool
     error: ActumError | None = None
+    left_out: tuple[str, ...] = ()
+    """What of the Idea's Python could not be known without running it: it may be why something comes out otherwise."""
 
     @property
     def is_same(self) -> bool:
@@ -128,7 +130,7 @@ def listed(folder: str | Path = "runs") -> list[Summary]:
     Raises:
         IdeaError: there are no files, or one can't be read.
     """
-    files = sorted(Path(folder).glob("*.json"))
+    files = sorted(path for path in Path(folder).glob("*.json") if path.is_file())
     if not files:
         raise IdeaError(f"no runs are kept in {folder}")
     ideas = ((path, Idea.load(path)) for path in files)
@@ -216,8 +218,9 @@ def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
 async def replay(run: str | Path, *, activities: Sequence[str] = ()) -> Replay:
     """Make every request and the output of a run again, and compare them with what was recorded (X5).
 
-    No model is asked, no call is carried out and nothing is changed. `activities` are modules or files with Activities,
-    beside those that the Idea names. `run` may be the address that a run was saved at.
+    No model is asked, no call is carried out, nothing is changed, and Python is read rather than run. `activities` are
+    modules or files with Activities, beside those that the Idea names. `run` may be the address that a run was saved
+    at.
 
     Raises:
         IdeaError: no run is kept there.
@@ -227,14 +230,17 @@ async def replay(run: str | Path, *, activities: Sequence[str] = ()) -> Replay:
     known = about_of(idea.meta, str(run))
     ticks = ticks_of(known, str(run))
     model = Unasked(DIALECTS.get(str(known.get("dialect"))))
-    agent = ready(idea, str(run), model=model, activities=activities, loader=look_at).agent()
+    code = Code.to_read(activities)
+    agent = ready(idea, str(run), model=model, code=code).agent()
+    left_out = tuple(code.left_out)
     requests = tuple([one async for one in replayed(agent, idea.context, idea.schema, ticks)])
     output: Any = known.get("output")
     try:
         again = await replayed_output(agent, idea.context, idea.schema, ticks) if output is not None else None
     except ActumError as error:
-        return Replay(requests=requests, output=output, is_same_output=False, error=error)
-    return Replay(requests=requests, output=output, is_same_output=is_alike(again, output))
+        return Replay(requests=requests, output=output, is_same_output=False, error=error, left_out=left_out)
+    is_same_output = is_alike(again, output)
+    return Replay(requests=requests, output=output, is_same_output=is_same_output, left_out=left_out)
 
 
 def _agent_for(agent: Runner, idea: Idea, name: str) -> Agent:

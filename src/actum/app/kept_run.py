@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from os import urandom
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,7 +15,7 @@ from ..events import AnyEvent, RequestFinished, RequestStarted
 from ..execution.record.recovery import recovered
 from ..ideas.address import Address
 from ..ideas.library import Library
-from ..ideas.ticks import RUN, Tick, about_of, request_digest, ticks_of, version_of
+from ..ideas.ticks import ID, RUN, Tick, about_of, request_digest, run_id, ticks_of, version_of
 from ..protocol.context import Context
 from ..protocol.marks import Marks
 from ..protocol.message import OF
@@ -53,24 +54,23 @@ class KeptRun:
     path: Path
     idea: Idea
     log: RunLog
+    _is_new: bool = False
 
     @classmethod
     def begin(cls, path: Path, idea: Idea, context: Context) -> KeptRun:
-        """Write the file of a new run of an Idea, which begins with this context.
+        """A new run of an Idea, which begins with this context; its file is written on entering.
 
         Raises:
-            IdeaError: the file exists already, or can't be written.
+            IdeaError: the file exists already; on entering it, it can't be written.
         """
-        if path.exists():
-            raise IdeaError(f"{path} already exists: use `actum resume` to continue it, or choose another file name")
+        _check_new(path)
         config = dict(idea.config)
         origin = context.origin
         if origin is not None and not is_url(origin):
             config["origin"] = Path(os.path.relpath(origin, path.resolve().parent)).as_posix()
-        own = replace(idea, config=config, context=context, solution=None, meta={**idea.meta, RUN: {}})
-        kept = cls(path, own, RunLog(path))
-        kept.idea.save(path)
-        return kept
+        about: JsonObject = {ID: urandom(8).hex()}
+        own = replace(idea, config=config, context=context, solution=None, meta={**idea.meta, RUN: about})
+        return cls(path, own, RunLog(path), True)
 
     @classmethod
     def open(cls, path: Path) -> KeptRun:
@@ -79,24 +79,53 @@ class KeptRun:
         Raises:
             IdeaError: there is none; on entering it, another process has it open, or its log is damaged.
         """
-        return cls(path, Idea.load(path), RunLog(path))
+        if path.is_symlink():  # its log is beside the file itself, by whatever name that is reached
+            path = path.resolve()
+        return cls(path, _loaded(path), RunLog(path))
 
     def __enter__(self) -> KeptRun:
         self.log.__enter__()
         try:
-            entries = list(self.log.entries())
-            if entries:
-                told = [entry for entry in entries if "tick" not in entry]
-                ticks = [entry["tick"] for entry in entries if "tick" in entry]
-                self.keep(Context(recovered(told), origin=self.idea.context.origin), self._told_about(ticks))
-            self._conclude()
-        except (MessageError, KeyError, TypeError, ValueError) as error:
-            self.log.__exit__(None, None, None)
-            raise IdeaError(f"{self.log.path}: not the log of a run: {error}") from error
+            if self._is_new:
+                self._write_first()
+            else:
+                self._take_up()
         except BaseException:
             self.log.__exit__(None, None, None)
             raise
         return self
+
+    def _write_first(self) -> None:
+        """Write the file of a new run. A log that lies there is of a run whose file has been deleted, and goes too."""
+        _check_new(self.path)
+        self.log.clear()
+        self.idea.save(self.path)
+        self.log.run = self.about[ID]
+
+    def _take_up(self) -> None:
+        """Read the file, now that nobody else writes it, and put what only the log holds into it."""
+        self.idea = _loaded(self.path)
+        self.log.run = run_id(self.about)
+        if not self.log.is_empty:
+            self._take_from_log()
+        try:
+            self._conclude()
+        except ValueError as error:
+            raise IdeaError(f"{self.path}: the run can't be resumed: {error}") from None
+
+    def _take_from_log(self) -> None:
+        entries = list(self.log.entries())
+        told = [entry for entry in entries if "tick" not in entry]
+        ticks = [entry["tick"] for entry in entries if "tick" in entry]
+        try:
+            origin = self.idea.context.origin
+            context = Context(recovered(told), origin=origin) if told else self.idea.context
+            about = self._told_about(ticks)
+        except (MessageError, ValueError) as error:
+            raise IdeaError(f"{self.log.path}: not the log of a run: {error}") from error
+        if entries:
+            self.keep(context, about)
+        self.log.clear()
 
     def _conclude(self) -> None:
         """Let the output of a run that ended before outputs were left in the context stand there, too (M4)."""
@@ -133,14 +162,24 @@ class KeptRun:
         """Log the last request at once; what was known of it before is replaced."""
         self.log({"at": [], "tick": {"number": len(ticks), **ticks[-1].to_dict()}})
 
-    def _told_about(self, told: Sequence[JsonObject]) -> JsonObject:
+    def identify(self) -> None:
+        """Give the run an id if it was kept before runs had one: what it logs from now on is known to be its own."""
+        if not self.log.run:
+            self.log.run = urandom(8).hex()
+            self.keep(self.idea.context, {**self.about, ID: self.log.run})
+
+    def _told_about(self, told: Sequence[Any]) -> JsonObject:
         """What is known of the run, including the requests that only its log holds."""
         ticks = [tick.to_dict() for tick in self.ticks]
         for tick in told:
-            own = dict(tick)
-            number: int = own.pop("number")
+            own: JsonObject = dict(tick) if is_object(tick) else {}
+            number = own.pop("number", None)
+            if type(number) is not int or not 0 < number <= len(ticks) + 1:
+                raise ValueError("a request has another number than the one behind those before it")
             ticks[number - 1 :] = [own]
-        return {**self.about, "ticks": ticks}
+        about = {**self.about, "ticks": ticks}
+        ticks_of(about, str(self.log.path))
+        return about
 
     def keep(self, context: Context, about: JsonObject | None = None) -> None:
         """Write the run's context to its file, whole or not at all, and empty the log."""
@@ -150,10 +189,29 @@ class KeptRun:
         self.log.clear()
 
 
+def _check_new(path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        raise IdeaError(f"{path} already exists: use `actum resume` to continue it, or choose another file name")
+
+
+def _loaded(path: Path) -> Idea:
+    """The Idea of a kept run.
+
+    Raises:
+        IdeaError: no run is kept there.
+    """
+    if path.exists() and not path.is_file():
+        raise IdeaError(f"{path}: a run is kept in a file, and that is none")
+    idea = Idea.load(path)
+    about_of(idea.meta, str(path))
+    return idea
+
+
 async def carry_on(
     kept: KeptRun, agent: Agent, show: Callable[[AnyEvent], None] | None, versions: Versions | None
 ) -> Result[Any]:
     """Run from the kept context on; whatever ends the run, the file holds what had been done."""
+    kept.identify()
     ticks = kept.ticks
     makers: dict[str, str] = dict(kept.about.get("makers", {}))
     about: JsonObject = {"output": None, "waiting": []}

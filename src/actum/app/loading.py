@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..errors import IdeaError
 from ..execution.calls.approval import Approve
@@ -15,26 +16,65 @@ from ..generation.model import Model
 from ..ideas.config import IdeaConfig
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
+from ..protocol.registry import Registry
 from ..schema.json import JsonObject
-from ..sources.modules import load_activities
-from ..sources.roots import default_roots
+from ..sources.modules import find_module, load_activities
 from ..storage.open import default_store
 from .agent import Agent
 from .idea import Idea
 from .tools import DEFAULT
 
 IDEA_FILES = {".json", ".yaml", ".yml"}
-Loader: TypeAlias = Callable[[str, Path], object]
-"""Makes the Activities of a module known, by its name or by its path relative to a folder."""
 
 
-def look_at(name: str, folder: Path) -> None:
-    """Make a module's Activities known to what only looks: the one place where looking at an Idea imports code.
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The Python that an Idea names, as its user has asked for: run, or only read. There is no third way in.
 
-    Raises:
-        IdeaError: there is no such module, or it fails.
+    `registry` takes the Activities; `named` are the modules that the user names beside the Idea (`--activities`), which
+    may lie anywhere; `left_out` says what could not be known without running anything.
     """
-    load_activities(name, folder)
+
+    registry: Registry
+    named: Sequence[str]
+    is_run: bool
+    left_out: list[str] = field(default_factory=list[str])
+
+    @classmethod
+    def to_run(cls, named: Sequence[str] | None = None) -> Code:
+        """For `run`, `resume` and `call`, by which a user says "run this"."""
+        return cls(DEFAULT, named or (), is_run=True)
+
+    @classmethod
+    def to_read(cls, named: Sequence[str] | None = None) -> Code:
+        """For everything that only looks: a registry of its own, and no module is imported."""
+        return cls(DEFAULT.copy(), named or (), is_run=False)
+
+    def take(self, name: str, folder: Path, roots: Sequence[Path]) -> None:
+        """Make the Activities of a module known that an Idea names: below its roots, or named by its user, too (D12).
+
+        Raises:
+            IdeaError: there is no such module, it may not be reached, or it fails.
+        """
+        of_user = {_file_of(one, Path.cwd()) for one in self.named} - {None}
+        self._take(name, folder, None if _file_of(name, folder) in of_user else roots)
+
+    def take_named(self) -> None:
+        """Make the Activities of the modules known that the user names; raises as `take`."""
+        for name in self.named:
+            self._take(name, Path.cwd(), None)
+
+    def within(self, config: Config) -> Config:
+        """An Idea's config as far as it counts: what only looks reaches no private host, whatever the Idea says."""
+        return config if self.is_run else dataclasses.replace(config, allow_hosts=())
+
+    def _take(self, name: str, folder: Path, roots: Sequence[Path] | None) -> None:
+        if self.is_run:
+            load_activities(name, folder, roots)
+        else:
+            from ..sources.outlines import read_activities
+
+            self.left_out.extend(read_activities(name, folder, self.registry, roots))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +86,14 @@ class Loaded:
     limits: Limits
     model: Model | None
     roots: Sequence[Path]
+    code: Code
 
     def agent(self, approve: Approve | None = None, **changes: Any) -> Agent:
         """The agent that runs it."""
         config = dataclasses.replace(self.config, **changes)
-        return agent_at(self.roots, model=self.model, config=config, limits=self.limits, approve=approve)
+        return agent_at(
+            self.roots, model=self.model, tools=self.code.registry, config=config, limits=self.limits, approve=approve
+        )
 
     @property
     def context(self) -> Context:
@@ -62,32 +105,34 @@ def agent_at(roots: Sequence[Path], **more: Any) -> Agent:
     """An agent that finds Ideas below these folders, and in the default store if there is one."""
     store = default_store()
     has_store = "://" in store or Path(store.removeprefix("sqlite:")).exists()
-    return Agent(more.pop("model", None), tools=DEFAULT, roots=roots, store=store if has_store else None, **more)
+    return Agent(more.pop("model", None), roots=roots, store=store if has_store else None, **more)
 
 
 def load(
     path: str,
     *,
     model: str | None = None,
-    activities: Sequence[str] = (),
     record: str | None = None,
     tools: Sequence[str] = (),
     roots: Sequence[str] = (),
-    loader: Loader = load_activities,
+    code: Code | None = None,
 ) -> Loaded:
     """Load an Idea and everything that it names; `tools` are Ideas, or folders of them, that it may call (X2).
+
+    `code` says whether its Python is run, which is the default, or read.
 
     Raises:
         IdeaError: the Idea, its config or its Activities are wrong.
         ModelError: the model is not available; the message says what is missing.
     """
+    code = code or Code.to_run()
     for one in tools:
-        register_ideas(Path(one))
+        register_ideas(Path(one), code.registry)
     idea = Idea.load(path)
-    return ready(idea, path, model=model, activities=activities, record=record, roots=roots, loader=loader)
+    return ready(idea, path, model=model, record=record, roots=roots, code=code)
 
 
-def register_ideas(path: Path) -> None:
+def register_ideas(path: Path, registry: Registry) -> None:
     """Register an Idea, or each of a folder, as a tool under its file's name (X2).
 
     Raises:
@@ -97,9 +142,9 @@ def register_ideas(path: Path) -> None:
     if not files:
         raise IdeaError(f"there is no Idea at {path}")
     for file in files:
-        if file.stem in DEFAULT:
+        if file.stem in registry:
             raise IdeaError(f"{file}: a tool named {file.stem!r} is already registered")
-        DEFAULT.register(Idea.load(file).as_tool(file.stem))
+        registry.register(Idea.load(file).as_tool(file.stem))
 
 
 def ready(
@@ -107,34 +152,43 @@ def ready(
     name: str,
     *,
     model: str | Model | None = None,
-    activities: Sequence[str] = (),
     record: str | None = None,
     roots: Sequence[str] = (),
-    loader: Loader = load_activities,
+    code: Code | None = None,
 ) -> Loaded:
     """Load everything that an Idea names; raises as `load`. One from a URL may name nothing (D12).
 
-    `roots` are the folders that its paths may lead into; `default_roots` if none are named.
+    `roots` are the folders that its paths may lead into; `default_roots` if none are named. `code` as for `load`.
     """
+    code = code or Code.to_run()
+    allowed = [Path(root) for root in roots] or idea.roots
     asked = idea.settings(name=name, has_model=bool(model or os.environ.get("ACTUM_MODEL")))
-    config = asked.over(Config())
-    load_modules(idea, asked.activities, activities, loader)
+    config = code.within(asked.over(Config()))
+    load_modules(idea, asked.activities, code, allowed)
     return Loaded(
         idea=idea.identified(config),
         config=config,
         limits=asked.limits or Limits(),
         model=model_of(asked, model, record),
-        roots=[Path(root) for root in roots] or default_roots(idea.source),
+        roots=allowed,
+        code=code,
     )
 
 
-def load_modules(idea: Idea, named: Sequence[str], more: Sequence[str], loader: Loader = load_activities) -> None:
-    """Load the Activities that an Idea names, relative to its file, and more, relative to the current folder."""
-    folder = idea.source.parent if idea.source is not None else Path()
+def load_modules(idea: Idea, named: Sequence[str], code: Code, roots: Sequence[Path]) -> None:
+    """Take the Activities that an Idea names, relative to its file, then those that its user names.
+
+    An Idea that has no file was made in code, or comes from a store: it names modules of the current folder.
+    """
+    folder = idea.source.parent if idea.source is not None else Path.cwd()
     for name in named:
-        loader(name, folder)
-    for name in more:
-        loader(name, Path.cwd())
+        code.take(name, folder, roots or [folder])
+    code.take_named()
+
+
+def _file_of(name: str, folder: Path) -> Path | None:
+    with suppress(IdeaError):
+        return find_module(name, folder, None)
 
 
 def config_of(config: JsonObject, name: str) -> tuple[Config, Limits]:

@@ -30,12 +30,16 @@ class LocalMachine:
             self._models[name] = model_of(name)
         return self._models[name]
 
-    def registry(self, registry: Registry, activities: Sequence[str], origin: str | None) -> Registry:
-        """The registry with the Activities of these modules; files among them start from `origin`.
+    def registry(
+        self, registry: Registry, activities: Sequence[str], origin: str | None, roots: Sequence[Path] | None
+    ) -> Registry:
+        """The registry with the Activities of these modules; files among them start from `origin`, below `roots`.
+
+        `roots` are the folders that they may lie in, None where whoever runs it has said what is named.
 
         Raises:
-            IdeaError: there is no such module, or it fails.
+            IdeaError: there is no such module, it may not be reached, or it fails.
         """
         folder = Path(origin).parent if origin is not None else Path()
-        modules = [load_activities(name, folder) for name in activities]
+        modules = [load_activities(name, folder, roots) for name in activities]
         return registry.joined(self.registered, modules)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import urljoin
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError, MessageError, SchemaError
 from ..execution.delegation.resolver import SavedRequest
@@ -20,10 +19,10 @@ from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import tools_of
 from ..protocol.message import DATA_KINDS
-from ..protocol.origin import is_url
+from ..protocol.origin import is_url, told
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, is_object
-from ..sources.fetch import Fetcher
+from ..sources.fetch import Fetcher, joined
 from ..sources.roots import locate, read_below
 from .saved import SavedIdea
 
@@ -82,13 +81,13 @@ class DelegateResolver:
         if is_url(reference):
             return await self._fetched(reference)
         if is_foreign and not reference.startswith(_IDEA) and "://" not in reference:
-            return await self._fetched(urljoin(str(tool.origin), reference))
+            return await self._fetched(joined(str(tool.origin), reference))
         if is_foreign:
-            raise DelegateForbidden(f"a delegate from outside can't reach {reference!r}")
+            raise DelegateForbidden(f"a delegate from outside can't reach {told(reference)!r}")
         if reference.startswith(_IDEA):
             return await self._addressed(reference)
         if "://" in reference:
-            raise DelegateForbidden(f"{reference!r}: delegates are read from http, https, idea: and files")
+            raise DelegateForbidden(f"{told(reference)!r}: delegates are read from http, https, idea: and files")
         bases = [Path(tool.origin).parent] if tool.origin else list(self.roots)
         return await asyncio.to_thread(self._local, reference, bases, ("",))
 
@@ -110,7 +109,7 @@ class DelegateResolver:
             found = await self._fetched(address.url)
         if not address.admits(found.version):
             there = found.version or "one without a number"
-            raise DelegateNotFound(f"{reference!r}: that version isn't available; found {there}")
+            raise DelegateNotFound(f"{told(reference)!r}: that version isn't available; found {there}")
         return found
 
     async def _stored(self, address: Address) -> SavedRequest | None:
@@ -125,7 +124,7 @@ class DelegateResolver:
             _, text = await library.load(address)
         except IdeaError as error:
             raise DelegateError(error.message) from error
-        return _saved(text, None, is_foreign=False)
+        return _saved(text, None, roots=self.roots)
 
     async def _registered(self, reference: str, delegate: AnyDelegate) -> SavedRequest:
         if isinstance(delegate, str) and is_url(delegate):
@@ -134,13 +133,13 @@ class DelegateResolver:
             if isinstance(delegate, str | Path):
                 delegate = await asyncio.to_thread(SavedIdea.load, delegate)
             if isinstance(delegate, SavedIdea):
-                return _sound(_of_idea(delegate), reference)
+                return _sound(self._of_idea(delegate), reference)
         except IdeaError as error:
             raise DelegateNotFound(error.message) from error
         try:
             return _sound(self._of_mapping(delegate), reference)
         except (MessageError, TypeError, ValueError) as error:
-            raise DelegateError(f"the delegate {reference!r} is malformed: {error}") from error
+            raise DelegateError(f"the delegate {told(reference)!r} is malformed: {error}") from error
 
     def _of_mapping(self, delegate: Mapping[str, Any]) -> SavedRequest:
         """What a mapping with the members of an Idea says."""
@@ -151,6 +150,22 @@ class DelegateResolver:
             meta=_object(delegate, "meta"),
             config=_object(delegate, "config"),
             solution=answer_of(delegate.get("solution")),
+            roots=None,
+        )
+
+    def _of_idea(self, idea: SavedIdea) -> SavedRequest:
+        """A registered Idea: its paths start from where it lies, whatever its config says (D15)."""
+        own = idea.context
+        if idea.file is not None:
+            own = Context.checked(own.messages, own.data_kinds, str(idea.file))
+        return SavedRequest(
+            context=own,
+            schema=idea.schema,
+            meta=idea.meta,
+            config=idea.config,
+            solution=idea.solution,
+            is_foreign=is_url(own.origin),
+            roots=[*self.roots, *(idea.roots or [Path.cwd()])],
         )
 
     async def _fetched(self, url: str) -> SavedRequest:
@@ -160,8 +175,8 @@ class DelegateResolver:
             text = await asyncio.to_thread(read_idea, fetched.content.decode("utf-8"), url)
         except (IdeaError, UnicodeDecodeError) as error:
             # What is wrong with it is said in its own words: they are from outside, and would be shown to a model.
-            raise DelegateError(f"what was fetched from {url!r} is not an Idea") from error
-        return _saved(text, fetched.url, is_foreign=True)
+            raise DelegateError(f"what was fetched from {told(url)!r} is not an Idea") from error
+        return _saved(text, fetched.url)
 
     def _local(self, reference: str, bases: Sequence[Path], suffixes: Sequence[str]) -> SavedRequest:
         try:
@@ -174,18 +189,7 @@ class DelegateResolver:
             text = read_idea(content.decode("utf-8"), reference if path.suffix == ".json" else path.name)
         except (IdeaError, UnicodeDecodeError) as error:
             raise DelegateError(f"{reference!r} is not an Idea: {error}") from error
-        return _sound(_saved(text, str(path), is_foreign=False), reference)
-
-
-def _of_idea(idea: SavedIdea) -> SavedRequest:
-    return SavedRequest(
-        context=idea.context,
-        schema=idea.schema,
-        meta=idea.meta,
-        config=idea.config,
-        solution=idea.solution,
-        is_foreign=is_url(idea.context.origin),
-    )
+        return _sound(_saved(text, str(path), roots=self.roots), reference)
 
 
 def _sound(delegate: SavedRequest, reference: str) -> SavedRequest:
@@ -198,7 +202,7 @@ def _sound(delegate: SavedRequest, reference: str) -> SavedRequest:
             try:
                 list(tools_of(message, index))
             except MessageError as error:
-                raise DelegateError(f"the delegate {reference!r} is malformed: {error}") from error
+                raise DelegateError(f"the delegate {told(reference)!r} is malformed: {error}") from error
     return delegate
 
 
@@ -209,12 +213,13 @@ def _object(delegate: Mapping[str, Any], key: str) -> JsonObject:
     return {**value}
 
 
-def _saved(text: IdeaText, origin: str | None, *, is_foreign: bool) -> SavedRequest:
+def _saved(text: IdeaText, origin: str | None, *, roots: Sequence[Path] = ()) -> SavedRequest:
     return SavedRequest(
         context=Context(text.context, origin=origin),
         schema=text.schema,
         config=text.config,
         solution=text.solution,
         meta=text.meta,
-        is_foreign=is_foreign,
+        is_foreign=is_url(origin),
+        roots=roots,
     )

@@ -19,14 +19,15 @@ from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
 from ..protocol.message import instance_of
-from ..protocol.origin import is_url
+from ..protocol.origin import is_url, told
 from ..protocol.scopes import notes_of
 from ..protocol.tool import Tool
 from ..schema.gathering import gathered
 from ..schema.infer import schema_like, shape_of
-from ..schema.json import JsonObject, is_list, is_object
+from ..schema.json import MAX_DEPTH, JsonObject, check_depth, is_list, is_object
 from ..sources.fetch import Fetcher
 from ..sources.files import read_text, write_text
+from ..sources.roots import default_roots
 from ..storage.open import default_store, open_store
 from .coercion import blocking
 
@@ -40,6 +41,8 @@ class SavedIdea:
     meta: JsonObject = field(default_factory=dict[str, Any])
     config: JsonObject = field(default_factory=dict[str, Any])
     solution: JsonObject | None = None
+    file: Path | None = None
+    """Where it was read from, None for one that was made in code, fetched, or in a store."""
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -60,9 +63,9 @@ class SavedIdea:
     async def _fetched(cls, url: str) -> Self:
         try:
             fetched = await Fetcher(allow_hosts=[urlsplit(url).hostname or ""]).fetch(url)
-            return cls._of(read_idea(fetched.content.decode("utf-8"), url), fetched.url)
+            return cls._of(read_idea(fetched.content.decode("utf-8"), told(url)), fetched.url)
         except (DelegateError, UnicodeDecodeError, ValueError) as error:
-            raise IdeaError(error.message if isinstance(error, DelegateError) else f"{url}: {error}") from error
+            raise IdeaError(error.message if isinstance(error, DelegateError) else f"{told(url)}: {error}") from error
 
     @classmethod
     async def _addressed(cls, text: str) -> Self:
@@ -84,6 +87,7 @@ class SavedIdea:
 
     @classmethod
     def _of(cls, text: IdeaText, origin: str | None) -> Self:
+        file = None if origin is None or is_url(origin) else Path(origin)
         named = text.config.get("origin")
         if isinstance(named, str) and origin is not None and not is_url(origin):
             origin = os.path.abspath(os.path.join(os.path.dirname(origin), named))
@@ -93,6 +97,7 @@ class SavedIdea:
             meta=text.meta,
             config=text.config,
             solution=text.solution,
+            file=file,
         )
 
     @property
@@ -101,13 +106,30 @@ class SavedIdea:
         origin = self.context.origin
         return None if origin is None or is_url(origin) else Path(origin)
 
+    @property
+    def roots(self) -> list[Path]:
+        """The folders that its paths may lead into, unless its user names others (D17).
+
+        They are told by where it lies; nothing that it says widens them.
+        """
+        return default_roots(self.file or self.source)
+
     def save(self, path: str | Path) -> None:
         """Write the Idea as JSON; an existing file is replaced whole or not at all.
 
         Raises:
-            IdeaError: it can't be written.
+            IdeaError: it can't be written, or could not be read again.
         """
-        write_text(Path(path), write_idea(self.text))
+        try:
+            text = write_idea(self.text)
+            check_depth(text)
+            text.encode()
+        except (ValueError, RecursionError) as error:
+            said = (
+                "it holds what is not text" if isinstance(error, UnicodeError) else f"it nests deeper than {MAX_DEPTH}"
+            )
+            raise IdeaError(f"{path}: it could not be read again: {said}") from None
+        write_text(Path(path), text)
 
     @property
     def text(self) -> IdeaText:
@@ -136,6 +158,7 @@ class SavedIdea:
             IdeaError: naming the file and the field that can't be used.
         """
         called = name or self.context.origin or "the Idea"
+        called = told(called) if is_url(called) else called
         config = IdeaConfig.parse(self.config, called)
         if not is_url(self.context.origin):
             return config.of(standing)

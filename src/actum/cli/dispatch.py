@@ -12,6 +12,7 @@ from cyclopts import App, CycloptsError
 
 from .. import __version__, errors
 from .options import CommandError
+from .render.telling import tell
 
 WRONG = (errors.IdeaError, errors.SchemaError, errors.MessageError, CommandError)
 """Errors of what was given, not of a run."""
@@ -89,5 +90,5 @@ def _is_wrong(error: errors.ActumError) -> bool:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"actum: error: {message}", file=sys.stderr)
+    tell(f"actum: error: {message}")
     return code

@@ -17,7 +17,8 @@ from ..protocol.tool import Tool
 from ..schema.json import NotJson, decode, encode, is_list, is_object
 from .options import CommandError
 from .render.asked import lines_of
-from .render.lines import Renderer, printable
+from .render.lines import Renderer
+from .render.telling import printable, tell
 
 
 class Questions:
@@ -41,7 +42,7 @@ class Questions:
         _check_terminal()
         while True:
             for line in shown(context).split("\n"):
-                print(printable(line), file=sys.stderr)
+                tell(line)
             reply = (await asyncio.to_thread(_read, "Run this plan? [y]es, [e]dit, or why not: ")).strip()
             if reply.lower() in {"e", "edit"}:
                 context = await asyncio.to_thread(_edited_plans, context)
@@ -92,9 +93,9 @@ def _edited_plans(context: Context) -> Context:
             raise MessageError("write a list of plan messages")
         return Context.checked(others, context.data_kinds, context.origin).extended(changed)
     except EditorError as error:
-        print(f"  no editor can be started ({type(error).__name__}): set EDITOR", file=sys.stderr)
+        tell(f"  no editor can be started ({type(error).__name__}): set EDITOR")
     except (NotJson, MessageError) as error:
-        print(f"  {error}", file=sys.stderr)
+        tell(f"  {error}")
     return context
 
 
@@ -104,19 +105,20 @@ def _check_terminal() -> None:
 
 
 def _ask_call(call: Asked, tool: Tool, context: Context) -> Reply:
-    print(f"\n{printable(tool.name)}  {printable(tool.description)}", file=sys.stderr)
+    tell("")
+    tell(f"{tool.name}  {tool.description}")
     if tool.is_delegated:
-        print(f"  carried out by the delegate {printable(str(call.get('_delegate')))}", file=sys.stderr)
+        tell(f"  carried out by the delegate {printable(str(call.get('_delegate')))}")
     if call.instance is not None:
-        print(f"  for the instance {printable(call.instance)}", file=sys.stderr)
+        tell(f"  for the instance {printable(call.instance)}")
     for line in lines_of(call, call.sources, call.derived):
-        print(f"  {line}", file=sys.stderr)
+        tell(f"  {line}")
     if len(context):
-        print("  sees of the context nothing but:", file=sys.stderr)
+        tell("  sees of the context nothing but:")
         for message in context:
-            print(f"    {printable(encode(message))}", file=sys.stderr)
+            tell(f"    {printable(encode(message))}")
     elif tool.is_delegated:
-        print("  sees nothing of the context", file=sys.stderr)
+        tell("  sees nothing of the context")
     reply = _read("Run it? [y]es, [e]dit, or why not: ").strip()
     if reply.lower() in {"y", "yes"}:
         return True
@@ -133,16 +135,16 @@ def _edited(call: Call) -> Reply:
         try:
             value: Any = decode(text)
         except NotJson as error:
-            print(f"  {error}", file=sys.stderr)
+            tell(f"  {error}")
             continue
         if is_object(value):
             meta = {key: member for key, member in call.items() if key.startswith("_")}
             return Call({**meta, **value})
-        print("  write the parameters as a JSON object", file=sys.stderr)
+        tell("  write the parameters as a JSON object")
 
 
 def _read(question: str) -> str:
-    print(question, end="", file=sys.stderr, flush=True)
+    tell(question, end="")
     line = sys.stdin.readline()
     if not line:
         raise EOFError("the terminal was closed")

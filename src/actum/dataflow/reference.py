@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..schema.json import MAX_DEPTH
+from ..schema.json import MAX_DEPTH, NotJson, decode, index_of
 
 Segment: TypeAlias = str | int
 Path: TypeAlias = tuple[Segment, ...]
@@ -18,7 +18,7 @@ NUMBERED = frozenset({"calls", "results"})
 
 _NAME = r'[^\s.\[\]()<>|&*"†]+'
 _KIND = re.compile(_NAME)
-_SEGMENT = re.compile(rf'\.(?P<name>{_NAME})|\[(?P<index>\d{{1,9}})\]|\[(?P<key>"(?:[^"\\]|\\.)*")\]')
+_SEGMENT = re.compile(rf'\.(?P<name>{_NAME})|\[(?P<index>[0-9]{{1,9}})\]|\[(?P<key>"(?:[^"\\]|\\.)*")\]')
 _PLAIN = re.compile(rf"{_NAME}\Z")
 
 
@@ -79,8 +79,8 @@ def scan_reference(text: str, start: int) -> tuple[Reference, int]:
             raise ReferenceSyntax(f"a path of more than {MAX_DEPTH} steps leads nowhere: no value nests so deep")
     if position < len(text) and text[position] in '.["†':
         raise ReferenceSyntax(f"no path segment can be read at character {position} of {clip(text)!r}")
-    if kind.group() in NUMBERED and path and isinstance(path[0], str) and path[0].isdigit():
-        path[0] = int(path[0])
+    if kind.group() in NUMBERED and path and isinstance(path[0], str) and (number := index_of(path[0])) is not None:
+        path[0] = number
     return Reference(kind.group(), tuple(path)), position
 
 
@@ -90,9 +90,9 @@ def _segment(match: re.Match[str]) -> Segment:
     if (index := match["index"]) is not None:
         return int(index)
     try:
-        return str(json.loads(match["key"]))
-    except json.JSONDecodeError as error:
-        raise ReferenceSyntax(f"{match['key']} is not a quoted key: {error.msg}") from None
+        return str(decode(match["key"]))
+    except NotJson as error:
+        raise ReferenceSyntax(f"{clip(match['key'])} is not a quoted key: {error}") from None
 
 
 def clip(text: str, most: int = 80) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from os import urandom
 from typing import Any, Literal, TypeAlias
 
-from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference, told
+from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference, words_of
 from ..events import AnyEvent, CallFailed, CallFinished
 from ..generation.offer import Toolset
 from ..protocol.call import EACH, Call
@@ -167,4 +167,4 @@ async def _undo(group: _Group, around: Surroundings, error: BaseException) -> No
             else:
                 await threads.run(lambda undo=undo, call=call, value=value: undo(call, value))
         except Exception as failure:
-            error.add_note(f"undoing {call.tool!r} failed: {told(failure)}")
+            error.add_note(f"undoing {call.tool!r} failed: {words_of(failure)}")

@@ -59,6 +59,8 @@ class Loop:
         self._calls = Calls(scheduler, self._journal, drain=setup.config.drain)
         self._next_answer = self._marks.next_answer
         self._scripts: list[Script] = []
+        self._ended: list[int] = []
+        """The numbers of the answers of which nothing is open any more, until the record says so."""
         self._turn: Turn | None = None
         self._solutions: list[Solution[Any]] = []
         self._errors: list[ActumError] = []
@@ -295,8 +297,13 @@ class Loop:
     def _tell_model(self) -> None:
         """Append the errors of the tick together, behind what its calls have written (L2)."""
         for failure in self._calls.take_failures() if self._calls.failures else ():
-            self._journal.fail(failure.error, failure.call, failure.of)
+            told = failure.told if self._setup.config.sealed else None
+            self._journal.fail(failure.error, failure.call, failure.of, told)
             self._errors.append(failure.error)
+        for number in self._ended:  # only now: in an answer that is closed, no call is open that has failed
+            if self._journal.is_recorded:
+                self._journal.tell(entries.Closed(number))
+        self._ended.clear()
 
     def _let_plans_stand(self) -> None:
         """Put a plan message where an answer began of which calls are still open (P2, L8)."""
@@ -313,8 +320,8 @@ class Loop:
                 self._journal.insert(script.start, script.message())
         stay = [script for script in self._scripts if script.number in are_open or script.is_planned]
         for script in self._scripts:
-            if script not in stay and script.is_concluded and self._journal.is_recorded:
-                self._journal.tell(entries.Closed(script.number))
+            if script not in stay and script.is_concluded:
+                self._ended.append(script.number)
         self._scripts = stay
 
 

@@ -15,7 +15,7 @@ from .budget import Budget
 from .calls.calls import Calls
 from .calls.script import Script
 from .emitter import Emitter
-from .record.entries import Arrived, Restarted
+from .record.entries import Restarted
 from .record.journal import Journal
 
 
@@ -45,11 +45,9 @@ class Turn:
         """Start a call, or let it wait; an element that isn't a call is an error of its own (L3)."""
         script = self.script
         script.calls.append(call if isinstance(call, Call) else Call())
-        if self.journal.is_recorded:
-            self.journal.tell(Arrived(answer=script.number, start=script.start, call=dict(script.calls[-1])))
         if self.calls is None:
-            return
-        if isinstance(call, Call):
+            script.arrived(index, self.journal)
+        elif isinstance(call, Call):
             self.calls.accept(script, index, call)
         else:
             self.calls.reject(script, index, call)

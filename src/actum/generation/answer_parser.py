@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum, auto
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..schema.json import MAX_DEPTH
+from ..schema.json import MAX_WRITTEN_DEPTH
 
 MOST_CHARACTERS = 64 * 1024 * 1024
 """How long one call, or the output, may be."""
@@ -261,8 +261,8 @@ class AnswerParser:
         self._open.append(char)
         if len(self._open) > _DEEPEST:
             raise AnswerSyntax(f"the answer nests deeper than {_DEEPEST}")
-        if len(self._open) > MAX_DEPTH and self._capture is not None:
-            self._capture.refuse(f"it nests deeper than {MAX_DEPTH}")
+        if len(self._open) > MAX_WRITTEN_DEPTH and self._capture is not None:
+            self._capture.refuse(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
 
     def _pop(self, char: str) -> bool:
         if _CLOSING[self._open.pop()] != char:

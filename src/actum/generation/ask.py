@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ..dataflow.reference import ReferenceSyntax
 from ..dataflow.template import Template, template
-from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError, told
+from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError, words_of
 from ..protocol.call import Call, normalised
 from ..protocol.usage import Usage
 from ..schema.infer import Shape
@@ -218,7 +218,7 @@ async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIt
 
 
 def _failed(model: Model, error: Exception) -> ModelError:
-    return ModelError(f"the model {model.name!r} failed: {told(error)}")
+    return ModelError(f"the model {model.name!r} failed: {words_of(error)}")
 
 
 def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge, receiver: Receiver) -> None:

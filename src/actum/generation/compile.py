@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import MessageError, told
+from ..errors import MessageError, words_of
 from ..protocol.config import Config
 from ..protocol.context import Context
+from ..protocol.message import is_brought
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, copy, encode
 from .model import ModelMessage, ModelRequest
-from .offer import Composition, Toolset, composition, offered
+from .offer import REVEAL, Composition, Toolset, composition, offered
 from .render import render
+from .sealing import authored, named
 
 if TYPE_CHECKING:
     from ..schema.lowering import Dialect, Lowered, Rung
@@ -61,8 +63,14 @@ class Frame:
             prompted=self.schema if is_told else None,
             primer=self.composition.primer if self.toolset.tools else "",
             types=self.composition.types,
+            is_sealed=self.is_sealed,
         )
         return self._handled(context, ModelRequest.of_text(messages, self.schema, dict(self.config.settings), mode))
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether the model isn't shown what calls bring; one without tools sees data, as a reader does (S10)."""
+        return self.config.sealed and bool(self.toolset.tools)
 
     def lower(self) -> Frame | None:
         """The same frame one rung down, for a provider that refused the schema; None on the last rung."""
@@ -79,6 +87,8 @@ class Frame:
         own = tuple(ModelMessage(role=one["role"], content=one["content"]) for one in request.messages)
         request = replace(request, messages=own)
         for index, message in enumerate(context):
+            if self.is_sealed and is_brought(message):
+                continue
             handler = self.handlers.get(str(message.get("type")))
             if handler is not None:
                 request = _apply(handler, message, index, request)
@@ -89,7 +99,7 @@ def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequ
     try:
         changed: Any = handler(copy(message), request)
     except Exception as error:
-        raise MessageError(f"the handler of {message['type']!r} failed: {told(error)}", index=index) from error
+        raise MessageError(f"the handler of {message['type']!r} failed: {words_of(error)}", index=index) from error
     if not isinstance(changed, ModelRequest):
         raise MessageError(f"the handler of {message['type']!r} must return the ModelRequest", index=index)
     return replace(request, messages=changed.messages, schema=changed.schema, settings=changed.settings)
@@ -110,7 +120,10 @@ def frame(
     Raises:
         SchemaError, MessageError: as `offered`.
     """
-    toolset, composed = composition(offered(context, registry, config.tools, contracts), context, output, config)
+    own = authored(context) if config.sealed else context
+    toolset = offered(own, registry, config.tools, contracts)
+    revealed = set(named(context, REVEAL, "names")) if config.sealed else None
+    toolset, composed = composition(toolset, own, output, config, revealed)
     lowered, schema = _lowered(composed, dialect, None)
     return Frame(
         toolset=toolset,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
@@ -46,6 +46,8 @@ class Toolset:
     schemas: Sequence[JsonObject] = field(default_factory=list[JsonObject])
     registry: Registry | None = None
     """Where what a developer's call adds is looked up (S9)."""
+    has_flow: bool = True
+    """Whether conditions, lists, order and computed values are offered (T16)."""
     origin: str | None = None
     """The file or URL of the context, from which a delegate that such a call names is looked up."""
 
@@ -180,10 +182,13 @@ class Composition:
         return compose(json.loads(self.output), calls, meta=self.meta, reference=reference, elements=elements)
 
 
-def composition(toolset: Toolset, context: Context, output: JsonObject, config: Config) -> tuple[Toolset, Composition]:
+def composition(
+    toolset: Toolset, context: Context, output: JsonObject, config: Config, revealed: Collection[str] | None = None
+) -> tuple[Toolset, Composition]:
     """What the schema of an answer is composed of, and the tools as they are then offered (T5).
 
-    Beyond the budget of tokens only those tools are spelled out whose names a call has asked for (T12).
+    Beyond the budget of tokens only those tools are spelled out whose names a call has asked for (T12): those that the
+    context holds, or `revealed`.
     """
     shape = output if not (config.instanced_output and context.instances) else per_instance(output, context.instances)
     is_carried_out, has_results, leaves_data = _kinds_of(toolset)
@@ -200,7 +205,7 @@ def composition(toolset: Toolset, context: Context, output: JsonObject, config: 
     if offer.flow and config.readers and _needs_reader(toolset):
         toolset = replace(toolset, tools={**toolset.tools, READ: READER}, activities={**toolset.activities, READ: None})
     if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
-        toolset = _with_reveal(toolset, context)
+        toolset = _with_reveal(toolset, _revealed(context) if revealed is None else revealed)
     tools, named = _with_shapes(tuple(toolset.shown()), toolset.latent, config.shapes)
     words = primer(
         refers=offer.refers,
@@ -209,6 +214,7 @@ def composition(toolset: Toolset, context: Context, output: JsonObject, config: 
         shapes=config.shapes and is_carried_out,
     )
     meta = "meta" in types if config.meta is None else config.meta
+    toolset = replace(toolset, has_flow=offer.flow)
     return toolset, Composition(tools, encode(shape), offer, meta, words, named)
 
 
@@ -279,9 +285,12 @@ def _tokens(toolset: Toolset) -> int:
     return sum(len(encode(tool.schema)) for tool in toolset.tools.values()) // _CHARACTERS_PER_TOKEN
 
 
-def _with_reveal(toolset: Toolset, context: Context) -> Toolset:
+def _revealed(context: Context) -> Collection[str]:
     asked: Any = context.memory().read(Reference(REVEALED))
-    revealed: set[str] = set(asked if asked is not MISSING else ())
+    return () if asked is MISSING else set(asked)
+
+
+def _with_reveal(toolset: Toolset, revealed: Collection[str]) -> Toolset:
     hidden = [tool for tool in toolset.tools.values() if tool.name not in revealed]
     reveal = parse_tool(
         {

@@ -10,8 +10,10 @@ from ..messages.plan import open_calls
 from ..messages.role import RAW
 from ..protocol.context import Context
 from ..protocol.numbering import in_order
+from ..protocol.reader import READER
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, encode
+from . import sealing
 from .model import ModelMessage
 from .offer import Toolset
 from .view import ContextView
@@ -27,13 +29,19 @@ def render(
     prompted: str | None = None,
     primer: str = "",
     types: Sequence[str] = (),
+    is_sealed: bool = False,
 ) -> tuple[ModelMessage, ...]:
     """Render a context; `prompted` is the schema, if it must be told in words because it can't be sent natively;
     `primer` what the model has to know of references, `types` those that tools return, a line each (T13).
 
+    `is_sealed`: nothing is shown of what calls have brought (S10).
+
     `waiting` and `owed` are the calls that are still open, `notices` short texts for this tick only (L5).
     """
-    blocks = [*_preamble(toolset, prompted, primer, types), *_shown(context)]
+    preamble = _preamble(toolset, prompted, primer, types)
+    sealed = Block("system", sealing.words(reads=READER in toolset.tools.values()))
+    view = sealing.SealedView(context) if is_sealed else ContextView(context)
+    blocks = [*preamble, *((sealed,) if is_sealed else ()), *_shown(context, view)]
     blocks.sort(key=lambda block: block.volatility)
     blocks += open_calls(waiting, owed)
     blocks += [Block("user", f"¶notice {notice}", Volatility.DERIVED) for notice in notices]
@@ -76,9 +84,10 @@ def _first_line(text: str) -> str:
     return text.strip().split("\n", 1)[0][:200]
 
 
-def _shown(context: Context) -> Iterable[Block]:
-    view = ContextView(context)
+def _shown(context: Context, view: ContextView) -> Iterable[Block]:
     for message in in_order(context.messages):
+        if not view.shows(message):
+            continue
         kind = KINDS.get(str(message.get("type", RAW))) or (KINDS["data"] if context.kind_of(message) else None)
         if kind is not None:
             yield from kind.show(message, view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..dataflow.expression import MISSING
@@ -13,16 +14,11 @@ from ..protocol.context import Context
 from ..protocol.message import NUMBER, is_item, is_record, is_result, is_skip
 from ..protocol.numbering import result_of
 from ..protocol.scopes import notes_of
-from ..schema.json import JsonObject, encode, is_list, is_object
+from ..schema.json import JsonObject, encode
+from ..schema.quoting import told
 
 _MOST_SHOWN = 20_000
 """How many characters of a result are shown; about as many tokens as a long page has."""
-
-
-def _size(value: Any) -> str:
-    if is_list(value):
-        return f"a list of {len(value)} items"
-    return f"an object of {len(value)} keys" if is_object(value) else "a text"
 
 
 class ContextView:
@@ -31,6 +27,11 @@ class ContextView:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._shown: set[str] = set()
+
+    @property
+    def messages(self) -> Sequence[JsonObject]:
+        """The messages, in order."""
+        return self._context.messages
 
     @property
     def instances(self) -> list[str]:
@@ -55,6 +56,24 @@ class ContextView:
         """The number of a result (M9)."""
         return message[NUMBER]
 
+    def shows(self, message: JsonObject) -> bool:
+        """Whether anything of a message is shown."""
+        return True
+
+    def call(self, message: JsonObject) -> JsonObject:
+        """The call that a message is about: that has left it, or has failed."""
+        return message["call"] if message["type"] == "error" else message["_call"]
+
+    def error(self, message: JsonObject) -> str:
+        """What is told of an error."""
+        error = message["error"]
+        return error if isinstance(error, str) else encode(error)
+
+    def output(self, message: JsonObject) -> str:
+        """What is told of an output that was delivered."""
+        output = message["output"]
+        return output if isinstance(output, str) else encode(output)
+
     def clipped(self, message: JsonObject) -> str:
         """The value of a result as it is shown: what is long is cut, unless it was asked for by itself."""
         text = encode(result_of(message))
@@ -63,7 +82,7 @@ class ContextView:
         reference = f"†results.{message[NUMBER]}"
         whole = encode({VALUE: reference})
         return (
-            f"{text[:_MOST_SHOWN]}…\n({_size(result_of(message))}, {len(text)} characters, cut here; "
+            f"{text[:_MOST_SHOWN]}…\n({told(result_of(message))}, {len(text)} characters, cut here; "
             f"{reference} is all of it, and {whole} shows it)"
         )
 
@@ -81,6 +100,10 @@ class ContextView:
     def notes(self, kind: str) -> JsonObject:
         """The schema and the description of a data kind."""
         return notes_of(self._context, kind, self._context.data_kinds)
+
+    def written(self, kind: str) -> Iterable[str]:
+        """What else is told of what calls have written of a data kind."""
+        return ()
 
     def value(self, kind: str, instance: str | None = None) -> Any:
         """A copy of the folded value of a data kind, shared or an instance's own; MISSING if there is none."""

@@ -11,7 +11,7 @@ from .version import Version, numbers
 SCHEME = "idea:"
 MAIN = "main"
 """The branch that an Idea is saved on if none is named."""
-_SEGMENT = re.compile(r"[^\s/\\?#~%:*\"<>|\x00-\x1f\x7f]+")
+_SEGMENT = re.compile(r"[^\s/\\?#~%:*\"<>|\x00-\x1f\x7f\ud800-\udfff]+")
 _DOMAIN = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:\d{1,5})?")
 _LONGEST = 1_000
 

@@ -38,6 +38,7 @@ WEIGHTS: Mapping[str, _Weights] = {
     "shapes": _SHAPES,
     "readers": _SHAPES,
     "instanced_output": _SHAPES,
+    "sealed": _SHAPES,
     "tools": _NAMES,
     "activities": _NAMES,
     "model": _NAMES,
@@ -129,6 +130,8 @@ class IdeaConfig:
         bounds: JsonObject = {name: getattr(caller, name) for name in _INHERITED}
         inherited: JsonObject = {"tools": ()} if self.model is not None else {"tools": (), "settings": caller.settings}
         whole: JsonObject = {**inherited, **self.fields, **bounds}
+        if caller.sealed:
+            whole["sealed"] = True  # what a sealed run has brought stays sealed below (S10)
         return Config(**whole)
 
 

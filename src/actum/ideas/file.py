@@ -149,7 +149,7 @@ def _yaml(text: str, name: str) -> object:
         loader: Any = yaml.SafeLoader(text)
         node: Any = loader.get_single_node()
         _check_keys(node, name)
-        return None if node is None else loader.construct_document(node)
+        return None if node is None else _constructed(loader, node, name)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
@@ -169,6 +169,14 @@ def _check_tokens(tokens: Iterable[Any], name: str) -> None:
         depth += (token.id in _OPENING) - (token.id in _CLOSING)
         if depth > MAX_DEPTH:
             raise IdeaError(f"{name}: nests deeper than {MAX_DEPTH}")
+
+
+def _constructed(loader: Any, node: Any, name: str) -> object:
+    """The values of a document; PyYAML's constructors take for granted that a value fits the tag that it is given."""
+    try:
+        return loader.construct_document(node)
+    except (LookupError, AttributeError, TypeError):
+        raise IdeaError(f"{name}: a value doesn't fit the tag (!!…) that it has") from None
 
 
 def _check_keys(node: Any, name: str) -> None:

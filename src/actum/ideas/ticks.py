@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import count
 from typing import Any
 
 from ..errors import IdeaError
 from ..protocol.marks import Authored
-from ..protocol.place import Place
-from ..schema.json import JsonObject, encode, is_object
+from ..protocol.place import Place, is_place
+from ..schema.json import JsonObject, encode, is_list, is_object
 from .file import RUN, IdeaText
 
 
@@ -56,17 +57,38 @@ class Tick:
 
 
 def about_of(meta: JsonObject, name: str) -> JsonObject:
-    """What a kept run's meta says of the run: `ticks`, `makers`, `dialect`, `output`, `waiting`.
+    """What a kept run's meta says of the run: `id`, `ticks`, `makers`, `dialect`, `output`, `waiting`.
 
     Raises:
-        IdeaError: that is missing, or not an object.
+        IdeaError: that is missing, or not as a run writes it.
     """
     if RUN not in meta:
         raise IdeaError(f"{name}: no run is kept there; `actum run --save FILE` keeps one")
     found: Any = meta[RUN]
     if not is_object(found):
         raise IdeaError(f"{name}: meta.{RUN} is not an object")
+    for key, kind, what in _MEMBERS:
+        if key in found and not isinstance(found[key], kind):
+            raise IdeaError(f"{name}: meta.{RUN}.{key} is not {what}")
+    if not all(isinstance(maker, str) for maker in found.get("makers", {}).values()):
+        raise IdeaError(f"{name}: meta.{RUN}.makers says for each tool in words who carried out its calls")
     return dict(found)
+
+
+ID = "id"
+"""The member that says which run it is: the log beside the file says it, too."""
+_MEMBERS: Sequence[tuple[str, type, str]] = (
+    (ID, str, "a text"),
+    ("ticks", list, "a list of ticks"),
+    ("makers", dict, "an object"),
+    ("dialect", str, "a text"),
+    ("waiting", list, "a list"),
+)
+
+
+def run_id(about: Mapping[str, Any]) -> str:
+    """The id of a kept run; empty for one that was kept before runs had one."""
+    return about.get(ID, "")
 
 
 def ticks_of(about: Mapping[str, Any], name: str) -> list[Tick]:
@@ -75,14 +97,47 @@ def ticks_of(about: Mapping[str, Any], name: str) -> list[Tick]:
     Raises:
         IdeaError: that is not how ticks are noted.
     """
-    told: Any = about.get("ticks", [])
     try:
-        ticks = [Tick(**tick) for tick in told]
-        if any(type(tick["at"]) is not int or not isinstance(tick.get("answer"), dict | None) for tick in told):
-            raise TypeError
-    except (TypeError, KeyError):
+        return [_tick(one) for one in about.get("ticks", [])]
+    except ValueError:
         raise IdeaError(f"{name}: meta.run.ticks is not a list of ticks") from None
-    return ticks
+
+
+def _tick(told: Any) -> Tick:
+    """One tick as it was noted.
+
+    Raises:
+        ValueError: it isn't one.
+    """
+    if not is_object(told) or type(told.get("at")) is not int or told["at"] < 0 or not told.keys() <= _OF_TICK:
+        raise ValueError
+    lists = (told.get(key, []) for key in ("waiting", "owed"))
+    notices, answer = told.get("notices", []), told.get("answer")
+    are_lists = all(is_list(one) and all(map(is_object, one)) for one in lists)
+    if not (are_lists and is_list(notices) and all(isinstance(one, str) for one in notices)):
+        raise ValueError
+    if not isinstance(told.get("request", ""), str) or not (answer is None or _is_answer(answer)):
+        raise ValueError
+    return Tick(**told)
+
+
+_OF_TICK = frozenset(field.name for field in fields(Tick))
+
+
+def _is_answer(answer: Any) -> bool:
+    """Whether it is an answer as a tick notes it."""
+    if not is_object(answer):
+        return False
+    calls: Any = answer.get("calls") or []
+    number, places = answer.get("number"), answer.get("places", {})
+    if not is_list(calls) or not all(map(is_object, calls)):
+        return False
+    if not (number is None or type(number) is int) or not is_object(places):
+        return False
+    return all(_INDEX.fullmatch(index) and is_place(place) for index, place in places.items())
+
+
+_INDEX = re.compile("[0-9]{1,9}")
 
 
 def spans(ticks: Sequence[Tick], length: int) -> Iterator[tuple[int, Tick, int]]:

@@ -8,8 +8,8 @@
 - `compare(old, new)`: the `Change` between two Ideas, or a `Comparison` of two kept runs.
 - `why(run, reference)`: where a value of a kept run came from: its `Origin`s.
 
-Nothing here asks a model or makes a call. Looking at an Idea imports the modules with its Activities, which is done in
-one place (`actum.app.loading.look_at`). Kept runs themselves are in `actum.kept`.
+Nothing here asks a model, makes a call or runs code: modules with Activities are read as they are written. Kept runs
+themselves are in `actum.kept`.
 """
 
 from ..ideas.change import Change

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..app.agent import Agent
 from ..app.coercion import blocking
-from ..app.loading import agent_at, config_of, look_at, register_ideas
+from ..app.loading import Code, agent_at, config_of, register_ideas
 from ..dataflow.expression import parse
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..errors import ActumError, DelegateDepthExceeded, DelegateError, IdeaError
@@ -48,17 +48,21 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What was found: the problems by file and line; if there are none, the form that each provider would get."""
+    """What was found: the problems by file and line; if there are none, the form that each provider would get.
+
+    `left_out` says, line by line, what of the Python that is named could not be known without running it.
+    """
 
     idea: str
     problems: tuple[Problem, ...]
     forms: tuple[Form, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 def check(
     idea: str | Path, *, activities: Sequence[str] = (), tools: Sequence[str] = (), roots: Sequence[str] = ()
 ) -> Check:
-    """Find every problem of an Idea's file, and of the local delegates that it leads to; nothing of it runs.
+    """Find every problem of an Idea's file, and of its local delegates; none of it runs, Python included.
 
     `activities` are modules or files with Activities beside those that the Idea names, `tools` Ideas or folders of them
     that are offered as tools, `roots` the folders that paths may lead into, all as for a run. What a URL leads to is
@@ -70,22 +74,23 @@ def check(
     path = Path(idea)
     text = read_text(path)
     value = parsed(text, str(idea))
-    for name in activities:
-        look_at(name, Path.cwd())
+    code = Code.to_read(activities)
+    code.take_named()
     for own in tools:
-        register_ideas(Path(own))
+        register_ideas(Path(own), code.registry)
     allowed = [Path(root) for root in roots] or default_roots(path.absolute())
-    config = _config_of(value)
-    checker = _Checker(agent_at(allowed, config=config), allowed)
+    config = code.within(_config_of(value))
+    checker = _Checker(agent_at(allowed, tools=code.registry, config=config), allowed, code)
     found = checker.visit(_File(path.absolute(), str(idea), text, value), None, ())
-    problems = tuple(checker.problems)
+    problems, left_out = tuple(checker.problems), tuple(code.left_out)
     if problems:
-        return Check(idea=str(idea), problems=problems)
+        return Check(idea=str(idea), problems=problems, left_out=left_out)
     shown = found.attempt(lambda: forms(checker.agent, found.context or (), found.schema))
     return Check(
         idea=str(idea),
         problems=tuple(Problem(error=error, file=str(idea), path=at) for error, at in found.problems),
         forms=shown or (),
+        left_out=left_out,
     )
 
 
@@ -114,13 +119,14 @@ class _Checker:
 
     agent: Agent
     roots: Sequence[Path]
+    code: Code
     problems: list[Problem] = field(default_factory=list[Problem])
     _seen: set[tuple[Path, frozenset[str]]] = field(default_factory=set[Any])
 
     def visit(self, file: _File, scopes: frozenset[str] | None, chain: tuple[_File, ...]) -> Findings:
         """Look at one file, then at its delegates; `scopes` are what its caller lets through, None for its user."""
         incoming = None if scopes is None else list(_incoming(scopes))
-        found = Findings(self.agent.linking(), file.path, incoming)
+        found = Findings(self.agent.linking(), self.code, self.roots, file.path, incoming)
         inspect(file.value, found)
         whole = (*chain, file)
         below: list[tuple[_File, frozenset[str]]] = []

@@ -31,7 +31,7 @@ class Derived:
             for one in read[index] if VALUE in call else ():
                 for source in self._of(one, index):
                     readers[source].add(index)
-                if one.is_computed and self._is_data(one, index):
+                if one.is_worked_out and self._is_data(one, index):
                     self._results.add(index)
         waiting = list(self._results)
         while waiting:  # a value that passes on what was derived is derived
@@ -40,14 +40,14 @@ class Derived:
             waiting += new
 
     def places(self, read: Sequence[Reading], index: int) -> tuple[str, ...]:
-        """The places in a call that hold what was derived; `index` is its own, or that behind the last for the output."""
+        """The places in a call that hold what was derived; the output has the index behind the last call."""
         are_items = any(one.at == EACH and self._is_derived(one, index) for one in read)
         return tuple(dict.fromkeys(one.at for one in read if self._is_derived(one, index, are_items=are_items)))
 
     def _is_derived(self, one: Reading, index: int, *, are_items: bool = False) -> bool:
         if are_items and any(reference.kind == ITEM for reference in one.references):
             return True
-        return (one.is_computed and self._is_data(one, index)) or not self._results.isdisjoint(self._of(one, index))
+        return (one.is_worked_out and self._is_data(one, index)) or not self._results.isdisjoint(self._of(one, index))
 
     def _is_data(self, one: Reading, index: int) -> bool:
         """Whether anything that it reads comes from a call."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..app.coercion import blocking
-from ..app.loading import config_of, look_at
-from ..app.tools import DEFAULT
+from ..app.loading import Code, config_of
 from ..dataflow.reference import Reference
 from ..errors import ActumError, InvalidParameters, MessageError
 from ..execution.delegation.linking import Linking
@@ -32,6 +32,8 @@ class Findings:
     """What is wrong with one Idea; `context`, `schema` and `toolset` are set where they are sound."""
 
     linking: Linking
+    code: Code
+    roots: Sequence[Path]
     file: Path
     incoming: Sequence[Reference] | None = None
     """What a caller may bring, for a delegate; None for an Idea that is run by its user."""
@@ -84,7 +86,8 @@ def _inspect_config(config: JsonObject, found: Findings) -> None:
     found.attempt(lambda: config_of(config, found.file.name), "config")
     named = config.get("activities", [])
     for index, name in enumerate(named if is_list(named) else [named]):
-        found.attempt(lambda name=name: look_at(str(name), found.file.parent), "config", "activities", index)
+        take = partial(found.code.take, str(name), found.file.parent, found.roots)
+        found.attempt(take, "config", "activities", index)
 
 
 def _inspect_context(messages: list[Any], names: Any, found: Findings) -> None:
@@ -94,10 +97,12 @@ def _inspect_context(messages: list[Any], names: Any, found: Findings) -> None:
     if len(sound) < len(messages):
         return
     context = Context.checked(sound, origin=str(found.file.absolute()))
-    found.attempt(context.memory, "context")
-    own = names if is_list(names) else None if found.incoming is None else []
+    if found.attempt(context.memory, "context") is None:
+        return  # what calls read and write can't be told
+    is_sound = is_list(names) and all(isinstance(name, str) for name in names)  # else it is a problem of the config
+    own = names if is_sound else None if found.incoming is None else []
     found.context = context
-    found.toolset = found.attempt(lambda: offered(context, DEFAULT, own), "context")
+    found.toolset = found.attempt(lambda: offered(context, found.code.registry, own), "context")
 
 
 def _inspect_message(message: Any, index: int, found: Findings) -> JsonObject | None:

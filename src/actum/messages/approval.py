@@ -21,6 +21,11 @@ KINDS = [
             "shown": Key(
                 types=("object",),
                 about="What was asked about: the call with its values, its context, what it came from.",
+                members={
+                    "call": Key(types=("object",), is_required=True, about="The call with its values."),
+                    "context": Key(types=("array",), is_required=True, about="What would cross."),
+                    "from": Key(types=("object",), about="As what its parameters were authored, by their paths."),
+                },
             ),
             "takes": Key(types=("object",), about="The schema of the parameters that the tool of the call takes."),
         },

@@ -51,14 +51,14 @@ class Input:
 def _show(message: JsonObject, view: View) -> Iterable[Block]:
     match view.trace_of(message):
         case "result" | "record" as trace:
-            head = f"{BLOCK_SIGIL}result {view.number(message)} of {encode(message['_call'])}"
+            head = f"{BLOCK_SIGIL}result {view.number(message)} of {encode(view.call(message))}"
             value = view.clipped(message) if trace == "result" else "done"
             yield Block("user", f"{head}\n{value}", Volatility.APPENDED)
         case "item":
             return  # the result of the call for all items shows it
         case "skip":
             if "_when" in message["_call"]:  # else an alternative that was not taken, which nobody needs to know
-                yield Block("user", f"{BLOCK_SIGIL}skipped {encode(message['_call'])}", Volatility.APPENDED)
+                yield Block("user", f"{BLOCK_SIGIL}skipped {encode(view.call(message))}", Volatility.APPENDED)
         case None:
             kind = view.kind_of(message)
             if kind is not None and view.is_first(kind):
@@ -75,8 +75,9 @@ def _folded(view: View, kind: str) -> Iterable[str]:
     if "schema" in notes:
         head += f"\nschema {encode(notes['schema'])}"
     shared = view.value(kind)
-    if shared is not MISSING or notes:
-        yield head if shared is MISSING else f"{head}\n{encode(shared, sort_keys=True)}"
+    told = [*(() if shared is MISSING else (encode(shared, sort_keys=True),)), *view.written(kind)]
+    if told or notes:
+        yield "\n".join((head, *told))
     for instance in view.instances:
         own = view.value(kind, instance)
         if own is not MISSING:

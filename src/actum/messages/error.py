@@ -22,12 +22,9 @@ class Error:
         return {"type": "error", "call": self.call, "error": self.error}
 
 
-def _show(message: JsonObject, _: View) -> Iterable[Block]:
-    call = message.get("call")
-    of = f" in {encode(call)}" if call is not None else ""
-    error = message["error"]
-    text = error if isinstance(error, str) else encode(error)
-    yield Block("user", f"{BLOCK_SIGIL}error{of}\n{text}", Volatility.APPENDED)
+def _show(message: JsonObject, view: View) -> Iterable[Block]:
+    of = f" in {encode(view.call(message))}" if message.get("call") is not None else ""
+    yield Block("user", f"{BLOCK_SIGIL}error{of}\n{view.error(message)}", Volatility.APPENDED)
 
 
 KINDS = [

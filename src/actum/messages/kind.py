@@ -38,6 +38,18 @@ class View(Protocol):
         """The number under which a result is shown (M9)."""
         ...
 
+    def call(self, message: JsonObject) -> JsonObject:
+        """The call that a message is about, as it is shown."""
+        ...
+
+    def error(self, message: JsonObject) -> str:
+        """What is told of an error."""
+        ...
+
+    def output(self, message: JsonObject) -> str:
+        """What is told of an output that was delivered."""
+        ...
+
     def clipped(self, message: JsonObject) -> str:
         """The value of a result as it is shown: what is long is cut, with its size."""
         ...
@@ -52,6 +64,10 @@ class View(Protocol):
 
     def notes(self, kind: str) -> JsonObject:
         """The schema and the description of a data kind."""
+        ...
+
+    def written(self, kind: str) -> Iterable[str]:
+        """What is told, beside the value, of what calls have written of a data kind."""
         ...
 
     def value(self, kind: str, instance: str | None = None) -> Any:
@@ -75,6 +91,8 @@ class Key:
     items: JsonObject | None = None
     """The published schema of a list's items; whoever reads them judges them."""
     is_required: bool = False
+    members: Mapping[str, Key] = field(default_factory=dict[str, "Key"])
+    """What is known of the members of an object; others it may have, too."""
 
     def takes(self, value: object) -> bool:
         """Whether the key may have this value."""
@@ -105,18 +123,27 @@ class Kind:
 
     def complaint(self, message: JsonObject) -> str | None:
         """What is wrong with the form of a message of this kind, None if nothing is."""
-        for name, key in self.keys.items():
-            if name not in message:
-                if key.is_required:
-                    return f"a {self.type} message needs {name!r}"
-            elif not key.takes(message[name]):
-                return f"{name!r} of a {self.type} message must be {key.wanted}, not {_clipped(message[name])}"
+        if (complaint := self._misfit(message, self.keys, "")) is not None:
+            return complaint
         others = [name for name in message if name not in self.keys and name[:1] != "_" and name != "type"]
         if not self.has_short_form:
             return f"a {self.type} message has no {others[0]!r}" if others else None
         if self.type in others and len(others) > 1:
             other = next(name for name in others if name != self.type)
             return f"a {self.type} message has both {self.type!r} and, in short form, {other!r}"
+        return None
+
+    def _misfit(self, value: JsonObject, keys: Mapping[str, Key], above: str) -> str | None:
+        """Which member of a message, or of an object in it, is missing or not what it must be."""
+        for name, key in keys.items():
+            if name not in value:
+                if key.is_required:
+                    return f"a {self.type} message needs {above + name!r}"
+                continue
+            if not key.takes(value[name]):
+                return f"{above + name!r} of a {self.type} message must be {key.wanted}, not {_clipped(value[name])}"
+            if key.members and (complaint := self._misfit(value[name], key.members, f"{above}{name}.")) is not None:
+                return complaint
         return None
 
 

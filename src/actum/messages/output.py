@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject
 from .block import Block
 from .kind import Key, Kind, View
 
 
-def _show(message: JsonObject, _view: View) -> Iterable[Block]:
-    output = message["output"]
+def _show(message: JsonObject, view: View) -> Iterable[Block]:
     # As stable as what the user says: it belongs to a turn that has ended.
-    yield Block("assistant", output if isinstance(output, str) else encode(output))
+    yield Block("assistant", view.output(message))
 
 
 KINDS = [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -165,9 +166,15 @@ async def _drain(content: aiohttp.StreamReader) -> None:
 
 
 class _Datas:
-    """Splits bytes into the data of server-sent events; every byte is looked at once, however they arrive."""
+    """Splits bytes into the data of server-sent events; every byte is looked at once, however they arrive.
+
+    As the standard has it, a line ends with LF, CR LF or CR, and the first may begin with a byte-order mark.
+    """
 
     def __init__(self) -> None:
+        self._start: bytes | None = b""
+        """What has come of the first three bytes, None once they have."""
+        self._is_after_return = False
         self._line: list[bytes] = []
         self._size = 0
         self._data: list[bytes] = []
@@ -178,11 +185,27 @@ class _Datas:
         Raises:
             ValueError: a line has no end.
         """
+        chunk = self._plain(chunk)
         if not self._size and not self._data and chunk.endswith(b"\n\n"):
             events = chunk[:-2].split(b"\n\n")
             if all(event.startswith(b"data:") and b"\n" not in event for event in events):
                 return [event[5:].strip() for event in events]
         return self._lines(chunk)
+
+    def _plain(self, chunk: bytes) -> bytes:
+        """The bytes with LF alone at the end of lines, and without a mark at their beginning."""
+        if self._start is not None:
+            chunk = self._start + chunk
+            if len(chunk) < len(BOM_UTF8) and BOM_UTF8.startswith(chunk):
+                self._start = chunk
+                return b""
+            self._start, chunk = None, chunk.removeprefix(BOM_UTF8)
+        if self._is_after_return and chunk:
+            self._is_after_return, chunk = False, chunk.removeprefix(b"\n")
+        if b"\r" in chunk:
+            self._is_after_return = chunk.endswith(b"\r")
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return chunk
 
     def _lines(self, chunk: bytes) -> Iterator[bytes]:
         first, *more = chunk.split(b"\n")
@@ -197,7 +220,7 @@ class _Datas:
         for line in lines:
             if line.startswith(b"data:"):
                 self._data.append(line[5:].strip())
-            elif self._data and line in (b"", b"\r"):
+            elif self._data and not line:
                 yield b"\n".join(self._data)
                 self._data.clear()
 

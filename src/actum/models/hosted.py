@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -105,6 +105,8 @@ class Hosted:
             except ModelError as error:
                 wait = None if started else self._retrying.wait(attempt, error)
                 if wait is None:
+                    more: Mapping[str, object] = request.settings.get("extra_headers") or {}
+                    error.conceal(self._endpoint.api_key, *more.values())
                     raise
             attempt += 1
             await self._retrying.sleep(wait)

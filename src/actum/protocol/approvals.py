@@ -20,7 +20,7 @@ from typing import Any, Literal, cast
 from ..dataflow.reference import ReferenceSyntax
 from ..dataflow.template import template
 from ..errors import IdeaError, InvalidParameters
-from ..schema.json import JsonObject, is_object
+from ..schema.json import MAX_WRITTEN_DEPTH, JsonObject, is_object, nests_within
 from ..schema.validator import Validator
 from .call import WHEN, Call
 from .context import Context
@@ -66,6 +66,8 @@ def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
     """
     if WHEN in reply and (WHEN not in asked or reply[WHEN] != asked[WHEN]):
         raise InvalidParameters("its condition has been judged: leave it as it is, or out", path=WHEN)
+    if not nests_within(reply, MAX_WRITTEN_DEPTH):
+        raise InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
     return Call({key: value for key, value in reply.items() if key != WHEN})
 
 

@@ -8,6 +8,10 @@ from typing import Any, Literal
 
 from ..errors import SchemaError
 
+_SWITCHES = (
+    "meta", "paths", "reasoning", "flow", "shapes", "readers", "sealed", "upfront", "instanced_output",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
@@ -17,14 +21,14 @@ class Config:
     every call (T7). `flow` offers conditions, lists, order and computed values (T16), `paths` an output path for every
     call, None only where the context holds data (T8), `shapes` tells what tools return (T13). `readers` offers the
     reader where a result may be prose; `reader` is the model that carries it out, or its name, None the run's own
-    (D18). `upfront` resolves delegates before composition (D8). `retries` is how often an unusable answer is asked for
-    again (L3), `instanced_output` asks for one output per instance (I4), `mode` "lazy" only plans (P2). `settings` go
-    to the model as they are. `tool_budget` is how many tokens, roughly, tools' schemas may take before only their names
-    are offered (T12). `references` is the form of references in the composed schema, None leaves it to the model's
-    profile (T9). `parallel` is how many calls run at once; `drain` how many seconds a run waits at its end for calls
-    that nothing waits for (C8). `tools` are the names of the registered tools that are offered, None for all of them; a
-    delegate is offered none but those that its own config names. `allow_hosts`, `grants`, `max_delegate_bytes` and
-    `max_depth` bound delegates (D10, D12).
+    (D18). `sealed` keeps what calls bring from the model that plans (S10). `upfront` resolves delegates before
+    composition (D8). `retries` is how often an unusable answer is asked for again (L3), `instanced_output` asks for one
+    output per instance (I4), `mode` "lazy" only plans (P2). `settings` go to the model as they are. `tool_budget` is
+    how many tokens, roughly, tools' schemas may take before only their names are offered (T12). `references` is the
+    form of references in the composed schema, None leaves it to the model's profile (T9). `parallel` is how many calls
+    run at once; `drain` how many seconds a run waits at its end for calls that nothing waits for (C8). `tools` are the
+    names of the registered tools that are offered, None for all of them; a delegate is offered none but those that its
+    own config names. `allow_hosts`, `grants`, `max_delegate_bytes` and `max_depth` bound delegates (D10, D12).
     """
 
     meta: bool | None = None
@@ -34,6 +38,7 @@ class Config:
     shapes: bool = True
     readers: bool = True
     reader: Any = None
+    sealed: bool = False
     upfront: bool = False
     retries: int = 2
     instanced_output: bool = False
@@ -60,7 +65,17 @@ class Config:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name == "parallel" else 0):
                 raise SchemaError(f"{name} must be a whole number, not {value!r}", path=f"config.{name}")
-        for name in ("meta", "paths", "reasoning", "flow", "shapes", "readers", "upfront", "instanced_output"):
+        for name in (
+            "meta",
+            "paths",
+            "reasoning",
+            "flow",
+            "shapes",
+            "readers",
+            "sealed",
+            "upfront",
+            "instanced_output",
+        ):
             value, may_be_none = getattr(self, name), name in ("meta", "paths")
             if not isinstance(value, bool) and not (may_be_none and value is None):
                 choices = "true, false or null" if may_be_none else "true or false"

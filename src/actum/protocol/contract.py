@@ -12,6 +12,7 @@ from ..schema.json import JsonObject, is_object
 from ..schema.validator import unsatisfiable
 from ..schema.walk import definitions_of, properties_of
 from .declaration import DERIVED, parse_tool
+from .origin import told
 from .tool import Tool
 
 _MERGED = frozenset({"properties", "required", "additionalProperties", "description", "title", "examples", "type"})
@@ -91,4 +92,6 @@ def _check(schema: JsonObject, tool: Tool) -> None:
 
 def _contradiction(why: str, tool: Tool, path: str) -> SchemaError:
     delegate = tool.fixed("_delegate")
-    return SchemaError(f"it and its delegate {delegate!r} contradict each other: {why}", tool=tool.name, path=path)
+    return SchemaError(
+        f"it and its delegate {told(str(delegate))!r} contradict each other: {why}", tool=tool.name, path=path
+    )

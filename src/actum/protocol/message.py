@@ -21,6 +21,8 @@ DATA_KINDS = frozenset(kind.type for kind in KINDS.values() if kind.has_short_fo
 RESERVED = frozenset({"type", "schema", "description"})
 _MOST_DIGITS = 10
 """How many digits the index of a call may have, in a mark."""
+SUSPENDED = "suspended"
+"""The type of a message that holds what a delegate had left when it was cut (L8)."""
 RECORD = "record"
 """The kind of a message that only records that a call was made (C4, C8)."""
 SKIPPED: JsonObject = {"skipped": True}
@@ -39,12 +41,19 @@ PLACES = "_places"
 
 BROUGHT = "_brought"
 """The mark of what crosses into a sealed delegate: calls have brought it, though none has left this message (S10)."""
+TOLD = "_told"
+"""The mark of an error in a sealed run: what of it the model that plans may be told (S10)."""
 SHOWN = "_shown"
 """The mark of what a call has left: the number of the request that first showed it to the model (M9)."""
 NUMBER = "_number"
 """The mark of a result: its number, by which later answers refer to it (M9, O10)."""
 RESERVED_KINDS = frozenset({"calls", "results", "each"})
 """What references begin with that lead to no data message: no kind has such a name (T16)."""
+
+
+def is_brought(message: Mapping[str, Any]) -> bool:
+    """Whether calls have brought a message, or what went into it (S10)."""
+    return "_call" in message or BROUGHT in message
 
 
 class Write(NamedTuple):
@@ -79,6 +88,8 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
     if kind is not None:
         if (complaint := kind.complaint(own)) is not None:
             raise MessageError(complaint, index=index)
+        if name == SUSPENDED:
+            _check_inner(own["context"], index, types, data_kinds)
     elif not isinstance(name, str) or name not in types:
         known = ", ".join(sorted({*KINDS, *data_kinds, *types} - {RAW}))
         raise MessageError(f"the type {name!r} is unknown; known are {known}", index=index)
@@ -92,6 +103,15 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
         if mark in own and (type(own[mark]) is not int or not 0 <= own[mark] < _MOST_NUMBER):
             raise MessageError(f"{mark!r} must be a whole number that is not negative", index=index)
     return own
+
+
+def _check_inner(messages: list[Any], index: int, types: Collection[str], data_kinds: Collection[str]) -> None:
+    """Judge the messages of a delegate that was cut: the run that goes on from there trusts them."""
+    for number, message in enumerate(messages):
+        try:
+            check_message(message, number, types, data_kinds)
+        except MessageError as error:
+            raise MessageError(error.message, index=index, path=f"context[{number}]") from None
 
 
 _MOST_NUMBER = 10**9
@@ -152,7 +172,12 @@ def payload_of(message: JsonObject, kind: str) -> Any:
 
 def is_record(message: JsonObject) -> bool:
     """Whether a message only says that a call was made; an author may use the kind `record` for data of his own."""
-    return message.get("kind") == RECORD and "_call" in message and "_outputPath" not in message
+    return (
+        message.get("type") == "data"
+        and message.get("kind") == RECORD
+        and "_call" in message
+        and "_outputPath" not in message
+    )
 
 
 def is_skip(message: JsonObject) -> bool:
@@ -162,7 +187,12 @@ def is_skip(message: JsonObject) -> bool:
 
 def is_result(message: JsonObject) -> bool:
     """Whether a message is the result of one call that has no output path (C8)."""
-    return message.get("kind") == RESULT and "_call" in message and "_outputPath" not in message
+    return (
+        message.get("type") == "data"
+        and message.get("kind") == RESULT
+        and "_call" in message
+        and "_outputPath" not in message
+    )
 
 
 def write_of(message: JsonObject, index: int, data_kinds: Collection[str] = DATA_KINDS) -> Write | None:

@@ -13,6 +13,18 @@ def is_url(reference: object) -> bool:
     return isinstance(reference, str) and reference.lower().startswith(("http://", "https://"))
 
 
+_LONGEST = 200
+
+
+def told(reference: str) -> str:
+    """A reference as errors may tell it: a URL without credentials, query and fragment, which may hold secrets."""
+    scheme, sign, rest = reference.partition("://")
+    if sign:
+        host, slash, path = rest.partition("?")[0].partition("#")[0].partition("/")
+        reference = f"{scheme}{sign}{host.rpartition('@')[2]}{slash}{path}"
+    return reference if len(reference) <= _LONGEST else f"{reference[: _LONGEST - 1]}…"
+
+
 def origin_of(message: JsonObject, origin: str | None) -> str | None:
     """Where a message of a context of this origin was read from. What is from outside has no say in it."""
     return origin if is_url(origin) else message.get(ORIGIN, origin)

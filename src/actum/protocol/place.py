@@ -65,5 +65,14 @@ class Place:
         return None if inner is None else replace(self, inner=inner)
 
 
+def is_place(text: object) -> bool:
+    """Whether a value is a place as text."""
+    try:
+        Place.parse(str(text))
+    except ValueError:
+        return False
+    return isinstance(text, str)
+
+
 def _optional(number: str | None) -> int | None:
     return None if number is None else int(number)

@@ -30,6 +30,8 @@ class Reading:
     references: tuple[Reference, ...]
     is_computed: bool
     """Whether it is more than a reference, or a choice of references."""
+    is_worked_out: bool = False
+    """Whether it is computed and not just a reference in braces."""
 
     def to_dict(self) -> JsonObject:
         """The expression as JSON."""
@@ -66,7 +68,13 @@ def readings_in(value: Any, name: str = "") -> Iterator[Reading]:
 def _reading(expression: Expression, at: str) -> Reading:
     is_computed = isinstance(expression, Computed)
     text = expression.text if is_computed else str(expression)
-    return Reading(at=at, text=text, references=tuple(references(expression)), is_computed=is_computed)
+    return Reading(
+        at=at,
+        text=text,
+        references=tuple(references(expression)),
+        is_computed=is_computed,
+        is_worked_out=isinstance(expression, Computed) and not expression.only_refers,
+    )
 
 
 def with_filters(message: JsonObject, filters: Sequence[Filter] | None) -> JsonObject:

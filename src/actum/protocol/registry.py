@@ -107,6 +107,12 @@ class Registry:
         """The registered Activity of this name, if any."""
         return self._activities.get(name)
 
+    def copy(self) -> Registry:
+        """A registry of its own that begins with what this one holds."""
+        own = Registry()
+        own._tools, own._activities = dict(self._tools), dict(self._activities)
+        return own
+
     def granted(self, names: Collection[str]) -> Registry:
         """What is left of it for a delegate from outside: the tools and Activities that are granted by name (D12)."""
         rest = Registry()

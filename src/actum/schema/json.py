@@ -17,6 +17,10 @@ JsonObject: TypeAlias = dict[str, Any]
 MAX_DEPTH = 128
 """How deep a value from outside may nest; far below what recursion or the validator could bear."""
 
+MAX_WRITTEN_DEPTH = 96
+"""How deep a value may nest that a run writes down, its path included. What stands around it (its message, the
+delegates that it lies in, the file) fits into the rest of what is read again."""
+
 MOST_DIGITS = 4_300
 """How many digits a whole number may have: as many as Python writes and reads."""
 _LEAST_TOO_LARGE = 10**MOST_DIGITS
@@ -36,13 +40,18 @@ def is_list(value: object) -> TypeIs[list[Any]]:
     return isinstance(value, list)
 
 
+def index_of(text: str) -> int | None:
+    """The whole number that up to nine ASCII digits are, None for any other text: other scripts have digits, too."""
+    return int(text) if len(text) < 10 and text.isascii() and text.isdecimal() else None
+
+
 def decode(text: str) -> Json:
     """Read one JSON text strictly: no repeated keys, no NaN or infinity, no lone surrogates, bounded nesting.
 
     Raises:
         NotJson: with what is wrong and, where known, at which character.
     """
-    _check_text_depth(text)
+    check_depth(text)
     try:
         value = _read(text)
     except json.JSONDecodeError as error:
@@ -69,6 +78,29 @@ def copy(value: Any) -> Any:
     if isinstance(value, list):
         return [copy(item) for item in cast("list[Any]", value)]
     return value
+
+
+def nests_within(value: object, most: int) -> bool:
+    """Whether a JSON value nests no deeper than that. A part that it holds many times is looked at once on each level.
+
+    Without recursion: it may be deeper than that could bear.
+    """
+    level: list[Any] = [value] if is_object(value) or is_list(value) else []
+    for _ in range(most):
+        if not level:
+            return True
+        inside = (one.values() if is_object(one) else one for one in level)
+        # By their types, which are those of plain JSON: it runs for every value that a run writes.
+        level = list({id(one): one for members in inside for one in members if type(one) in _CONTAINERS}.values())
+    return most >= 0 and not level
+
+
+_CONTAINERS = frozenset({dict, list})
+
+
+def legible(text: str) -> str:
+    """A text as it can be written and read again, whatever it was made of."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def plain(value: object, depth: int = 0) -> Json:
@@ -159,7 +191,12 @@ def _read(text: str) -> Any:
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
-def _check_text_depth(text: str) -> None:
+def check_depth(text: str) -> None:
+    """Judge how deep a JSON text nests.
+
+    Raises:
+        NotJson: deeper than it could be read.
+    """
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth = 0

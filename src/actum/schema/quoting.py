@@ -1,8 +1,9 @@
-"""Keys and texts of schemas as they are told in one line: in quotes where they are odd, which they can't leave."""
+"""Keys, texts and values as they are told in one line: in quotes where they are odd, which they can't leave."""
 
 from __future__ import annotations
 
 import re
+from typing import Any, cast
 
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
 _ODD = re.compile(r"['\\†¶…]")
@@ -20,6 +21,25 @@ def spelled(key: str, most: int | None = 60) -> str:
     """A key as it is told: as it is where it is a plain name, else in quotes."""
     is_plain = _PLAIN.match(key) and key.isprintable() and (most is None or len(key) <= most)
     return key if is_plain else quoted(key, most)
+
+
+def told(value: Any) -> str:
+    """What a value is, by its kind and its size; nothing of it is quoted."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case list():
+            count = len(cast("list[Any]", value))
+            return f"a list of {count} item{'s' * (count != 1)}"
+        case dict():
+            count = len(cast("dict[str, Any]", value))
+            return f"an object of {count} key{'s' * (count != 1)}"
+        case str():
+            return "a text"
+        case _:
+            return "a number"
 
 
 def unquoted(text: str) -> str:

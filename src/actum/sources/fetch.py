@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound
+from ..protocol.origin import told
 from .cache import Cache, Kept
 from .hosts import is_inner_name, is_public, literal_address
 
@@ -103,7 +104,7 @@ class Fetcher:
         async with self._answered(url, addresses, kept) as response:
             headers = _headers(response)
             if response.status in _REDIRECTS and "location" in headers:
-                return _parsed(urljoin(str(url), headers["location"]))
+                return _parsed(joined(str(url), headers["location"]))
             if response.status == 304 and kept is not None:
                 await asyncio.to_thread(self._cache.keep, str(url), kept.content, headers)
                 return _fetched(url, kept.content)
@@ -198,12 +199,20 @@ class _Pinned:
 
 
 def shown(url: object) -> str:
-    """A URL as it may be told: without credentials, query and fragment, which may hold secrets."""
-    text = str(url).partition("?")[0].partition("#")[0]
-    scheme, sign, rest = text.partition("://")
-    host, slash, path = rest.partition("/")
-    text = f"{scheme}{sign}{host.rpartition('@')[2]}{slash}{path}"
-    return repr(text if len(text) <= 200 else f"{text[:199]}…")
+    """A URL as it is told in errors."""
+    return repr(told(str(url)))
+
+
+def joined(base: str, reference: str) -> str:
+    """The URL that a reference means where it was found.
+
+    Raises:
+        DelegateForbidden: it can't be read as one.
+    """
+    try:
+        return urljoin(base, reference)
+    except ValueError:
+        raise DelegateForbidden(f"{shown(reference)} is not a URL") from None
 
 
 def _parsed(url: str) -> URL:

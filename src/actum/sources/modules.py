@@ -1,27 +1,72 @@
-"""Loading the Python modules that register an Idea's Activities."""
+"""The Python modules that an Idea names: where their files are, and loading them, so that they register Activities.
+
+Loading is for `run`, `resume` and `call` alone, by which a user says "run this"; what only looks reads (`outlines`).
+Either way an Idea names only modules below its roots, and what its user names may lie anywhere (D12).
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import ActumError, IdeaError
+from .roots import root_of
 
 
-def load_activities(name: str, base: Path) -> str:
+def find_module(name: str, base: Path, roots: Sequence[Path] | None) -> Path | None:
+    """The file of a module, named as Python does or by its path relative to `base`; nothing of it is run.
+
+    `roots` are the folders below which it must lie, None if it was the user who named it.
+
+    Returns:
+        None for a module that the program has imported itself: to name that one runs nothing.
+
+    Raises:
+        IdeaError: there is none, or it lies outside the roots.
+    """
+    if not name.endswith(".py") and name in sys.modules:
+        return None
+    try:
+        path = (base / name).resolve() if name.endswith(".py") else _file_of(name)
+    except (OSError, RuntimeError, ValueError):  # a loop of links; a null character
+        raise _wrong(name, "not the name of a module or a file") from None
+    if roots is not None and (path is None or root_of(path, roots) is None):
+        raise _wrong(
+            name, "outside the folders that the Idea may reach (--root), and not named by its user (--activities)"
+        )
+    if path is None:
+        raise _wrong(name, f"no module {name!r}")
+    if not is_file(path):
+        raise _wrong(name, "no such file")
+    return path
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file of this name, which may be none that a file can have."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # too long; what the system can't write
+        return False
+
+
+def load_activities(name: str, base: Path, roots: Sequence[Path] | None = None) -> str:
     """Import a module by name, or a file by its path relative to `base`, so that it registers its Activities.
+
+    `roots` as for `find_module`.
 
     Returns:
         What the module is called once it is imported.
 
     Raises:
-        IdeaError: there is none, or it fails.
+        IdeaError: there is none, it lies outside the roots, or it fails.
     """
+    path = find_module(name, base, roots)
     try:
-        if name.endswith(".py"):
-            return _import_file((base / name).resolve())
+        if path is not None and name.endswith(".py"):
+            return _import_file(path)
         return importlib.import_module(name).__name__
     except ActumError:
         raise
@@ -31,13 +76,38 @@ def load_activities(name: str, base: Path) -> str:
         raise IdeaError(f"the Activities {name!r} can't be imported: {type(error).__name__}: {error}") from error
 
 
+def _wrong(name: str, reason: str) -> IdeaError:
+    return IdeaError(f"the Activities {name!r}: {reason}")
+
+
+def _file_of(name: str) -> Path | None:
+    """The file of a module, found as an import would, but without importing the packages around it."""
+    top, *inner = name.split(".")
+    if not all(part.isidentifier() for part in (top, *inner)):
+        raise ValueError(name)
+    spec = importlib.util.find_spec(top)
+    if spec is None:
+        return None
+    folders = [Path(one) for one in spec.submodule_search_locations or ()]
+    file = Path(spec.origin) if spec.has_location and spec.origin else None
+    for part in inner:
+        found = _inside(part, folders)
+        if found is None:
+            return None
+        file, folders = found, [found.parent] if found.name == "__init__.py" else []
+    return None if file is None else file.resolve()
+
+
+def _inside(part: str, folders: Sequence[Path]) -> Path | None:
+    candidates = (folder / one for folder in folders for one in (f"{part}/__init__.py", f"{part}.py"))
+    return next((path for path in candidates if is_file(path)), None)
+
+
 def _import_file(path: Path) -> str:
     module_name = f"actum_activities_{path.parent.name}_{path.stem}"
     loaded = sys.modules.get(module_name)
     if loaded is not None and getattr(loaded, "__file__", None) == str(path):
         return module_name
-    if not path.is_file():
-        raise IdeaError(f"the Activities {str(path)!r}: no such file")
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
         raise IdeaError(f"the Activities {str(path)!r}: not a Python file")

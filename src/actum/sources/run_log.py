@@ -1,14 +1,27 @@
-"""A run's log beside its file: what the run does, written before anything is built on it (L8)."""
+"""A run's log beside its file: what the run does, written before anything is built on it (L8).
+
+The first line says to which run the log belongs, and every line ends with a checksum of all lines up to it: what was
+changed by anything but a run is refused. Older logs have neither, and are read as they are.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Any
+from zlib import crc32
 
 from ..errors import IdeaError
-from ..schema.json import JsonObject, NotJson, decode, encode
+from ..schema.json import JsonObject, NotJson, check_depth, decode, encode, is_object
+
+_BELONGS = "log"
+"""The key of the first entry: the id of the run whose log it is."""
+_SEAL = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class RunLog:
@@ -20,24 +33,47 @@ class RunLog:
 
     def __init__(self, run: Path) -> None:
         self.path = run.with_name(run.name + ".log")
+        self.run = ""
+        """The id of the run whose log it is; said before the first entry is written."""
         self._file: int | None = None
+        self._is_empty = True
         self._is_broken = False
+        self._checksum = 0
 
     def __enter__(self) -> RunLog:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            if self.path.is_symlink():
+                raise IdeaError(f"{self.path}: a log is a file of its own, not a link to another one")
+            self._file = os.open(self.path, _FLAGS, 0o600)
+            status = os.fstat(self._file)
         except OSError as error:
             raise IdeaError(f"{self.path}: {error.strerror or error}") from None
-        _lock(self._file, self.path)
+        if not stat.S_ISREG(status.st_mode):
+            self._close()
+            raise IdeaError(f"{self.path}: a log is a file, and that is none")
+        try:
+            _lock(self._file, self.path)
+            self._is_empty = not os.fstat(self._file).st_size
+        except BaseException:
+            self._close()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._close()
+
+    def _close(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds nothing that the run's file doesn't."""
+        return self._is_empty
 
     def __call__(self, entry: JsonObject) -> None:
         """Write one entry.
@@ -48,46 +84,101 @@ class RunLog:
         assert self._file is not None
         if self._is_broken:
             raise IdeaError(f"{self.path}: an earlier entry could not be written, so nothing more is")
-        line = f"{encode(entry)}\n".encode()
-        self._is_broken = True  # until the whole line is there: nothing may follow a part of one
         try:
-            written = os.write(self._file, line)
+            lines = b"" if not self._is_empty else self._sealed({"at": [], _BELONGS: self.run})
+            lines += self._sealed(entry)
+        except (ValueError, RecursionError):
+            raise IdeaError(f"{self.path}: an entry that could not be read again is not written") from None
+        self._is_broken, self._is_empty = True, False  # until the whole line is there: nothing may follow a part of one
+        try:
+            written = os.write(self._file, lines)
         except OSError as error:
             raise IdeaError(f"{self.path}: {error.strerror or error}") from None
-        if written != len(line):
+        if written != len(lines):
             raise IdeaError(f"{self.path}: only part of an entry could be written")
         self._is_broken = False
+
+    def _sealed(self, entry: JsonObject) -> bytes:
+        """The line of an entry, which is known to be readable again.
+
+        Raises:
+            ValueError: it isn't.
+        """
+        text = encode(entry)
+        check_depth(text)
+        body = text.encode()
+        self._checksum = crc32(body, self._checksum)
+        return body[:-1] + b',"crc":"%08x"}\n' % self._checksum
 
     def entries(self) -> Iterator[JsonObject]:
         """What has been written; a last line that was cut is left out.
 
         Raises:
-            IdeaError: for a line in the middle that is not an entry, naming it.
+            IdeaError: it belongs to another run; or for a line that is not an entry as it was written, naming it.
         """
+        is_sealed = False
+        self._checksum = 0
+        for number, line in enumerate(self._lines(), 1):
+            if not line.endswith(b"\n"):
+                if self._holds_an_entry(line):
+                    raise IdeaError(f"{self.path}: line {number} is damaged: it doesn't end as it was written")
+                return  # a part of a line, of a process that was killed
+            if not line.strip():
+                continue
+            entry, has_seal = self._entry(line[:-1], number)
+            if number == 1:
+                is_sealed = has_seal or _BELONGS in entry
+                self._check_belongs(entry)
+            if has_seal is not is_sealed:
+                raise IdeaError(f"{self.path}: line {number} is damaged: its checksum is missing")
+            if _BELONGS not in entry or number > 1:
+                yield entry
+
+    def _lines(self) -> Iterator[bytes]:
+        assert self._file is not None
         try:
-            lines = self.path.read_bytes().split(b"\n")
-        except FileNotFoundError:
-            return
+            with open(os.dup(self._file), "rb") as file:
+                file.seek(0)
+                yield from file
         except OSError as error:
             raise IdeaError(f"{self.path}: {error.strerror or error}") from None
-        for number, line in enumerate(lines, 1):
-            if not line:
-                continue
-            try:
-                entry = decode(line.decode("utf-8"))
-            except (NotJson, UnicodeDecodeError):
-                if number == len(lines):
-                    return
-                raise IdeaError(f"{self.path}: line {number} is not an entry of a run") from None
-            if not isinstance(entry, dict) or not isinstance(entry.get("at"), list):
-                raise IdeaError(f"{self.path}: line {number} is not an entry of a run")
-            yield entry
+
+    def _entry(self, line: bytes, number: int) -> tuple[JsonObject, bool]:
+        """The entry of a line, and whether its checksum holds."""
+        seal = _SEAL.search(line, len(line) - _LENGTH) if len(line) > _LENGTH else None
+        body = line if seal is None else line[: seal.start()] + b"}"
+        self._checksum = crc32(body, self._checksum)
+        if seal is not None and self._checksum != int(seal[1], 16):
+            raise IdeaError(
+                f"{self.path}: line {number} is damaged, or one before it is missing: its checksum is wrong"
+            )
+        try:
+            entry: Any = decode(body.decode("utf-8"))
+        except (NotJson, UnicodeDecodeError):
+            entry = None
+        if not is_object(entry) or not isinstance(entry.get("at"), list):
+            raise IdeaError(f"{self.path}: line {number} is not an entry of a run")
+        return entry, seal is not None
+
+    def _holds_an_entry(self, line: bytes) -> bool:
+        """Whether a whole entry stands in a line that has no end: it was written, and what follows it was changed."""
+        ends = _SEAL.finditer(line)
+        return any(crc32(line[: seal.start()] + b"}", self._checksum) == int(seal[1], 16) for seal in ends)
+
+    def _check_belongs(self, first: JsonObject) -> None:
+        if first.get(_BELONGS, self.run) != self.run:
+            raise IdeaError(
+                f"{self.path}: it holds what another run has done, which is not in its file: move it away to go on"
+            )
 
     def clear(self) -> None:
         """Begin again, once the run's file holds what the log held."""
         assert self._file is not None
         os.ftruncate(self._file, 0)
-        self._is_broken = False
+        self._is_broken, self._is_empty, self._checksum = False, True, 0
+
+
+_LENGTH = len(b',"crc":"00000000"}')
 
 
 def _lock(file: int, path: Path) -> None:
@@ -98,5 +189,4 @@ def _lock(file: int, path: Path) -> None:
     try:
         flock(file, LOCK_EX | LOCK_NB)
     except OSError:
-        os.close(file)
         raise IdeaError(f"{path}: another process has this run open") from None

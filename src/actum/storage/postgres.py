@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from ..errors import IdeaError
+from ..errors import IdeaError, concealed
 from ..ideas.store import Draft, Line, StoredVersion
 from . import rows
 
@@ -95,12 +95,24 @@ class PostgresStore:
             except psycopg.Error as error:
                 if self._open is not None and self._open.broken:
                     self._open = None
-                # The URL may hold a password: it is not told.
-                raise IdeaError(f"the store in PostgreSQL: {' '.join(str(error).split())[:300]}") from error
+                said = self._without_secrets(" ".join(str(error).split()))
+                raise IdeaError(f"the store in PostgreSQL: {said[:300]}") from error
+
+    def _without_secrets(self, text: str) -> str:
+        """What the database says, without any part of the URL: where that is malformed, any may be the password."""
+        from psycopg.conninfo import conninfo_to_dict
+
+        return concealed(text, conninfo_to_dict(self._url).values())
 
     async def _opened(self) -> AsyncConnection[Any]:
         import psycopg
+        from psycopg.conninfo import conninfo_to_dict
 
+        try:
+            conninfo_to_dict(self._url)
+        except psycopg.ProgrammingError:
+            # What is wrong with it is told in its own words, and they may hold a password.
+            raise IdeaError("the store in PostgreSQL: its URL can't be read") from None
         database = await psycopg.AsyncConnection.connect(self._url, autocommit=True)
         try:
             async with database.transaction():

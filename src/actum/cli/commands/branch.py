@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...ideas.address import parse_address
 from ..options import StoreName, branch_of, library_of
+from ..render.telling import say
 
 
 async def branch(name: str, address: str, /, *, store: StoreName = None) -> int:
@@ -19,5 +20,5 @@ async def branch(name: str, address: str, /, *, store: StoreName = None) -> int:
         The store, as for `actum save`.
     """
     async with library_of(store) as library:
-        print((await library.branch(branch_of(name), parse_address(address))).address)
+        say((await library.branch(branch_of(name), parse_address(address))).address)
     return 0

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from ...app.idea import Idea
-from ...app.loading import load_modules, model_of
+from ...app.loading import Code, load_modules, model_of
 from ...app.tools import DEFAULT
 from ...errors import SchemaError, UnknownTool
 from ...generation.offer import offered
@@ -14,8 +13,8 @@ from ...protocol.config import Config
 from ...protocol.context import Context
 from ...schema.infer import jsonable
 from ...schema.json import JsonObject, is_object
-from ...sources.roots import default_roots
 from ..options import CommandError, Several, pair_of, value_of
+from ..render.telling import say_json
 
 
 async def call(
@@ -43,7 +42,7 @@ async def call(
     """
     loaded = Idea.load(idea) if idea else Idea(context=Context())
     asked = loaded.settings(name=idea, has_model=model is not None)
-    load_modules(loaded, asked.activities, activities or [])
+    load_modules(loaded, asked.activities, Code.to_run(activities), loaded.roots)
     config = asked.over(Config())
     try:
         found = offered(loaded.context, DEFAULT, config.tools).find(tool)
@@ -58,10 +57,10 @@ async def call(
         context=loaded.context,
         model=model_of(asked, model, None),
         limits=asked.limits,
-        roots=default_roots(loaded.source),
+        roots=loaded.roots,
         config=config,
     )
-    print(json.dumps(jsonable(value), ensure_ascii=False))
+    say_json(jsonable(value))
     return 0
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json as standard_json
-
 from ... import inspection
 from ..options import JsonFlag, Roots, Several
-from ..render.lines import printable
+from ..render.telling import say, say_json, tell_left_out
 
 _MOST_CHANGES = 4
 
@@ -38,10 +36,11 @@ def check(
         A folder that delegates may be read from, as for `actum run`.
     """
     found = inspection.check(idea, activities=activities or [], tools=tools or [], roots=root or [])
+    tell_left_out(found.left_out)
     if json:
         problems = [problem.to_dict() for problem in found.problems]
         providers = {form.provider: form.to_dict() for form in found.forms}
-        print(standard_json.dumps({"problems": problems, "providers": providers}, ensure_ascii=False))
+        say_json({"problems": problems, "providers": providers})
     else:
         _print(found)
     return 2 if found.problems else 0
@@ -50,15 +49,15 @@ def check(
 def _print(found: inspection.Check) -> None:
     for problem in found.problems:
         where = f"{problem.file}:{problem.line}:{problem.column}"
-        print(printable(f"{where}: {problem.error.message} ({problem.error.code})"))
+        say(f"{where}: {problem.error.message} ({problem.error.code})")
     if found.problems:
         count = len(found.problems)
-        print(f"{count} problem{'s' if count > 1 else ''}")
+        say(f"{count} problem{'s' if count > 1 else ''}")
         return
-    print(f"{found.idea}: no problems")
+    say(f"{found.idea}: no problems")
     for form in found.forms:
-        print(f"  {form.provider}: {form.rung}")
+        say(f"  {form.provider}: {form.rung}")
         rest = len(form.changes) - _MOST_CHANGES
         more = [f"and {rest} more changes"] if rest > 0 else []
         for line in [*form.why, *form.changes[:_MOST_CHANGES], *more]:
-            print(printable(f"      {line}"))
+            say(f"      {line}")

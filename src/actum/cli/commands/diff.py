@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ... import inspection
 from ..options import StoreName, library_of, text_at
-from ..render.lines import name_of, printable, short
+from ..render.lines import name_of, short
+from ..render.telling import printable, say
 
 _WIDTH = 58
 _SAME, _OTHER = "  ", "≠ "
@@ -30,9 +31,9 @@ async def diff(old: str, new: str, /, *, store: StoreName = None) -> int:
         for row in found.rows:
             _print_line(_described(row.left), _described(row.right), is_same=row.is_same)
         return 0
-    print(found.kind)
+    say(found.kind)
     for reason in found.reasons:
-        print(f"  {printable(reason)}")
+        say(f"  {printable(reason)}")
     return 0
 
 
@@ -57,4 +58,4 @@ def _described(entry: inspection.Entry | None) -> str:
 def _print_line(left: str, right: str, *, is_same: bool) -> None:
     text = printable(left)
     cut = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
-    print(f"{_SAME if is_same else _OTHER}{cut:<{_WIDTH}} │ {printable(right)}".rstrip())
+    say(f"{_SAME if is_same else _OTHER}{cut:<{_WIDTH}} │ {printable(right)}".rstrip())

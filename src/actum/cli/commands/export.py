@@ -7,6 +7,7 @@ from pathlib import Path
 from ...ideas.address import parse_address
 from ...sources.files import write_bytes
 from ..options import StoreName, library_of
+from ..render.telling import say
 
 
 async def export(address: str, file: str, /, *, store: StoreName = None) -> int:
@@ -24,5 +25,5 @@ async def export(address: str, file: str, /, *, store: StoreName = None) -> int:
     async with library_of(store) as library:
         entry = await library.find(parse_address(address))
         write_bytes(Path(file), await library.store.content(entry.digest))
-        print(entry.address)
+        say(entry.address)
     return 0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from ...ideas.file import parse_text, read_idea
 from ...ideas.layout import laid_out
 from ...sources.files import read_text, write_text
 from ..options import CommandError, Flag
+from ..render.telling import tell
 
 
 def fmt(*ideas: str, check: Flag = False) -> int:
@@ -26,7 +26,7 @@ def fmt(*ideas: str, check: Flag = False) -> int:
     files = [(Path(name), *_texts(name)) for name in ideas]  # all are read before one is written
     others = [(path, laid) for path, text, laid in files if text != laid]
     for path, laid in others:
-        print(f"{path}: {'not in the standard layout' if check else 'laid out'}", file=sys.stderr)
+        tell(f"{path}: {'not in the standard layout' if check else 'laid out'}")
         if not check:
             write_text(path, laid)
     return 1 if check and others else 0

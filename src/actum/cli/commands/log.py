@@ -6,7 +6,7 @@ from ...ideas.address import parse_address
 from ...ideas.library import shown_moment
 from ...ideas.store import StoredVersion
 from ..options import StoreName, library_of
-from ..render.lines import printable
+from ..render.telling import printable, say
 
 
 async def log(address: str, /, *, most: int = 20, store: StoreName = None) -> int:
@@ -24,7 +24,7 @@ async def log(address: str, /, *, most: int = 20, store: StoreName = None) -> in
     async with library_of(store) as library:
         found = await library.find(parse_address(address))
         for entry in await library.store.entries(found.line, found.sequence + 1, most):
-            print(_described(entry))
+            say(_described(entry))
     return 0
 
 

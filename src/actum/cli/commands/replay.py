@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...app import kept
 from ...protocol.message import is_skip
 from ..options import Several
-from ..render.lines import name_of, printable, short
+from ..render.lines import name_of, short
+from ..render.telling import say, tell_left_out
 
 
 async def replay(run: str, /, *, activities: Several = None) -> int:
@@ -19,29 +20,30 @@ async def replay(run: str, /, *, activities: Several = None) -> int:
         A module or file with Activities, beside those that the Idea names.
     """
     found = await kept.replay(run, activities=activities or [])
+    tell_left_out(found.left_out)
     for one in found.requests:
         _show(one)
     if found.error is not None:
-        print(printable(f"output      can't be made again: {found.error.message}"))
+        say(f"output      can't be made again: {found.error.message}")
     else:
-        print(printable(f"output      {_judged(found.is_same_output)}  {short(found.output)}"))
+        say(f"output      {_judged(found.is_same_output)}  {short(found.output)}")
     return 0 if found.is_same else 1
 
 
 def _show(one: kept.Replayed) -> None:
-    print(printable(f"request {one.number:<3} {_judged(one.is_same)}  of {one.tick.at} messages"))
+    say(f"request {one.number:<3} {_judged(one.is_same)}  of {one.tick.at} messages")
     if one.tick.answer is None:
-        print("  it was cut before its answer ended")
+        say("  it was cut before its answer ended")
     for call in one.tick.calls:
-        print(printable(f"  call      {short(call)}"))
+        say(f"  call      {short(call)}")
     for message in one.left:
         if "_call" in message:
             value = "skipped" if is_skip(message) else short(message.get(message["type"], message))
-            print(printable(f"  result    {value}  of {name_of(message['_call'])}"))
+            say(f"  result    {value}  of {name_of(message['_call'])}")
         elif message["type"] == "error":
-            print(printable(f"  error     {message['error']}"))
+            say(f"  error     {message['error']}")
     if one.tick.output is not None:
-        print(printable(f"  output    {short(one.tick.output)}"))
+        say(f"  output    {short(one.tick.output)}")
 
 
 def _judged(is_same: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...ideas.address import MAIN, parse_address
 from ..options import StoreName, library_of
+from ..render.telling import say
 
 
 async def resolve(
@@ -23,5 +24,5 @@ async def resolve(
         The store, as for `actum save`.
     """
     async with library_of(store, search or [MAIN], at) as library:
-        print((await library.find(parse_address(address))).address)
+        say((await library.find(parse_address(address))).address)
     return 0

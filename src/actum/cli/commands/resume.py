@@ -7,7 +7,7 @@ from pathlib import Path
 from ...app import kept
 from ...app.agent import Agent
 from ...app.idea import Idea
-from ...app.loading import ready
+from ...app.loading import Code, ready
 from ..options import Approval, CommandError, JsonFlag, QuietFlag, Roots, Several, StoreName, versions_at
 from ..questions import Questions, approver
 from ..render.outcome import finish, renderer_of
@@ -61,7 +61,7 @@ async def resume(
     decide = approver(approve, Questions(renderer))
 
     def agent_for(idea: Idea) -> Agent:
-        loaded = ready(idea, run, model=model, activities=activities or [], record=record, roots=root or [])
+        loaded = ready(idea, run, model=model, record=record, roots=root or [], code=Code.to_run(activities))
         return loaded.agent(decide)
 
     async with versions_at(versions, store) as saved:

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from ... import inspection
 from ...app import kept
 from ...app.agent import Agent
-from ...app.loading import Loaded, load
+from ...app.loading import Code, Loaded, load
 from ...app.tools import DEFAULT
 from ...generation.offer import offered
 from ...protocol.context import Context
@@ -87,7 +87,7 @@ async def run(
     root
         A folder that delegates may be read from; the current one where the Idea is below it, else the Idea's own.
     """
-    loaded = load(idea, model=model, activities=activities or [], record=record, tools=tools or [], roots=root or [])
+    loaded = load(idea, model=model, record=record, tools=tools or [], roots=root or [], code=Code.to_run(activities))
     given = input_of(loaded.idea.context, i or [], input)
     renderer = renderer_of(Path(idea).name, json=json, quiet=quiet)
     questions = Questions(renderer)

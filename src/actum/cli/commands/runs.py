@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...app import kept
 from ...schema.json import encode
-from ..render.lines import printable, short
+from ..render.lines import short
+from ..render.telling import say
 
 
 def runs(folder: str = "runs", /) -> int:
@@ -16,7 +17,7 @@ def runs(folder: str = "runs", /) -> int:
         The folder.
     """
     for one in kept.listed(folder):
-        print(printable(f"{one.path}  {_described(one)}"))
+        say(f"{one.path}  {_described(one)}")
     return 0
 
 

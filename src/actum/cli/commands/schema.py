@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Literal
 
 from ...ideas.published import idea_schema
+from ..render.telling import say_json
 
 
 def schema(of: Literal["idea"] = "idea", /) -> int:
@@ -16,5 +16,5 @@ def schema(of: Literal["idea"] = "idea", /) -> int:
     of
         The format: idea.
     """
-    print(json.dumps({"idea": idea_schema}[of](), ensure_ascii=False, indent=2))
+    say_json({"idea": idea_schema}[of](), 2)
     return 0

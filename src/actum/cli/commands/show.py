@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from ... import inspection
-from ...app.loading import Loaded, load, look_at
-from ...app.tools import DEFAULT
+from ...app.loading import Code, Loaded, load
 from ...errors import ActumError, CallError
 from ...generation.offer import offered
 from ...sources.files import write_text
@@ -16,6 +15,7 @@ from ..options import CommandError, Flag, Roots, Several
 from ..render import seen
 from ..render.plan import mermaid_of, text_of
 from ..render.svg import svg_of
+from ..render.telling import say_lines, tell_left_out
 
 _DRAWINGS = {"text": text_of, "mermaid": mermaid_of, "svg": svg_of}
 
@@ -62,7 +62,9 @@ async def show(
     root
         A folder that delegates may be read from, as for `actum run`.
     """
-    loaded = load(idea, activities=activities or [], tools=tools or [], roots=root or [], loader=look_at)
+    code = Code.to_read(activities)
+    loaded = load(idea, tools=tools or [], roots=root or [], code=code)
+    tell_left_out(code.left_out)
     if call is not None:
         try:
             found = await inspection.isolation(loaded.agent(), loaded.idea.context, call, instance)
@@ -89,7 +91,7 @@ def _graph(loaded: Loaded) -> inspection.PlanGraph:
     """The graph of the Idea's plans; its tools say which calls keep their order, where they can be offered at all."""
     idea = loaded.idea
     try:
-        toolset = offered(idea.context, DEFAULT, loaded.config.tools)
+        toolset = offered(idea.context, loaded.code.registry, loaded.config.tools)
     except ActumError:
         toolset = None
     return inspection.graph_of(idea.context, idea.solution, toolset)
@@ -99,7 +101,7 @@ def _write(text: str, output: str | None) -> None:
     if output:
         write_text(Path(output), text if text.endswith("\n") else f"{text}\n")
     else:
-        print(text)
+        say_lines(text)
 
 
 def _schema(loaded: Loaded, provider: str | None) -> str:

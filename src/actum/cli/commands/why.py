@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as standard_json
 from collections.abc import Iterator
 
 from ... import inspection
@@ -10,7 +9,8 @@ from ...dataflow.reference import clip
 from ...protocol.message import RESULT
 from ...schema.json import encode
 from ..options import JsonFlag
-from ..render.lines import printable, short
+from ..render.lines import short
+from ..render.telling import say, say_json
 
 _RESULT = f"†{RESULT}"
 _LONGEST = 200
@@ -34,13 +34,13 @@ def why(run: str, reference: str | None = None, /, *, instance: str | None = Non
     origins = inspection.why(run, reference, instance=instance)
     if json:
         listed = [one for origin in origins for one in origin.to_list()]
-        print(standard_json.dumps(listed, ensure_ascii=False))
+        say_json(listed)
         return 0
     for origin in origins:
         for depth, one, is_new in origin.walk():
-            print(printable("  " * depth + _described(one, is_new=is_new)))
+            say("  " * depth + _described(one, is_new=is_new))
             for line in _computed(one) if is_new else ():
-                print(printable("  " * depth + "  · " + line))
+                say("  " * depth + "  · " + line)
     return 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...protocol.call import EACH, WHEN, Call
 from ...schema.json import encode
-from .lines import printable
+from .telling import printable
 
 
 def lines_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -16,6 +14,7 @@ from ...protocol.context import Context
 from ...protocol.message import DATA_KINDS
 from ...protocol.place import Place
 from ...schema.json import Json, encode, is_list, is_object
+from .telling import printable, say_json, tell
 
 _MOST = 100
 _MOST_NAMES = 6
@@ -69,7 +68,7 @@ class Lines(Silent):
         line = described(event)
         if line is not None:
             spent = time.monotonic() - self._began
-            print(f"{spent:7.2f}s {'  ' * event.depth}{line}", file=sys.stderr, flush=True)
+            tell(f"{spent:7.2f}s {'  ' * event.depth}{line}")
 
 
 class JsonLines(Silent):
@@ -78,7 +77,7 @@ class JsonLines(Silent):
     def show(self, event: events.AnyEvent) -> None:
         """Print the event as JSON."""
         members = {field.name: _json(getattr(event, field.name)) for field in dataclasses.fields(event)}
-        print(json.dumps({"event": type(event).__name__, **members}, ensure_ascii=False), flush=True)
+        say_json({"event": type(event).__name__, **members})
 
 
 def described(event: events.AnyEvent) -> str | None:
@@ -118,13 +117,6 @@ def _named(message: Mapping[str, Any]) -> str:
     names = [key for key in members if key not in {"type", "kind", "schema", "description", "data", kind}][:_MOST_NAMES]
     is_data = kind in DATA_KINDS or message.get("type") == "data"
     return printable(f"{kind}({', '.join(names)})" if is_data and names else kind)
-
-
-def printable(text: str) -> str:
-    """A text without what would steer a terminal or turn its letters round: such characters are spelled out."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
 
 
 def short(value: object, most: int = _MOST) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as standard_json
 import sys
 from typing import Any
 
@@ -10,6 +9,7 @@ from ...protocol.solution import Result
 from ...schema.infer import jsonable
 from ..options import CommandError
 from .lines import JsonLines, Lines, Renderer, Silent
+from .telling import say_json, tell
 
 PRODUCED, FAILED, WAITS = 0, 1, 3
 
@@ -32,12 +32,12 @@ def renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
 def finish(result: Result[Any], *, is_json: bool) -> int:
     """Print the output of a run, or why it has none; return the exit code."""
     if result.waiting:
-        print(f"actum: waiting for {', '.join(result.waiting)}", file=sys.stderr)
+        tell(f"actum: waiting for {', '.join(result.waiting)}")
     if result.output is None and result.errors:
-        print(f"actum: error: {result.errors[0].message}", file=sys.stderr)
+        tell(f"actum: error: {result.errors[0].message}")
     if result.output is None and (result.waiting or result.errors):
         return WAITS if result.waiting else FAILED
     if not is_json:
         indent = 2 if sys.stdout.isatty() else None
-        print(standard_json.dumps(jsonable(result.output), ensure_ascii=False, indent=indent))
+        say_json(jsonable(result.output), indent)
     return PRODUCED

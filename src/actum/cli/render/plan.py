@@ -8,7 +8,8 @@ from textwrap import wrap
 from ...dataflow.reference import clip
 from ...inspection import Edge, PlanGraph, Price, Vertex
 from ...inspection.pricing import NOBODY
-from .lines import printable, short
+from .lines import short
+from .telling import printable
 
 _WIDTH = 80
 _INDENT = " " * 7

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...ideas.library import Saved
-from .lines import printable
+from .telling import printable, say
 
 
 def tell_saved(saved: Saved) -> None:
     """Print the version that was saved and what its change means; or that nothing changed."""
-    print(saved.entry.address if saved.is_new else f"{saved.entry.address}  (nothing changed)")
+    say(saved.entry.address if saved.is_new else f"{saved.entry.address}  (nothing changed)")
     for reason in saved.change.reasons if saved.is_new else ():
-        print(f"  {saved.change.kind}: {printable(reason)}")
+        say(f"  {saved.change.kind}: {printable(reason)}")

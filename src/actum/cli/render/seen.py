@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ...inspection import Hidden, Isolation
 from ...schema.json import JsonObject, encode
-from .lines import printable
+from .telling import printable
 
 
 def text_of(found: Isolation) -> str:

@@ -10,8 +10,8 @@ from xml.sax.saxutils import escape
 
 from ...dataflow.reference import clip
 from ...inspection import Edge, PlanGraph, Vertex
-from .lines import printable
 from .plan import detail, label
+from .telling import printable
 
 _CHARACTER = 7.3
 _HEIGHT, _GAP, _RISE, _MARGIN, _BEND = 46, 26, 58, 24, 6

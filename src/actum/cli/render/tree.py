@@ -14,6 +14,7 @@ from rich.tree import Tree
 from ... import events
 from ...protocol.place import Place
 from .lines import crossing, short, short_call
+from .telling import printable
 
 _MARKS = {
     "waiting": ("○", "bright_black"),
@@ -87,7 +88,9 @@ class LiveTree:
     def _drawn(self) -> Tree:
         spent = time.monotonic() - self._began
         asked = f", {self._level.requests} requests" if self._level.requests else ""
-        tree = Tree(Text.from_markup(f"[bold]{escape(self._title)}[/] [bright_black]{spent:.1f} s{asked}[/]"))
+        tree = Tree(
+            Text.from_markup(f"[bold]{escape(printable(self._title))}[/] [bright_black]{spent:.1f} s{asked}[/]")
+        )
         _grow(tree, self._level)
         return tree
 
@@ -122,14 +125,18 @@ def _grow(tree: Tree, level: _Level, depth: int = 1) -> None:
         since = row.seconds if row.seconds is not None else time.monotonic() - row.began if row.began else None
         spent = f" {since:.2f} s" if since is not None else ""
         text = Text.assemble(
-            (f"{mark} ", colour), row.label, (row.crossing, "blue"), (spent, "cyan"), (f"  {row.note}", "bright_black")
+            (f"{mark} ", colour),
+            printable(row.label),
+            (printable(row.crossing), "blue"),
+            (spent, "cyan"),
+            (printable(f"  {row.note}"), "bright_black"),
         )
         text.truncate(max(30, tree_width() - 4 * depth - 2), overflow="ellipsis")
         branch = tree.add(text)
         if row.label in below:
             _grow(branch, below.pop(row.label), depth + 1)
     for label, inner in below.items():
-        _grow(tree.add(Text(label)), inner, depth + 1)
+        _grow(tree.add(Text(printable(label))), inner, depth + 1)
     if level.unlisted:
         tree.add(Text(f"and {level.unlisted} calls more", "bright_black"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Container
 from dataclasses import dataclass
@@ -24,6 +25,19 @@ class Computed:
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def only_refers(self) -> bool:
+        """Whether it is a reference in braces, which works nothing out."""
+        part = self.parts[0]
+        if len(self.parts) > 1 or isinstance(part, str) or part.format:
+            return False
+        node = part.tree
+        while isinstance(node, ast.Attribute) or (
+            isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)
+        ):
+            node = node.value
+        return isinstance(node, ast.Name)
 
 
 def read_text(text: str, names: Container[str] = ()) -> Computed | str:

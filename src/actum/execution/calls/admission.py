@@ -14,14 +14,32 @@ from ...dataflow.reference import Path, ReferenceSyntax, clip, scan_reference
 from ...dataflow.template import Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
-from ...protocol.call import EACH, META, VALUE, WHEN, WITH, Call
+from ...protocol.call import EACH, META, THEN, VALUE, WHEN, WITH, Call
 from ...protocol.reader import as_asked
 from ...protocol.scopes import scope_path, scopes_of
 from ...protocol.tool import VALUES, Tool
-from ...schema.json import copy, is_object
+from ...schema.json import MAX_WRITTEN_DEPTH, copy, is_object
 from .batch import batch, outside
 from .job import OPENED_BETWEEN_RUNS, Job
 from .script import Script
+
+_FLOW = frozenset({EACH, WHEN, THEN, VALUE})
+
+
+def is_offered(key: str, toolset: Toolset, script: Script) -> bool:
+    """Whether an answer may hold something: of T16, what its model was offered; a plan may hold any of it."""
+    return key not in _FLOW or toolset.has_flow or script.is_authored or script.is_concluded
+
+
+def check_offered(call: Call, toolset: Toolset, script: Script) -> None:
+    """Whether a model that has just answered was offered what it has written.
+
+    Raises:
+        InvalidParameters: naming what was not.
+    """
+    for key in call:
+        if call[key] is not None and not is_offered(key, toolset, script):
+            raise InvalidParameters(f"{key!r} isn't offered here", tool=call.tool or None, path=key)
 
 
 def judge(
@@ -176,6 +194,9 @@ def _check_declared(key: str, value: Any, tool: Tool) -> None:
         return
     if key not in tool.meta and key in {"_delegate", "_activity"}:
         raise ScopeDenied(f"{key!r} is the tool's to say, and it says none", tool=tool.name, path=key)
+    if key == "_delegate" and tool.is_fixed(key) and value != tool.fixed(key):
+        # Where it leads isn't told: the address may hold what only its author should know.
+        raise InvalidParameters("it is fixed by the tool: leave it out", tool=tool.name, path=key)
     if (complaint := tool.complaint(key, value)) is not None:
         raise InvalidParameters(complaint, tool=tool.name, path=key)
 
@@ -200,6 +221,12 @@ def _output_path(call: Call, tool: Tool) -> Expression | None:
 
 def _check_writable(path: Expression, tool: Tool) -> None:
     for reference in written_paths(path):
+        if len(reference.path) >= MAX_WRITTEN_DEPTH:
+            raise InvalidParameters(
+                f"a path leads at most {MAX_WRITTEN_DEPTH - 1} deep, not {len(reference.path)}",
+                tool=tool.name,
+                path="_outputPath",
+            )
         if reference.kind == CALLS:
             raise InvalidParameters("†calls holds results and can't be written", tool=tool.name, path="_outputPath")
         if OPENED_BETWEEN_RUNS.covers(reference):

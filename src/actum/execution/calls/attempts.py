@@ -16,7 +16,6 @@ from ...dataflow.template import Template
 from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place
 from ...schema.json import encode
-from ..record.entries import Adopted
 from ..record.journal import Journal
 from .job import Job
 from .script import Script
@@ -58,7 +57,7 @@ class Attempts:
 
     def puts_off(self, job: Job, queue: deque[Node]) -> bool:
         """Whether it will be known only at the end of the answer if a call has started; it waits for that then."""
-        if self._script is None or not self._is_undecided(job):
+        if self._script is None or not self.is_undecided(job):
             return False
         self._put_off.append((queue, job.node))
         return True
@@ -67,15 +66,17 @@ class Attempts:
         """The answer has ended: go on with the calls of which it is known only now if one has started before."""
         if self._script is not None:
             for job in list(self._jobs.values()):
-                if self._is_undecided(job) and not job.is_started and job.node.status in _NOT_BEGUN:
-                    self._adopt(job)
+                if self.is_undecided(job):
+                    if not job.is_started and job.node.status in _NOT_BEGUN:
+                        self._adopt(job)
+                    self._script.arrived(job.node.index, self._journal)
         self._started.clear()
         self._script = None
         for queue, node in self._put_off:
             queue.append(node)
         self._put_off.clear()
 
-    def _is_undecided(self, job: Job) -> bool:
+    def is_undecided(self, job: Job) -> bool:
         """Whether a call refers to later ones of an attempt that is not the first."""
         return self._script is not None and job.script is self._script and job.parent is None and not job.refers_back
 
@@ -89,8 +90,6 @@ class Attempts:
         script: Script = job.script
         place = script.places[job.node.index] = first.place
         script.kept.pop(place, None)
-        if self._journal.is_recorded:
-            self._journal.tell(Adopted(answer=script.number, index=job.node.index, place=place))
         if first.node.status is Status.READY:
             self._graph.take(job.node)
             first.followers = (*first.followers, job)

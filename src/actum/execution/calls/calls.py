@@ -17,10 +17,10 @@ from ...generation.offer import Toolset
 from ...protocol.call import ONLY_THEN, THEN, Call
 from ...protocol.origin import is_url
 from ...protocol.place import Place
-from ...schema.json import Json
-from ..record.journal import Journal
+from ...schema.json import MAX_WRITTEN_DEPTH, Json, nests_within
+from ..record.journal import Journal, check_written
 from ..record.plans import Standing
-from .admission import judge
+from .admission import check_offered, is_offered, judge
 from .declared import Declared
 from .diagnosis import missing_in_output
 from .job import NO_ELEMENT, SETTLED, Failure, Job
@@ -86,11 +86,12 @@ class Calls:
 
     def accept(self, script: Script, index: int, call: Call) -> None:
         """Take in the index-th element of an answer: refuse the call, start it, or let it wait (C2, C6)."""
-        if THEN in call:
+        if THEN in call and is_offered(THEN, self._register.toolset, script):
             self._order(script, index, call)
             return
         node = self._register.listed(script, index)
         try:
+            check_offered(call, self._register.toolset, script)
             job = judge(call, self._register.toolset, self._journal.instances, node, script, self._journal.memory)
             if not job.is_literal:
                 self._declared.check(job)
@@ -117,6 +118,7 @@ class Calls:
             error = InvalidParameters(ONLY_THEN, path=THEN)
             self._refuse(self._register.listed(script, index), script, error, call)
             return
+        script.arrived(index, self._journal)
         self._graph.add(self._register.barrier(script, index))
         self._scheduler.pump()
 
@@ -125,8 +127,9 @@ class Calls:
         self._refuse(self._register.listed(script, index), script, error, None)
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
+        script.arrived(node.index, self._journal)
         self._graph.refuse(node)
-        self._endings.fail(Failure(error, f"{script.number}.{node.index}", call))
+        self._endings.fail(Failure(error, f"{script.number}.{node.index}", call, is_on_arrival=True))
         self._scheduler.pump()
 
     def resume(self, plan: Standing) -> Script:
@@ -140,6 +143,9 @@ class Calls:
                 self._graph.settle(node, status, plan.done.get(index, MISSING))
                 if self._keeps_order(call):
                     self._take_turns(script, node)
+            elif not nests_within(call, MAX_WRITTEN_DEPTH):  # what it leaves could not be read again
+                error = InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}", tool=call.tool or None)
+                self._refuse(self._register.listed(script, index), script, error, None)
             elif self._scheduler.stop is None:  # what can't start any more stays in the plan
                 self.accept(script, index, call)
         self.close(script)
@@ -221,6 +227,7 @@ class Calls:
         filters: list[Filter] = []
         computed = await self._scheduler.computing.output(values, optional, filters)
         output = wanted.output.fill([exported(value) for value in computed])
+        check_written(output, path="output")
         return Finished(wanted.finished(output), output, str(wanted.script.number), tuple(filters))
 
     def _await(self, wanted: Wanted) -> None:

@@ -17,10 +17,11 @@ from ...protocol.tool import Tool
 from ...schema.json import JsonObject
 from ..budget import Budget
 from ..record.crossing import Recipient
-from ..record.journal import Journal
+from ..record.journal import Journal, check_written
 from .approval import Approvals, shown
 from .invoking import invoke, judged
 from .job import Job, Yield
+from .lineage import Lineage
 from .register import Register
 from .resolving import resolved
 from .results import Results
@@ -42,6 +43,10 @@ class Suspension:
     call: Call
     context: list[JsonObject] | None = None
     waiting: tuple[str, ...] = ()
+    brought: frozenset[str] = frozenset()
+    """The parameters of the call that hold what calls have brought (S10)."""
+    crossing: frozenset[str] = frozenset()
+    """The kinds and types of which calls have left any."""
 
 
 class Delegate(Protocol):
@@ -89,6 +94,7 @@ class Carrier:
     results: Results
     delegate: Delegate
     budget: Budget
+    lineage: Lineage
     is_stopped: bool = False
     """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
 
@@ -116,6 +122,7 @@ class Carrier:
             if self.approvals.approve is not None or self.journal.decisions.by_place:
                 approved = await self.approvals.approved(job, call, context)
                 if approved is None:
+                    check_written(call, tool=job.tool.name)
                     return Held((f"approval {job.of}",), shown(call, context))
                 if approved != call:
                     call, context = self._replaced(job, approved, context)
@@ -159,7 +166,13 @@ class Carrier:
     async def _delegated(self, job: Job, call: Call, context: Context) -> Carried:
         """Let the delegate continue from where it was cut before; if it is cut again, keep its context (L8)."""
         before = self.journal.decisions.suspended(job.of, job.call)
-        suspension = Suspension(place=job.place, call=job.call, context=before)
+        suspension = Suspension(
+            place=job.place,
+            call=job.call,
+            context=before,
+            brought=self.lineage.brought(job),
+            crossing=frozenset(self.journal.brought.kinds),
+        )
         try:
             returned = await self.delegate(call, job.tool, context.keyed(job.key), suspension)
             return judged(returned, job.tool, self.budget)

@@ -9,8 +9,10 @@ from ...errors import ActumError, LimitExceeded
 from ...events import CallFailed, CallSkipped, CallWaiting
 from ...protocol.call import Call
 from ...protocol.place import Place
+from ...schema.json import legible
 from ..budget import MESSAGE, Budget
 from ..emitter import Emitter
+from ..record.entries import Failed
 from ..record.journal import Journal
 from .approval import Approvals
 from .attempts import Attempts
@@ -117,6 +119,8 @@ class Endings:
         if is_missed and (job is None or job.parent is None):
             self.failures.append(failure)
             self._count(len(failure.error.message))
+            if self._journal.is_recorded and job is not None and job.is_started:
+                self._journal.tell(Failed(place=job.place, call=dict(job.call), error=legible(failure.error.message)))
         if self._emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
             self._emit(CallFailed(call=call, place=place, error=failure.error))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from ...dataflow.reference import Reference, ReferenceSyntax, scan_reference
-from ...errors import ActivityError, ActumError, InvalidParameters, told
+from ...errors import ActivityError, ActumError, InvalidParameters, words_of
 from ...messages import MessageObject, is_message
 from ...protocol.activity import Activity
 from ...protocol.call import Call
@@ -52,7 +52,7 @@ async def invoke(call: Call, tool: Tool, context: Context, activity: Activity, b
             raise
         raise ActivityError("it was cancelled from within", tool=tool.name) from None
     except Exception as error:
-        raise ActivityError(told(error), tool=tool.name) from error
+        raise ActivityError(words_of(error), tool=tool.name) from error
     return judged(returned, tool, budget)
 
 

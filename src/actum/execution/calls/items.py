@@ -86,6 +86,7 @@ def _jobs(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], Node
                 script=job.script,
                 parent=job,
                 is_value=job.is_value,
+                derived=job.derived,
             )
         )
     return made

@@ -81,8 +81,8 @@ class Job:
     """The places in it whose values a reader or an expression has made of what calls have brought (S10)."""
     is_result_derived: bool = False
     """Whether its result was made so."""
-    is_result_brought: bool = True
-    """Whether its result is more than what the planner wrote itself."""
+    is_value_brought: bool = False
+    """Whether anything of what it holds came from calls, where it only computes."""
     patience: asyncio.Timeout | None = None
     """What cuts it when nothing waits for it any longer (C8), or when it takes longer than its tool may."""
     refers_back: bool = False
@@ -124,10 +124,9 @@ class Job:
         return f"{self.script.run}/{self.of}"
 
     @property
-    def marks(self) -> JsonObject | None:
+    def marks(self) -> JsonObject:
         """What is marked on what it leaves, besides its place."""
-        derived = (*self.derived, *("",) * self.is_result_derived) if self.derived or self.is_result_derived else ()
-        return marks_of(self.filters, derived) if self.filters or derived else None
+        return marks_of(self.filters, (*self.derived, *("",) * self.is_result_derived))
 
     @property
     def authored(self) -> Iterator[tuple[Expression, Path]]:
@@ -228,6 +227,13 @@ class Failure(NamedTuple):
     of: str
     call: Call | None = None
     job: Job | None = None
+    is_on_arrival: bool = False
+    """Whether it was refused as it arrived: judged by what is declared, before it has read anything (O11)."""
+
+    @property
+    def told(self) -> str:
+        """What of it the model that plans a sealed run may be told (S10)."""
+        return self.error.message if self.is_on_arrival else f"it failed: {self.error.code}"
 
 
 class Ends(Protocol):

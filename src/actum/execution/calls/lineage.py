@@ -29,12 +29,9 @@ class Lineage:
         Raises:
             InvalidParameters: its tool refuses such values for a parameter.
         """
-        if job.parent is not None:
-            job.derived = job.parent.derived
-            return
         found = list(self._derived(job))
         job.derived = tuple(dict.fromkeys(print_path(path).lstrip(".") for path in found))
-        job.is_result_brought = bool(self.brought(job)) if job.is_value else not job.is_latent
+        job.is_value_brought = job.is_value and bool(self.brought(job))
         job.is_result_derived = bool(found) if job.is_value else self._is_made_by_a_model_of_data(job)
         for path in found:
             if path and path[0] in job.tool.underivable:
@@ -72,8 +69,8 @@ class Lineage:
 
     def _is_derived(self, expression: Expression, job: Job) -> bool:
         sources = [self._source(one, job) for one in references(expression)]
-        is_computed = isinstance(expression, Computed)
-        return any(one.is_derived or (is_computed and one.is_brought) for one in sources)
+        is_worked_out = isinstance(expression, Computed) and not expression.only_refers
+        return any(one.is_derived or (is_worked_out and one.is_brought) for one in sources)
 
     def _source(self, reference: Reference, job: Job) -> Source:
         if reference.kind == ITEM:
@@ -98,4 +95,5 @@ class Lineage:
         target = None if node is None else self._register.jobs.get(node.number)
         if target is None:  # it was made before this run
             return Source(True, index is not None and str(job.script.place(index)) in self._journal.brought.places)
-        return Source(target.is_result_brought, target.is_result_derived)
+        is_brought = target.is_value_brought if target.is_value else not target.is_latent
+        return Source(is_brought, target.is_result_derived)

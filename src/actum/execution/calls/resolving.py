@@ -21,8 +21,8 @@ from ...dataflow.template import Template, escaped
 from ...errors import ActumError, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, VALUE, WHEN, WITH, Call
 from ...protocol.tool import Tool
-from ...schema.json import JsonObject, NotJson, copy, is_list, is_object
-from ...schema.quoting import spelled
+from ...schema.json import JsonObject, NotJson, copy, is_list
+from ...schema.quoting import spelled, told
 from ..budget import MESSAGE, Budget
 from .job import ITEM, Batch, Job
 
@@ -153,21 +153,11 @@ def _condition(job: Job, condition: Template, values: Sequence[Any]) -> bool:
     value = condition.fill(list(values))
     if not isinstance(value, bool):
         raise InvalidParameters(
-            f"a condition comes to true or false, and this one is {_kind(value)}: compare it with something",
+            f"a condition comes to true or false, and this one is {told(value)}: compare it with something",
             tool=job.tool.name,
             path=WHEN,
         )
     return value
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true or false"
-    if is_list(value) or is_object(value):
-        return "a list" if is_list(value) else "an object"
-    return "a text" if isinstance(value, str) else "a number"
 
 
 def _items(job: Job, own: Batch, values: Sequence[Any], budget: Budget) -> Iterator[Item]:
@@ -182,7 +172,7 @@ def _items(job: Job, own: Batch, values: Sequence[Any], budget: Budget) -> Itera
     budget.take_parameters(listed, job.tool.name)
     items: Any = own.items.fill([exported(one) for one in listed])
     if not is_list(items):
-        raise InvalidParameters(f"it comes to {_kind(items)}, not a list", tool=job.tool.name, path=EACH)
+        raise InvalidParameters(f"it comes to {told(items)}, not a list", tool=job.tool.name, path=EACH)
     meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in _LEFT_OUT}
     conditions, own_condition = own.conditions, own.condition
     outside = list(_outside(job, own, iter(values[count:]), budget))

@@ -66,27 +66,28 @@ class Results:
             LimitExceeded: the run can't afford what would be written.
         """
         self.finished += 1
+        marks = job.marks if job.filters or job.derived or job.is_result_derived else None
         if job.parent is not None:
             value = self._append(job, result)[0] if result.messages else result.value
             self._afford(job, value, result.weight)
-            self._journal.item(job.call, job.of, value, job.marks)
+            self._journal.item(job.call, job.of, value, marks)
             return value, ()
         if result.messages:
             return self._append(job, result)
         if job.path is None and result.path is None and job.has_result:
             self._afford(job, result.value, result.weight)
-            self._journal.result(job.call, job.of, result.value, job.node.instance, job.marks)
+            self._journal.result(job.call, job.of, result.value, job.node.instance, marks)
             return result.value, ()
         targets = self._targets(job, result)
         self._check_gates(job, result.value, targets)
         self._afford(job, result.value, result.weight, targets)
         for target in targets:
             self._note(job, target)
-            self._journal.write(job.call, job.of, result.value, target, job.method, job.node.instance, job.marks)
+            self._journal.write(job.call, job.of, result.value, target, job.method, job.node.instance, marks)
             if job.method == "erase":
                 self.erased.append(target)
         if not targets:
-            self._journal.record(job.call, job.of, result.value, job.marks)
+            self._journal.record(job.call, job.of, result.value, marks)
         return result.value, targets
 
     def tell(self, job: Job, value: Any) -> None:

@@ -66,6 +66,7 @@ class Scheduler:
         self._latent = Latent(self._graph, self.results)
         self.attempts = Attempts(self.register.jobs, self._graph, journal)
         self._standstill = Standstill(self.register, journal, emit)
+        self._lineage = Lineage(self.register, journal)
         self._carrier = Carrier(
             journal=journal,
             register=self.register,
@@ -73,6 +74,7 @@ class Scheduler:
             results=self.results,
             delegate=delegate,
             budget=budget,
+            lineage=self._lineage,
         )
         self._workers: Workers[_Work, Carried] = Workers(self._carrier, self._ended)
         self.computing = Computing(budget, self._computed)
@@ -88,7 +90,6 @@ class Scheduler:
             budget=budget,
         )
         self.under_way = UnderWay()
-        self._lineage = Lineage(self.register, journal)
         self._stop: LimitExceeded | None = None
         self._is_pumping = False
 
@@ -106,7 +107,11 @@ class Scheduler:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.register.jobs[job.node.number] = job
         self._graph.enter(job.node)
-        if self.attempts.take_over(job):
+        is_taken_over = self.attempts.take_over(job)
+        # Told before anything is started, and with its place: whoever reads the record takes no call for two.
+        if self._journal.is_recorded:
+            job.script.arrived(job.node.index, self._journal, is_open=not self.attempts.is_undecided(job))
+        if is_taken_over:
             self.pump()
             return
         self._graph.again(job.node)
@@ -235,7 +240,8 @@ class Scheduler:
 
     def _make(self, job: Job, call: Call) -> None:
         """Have a call carried out, with its values."""
-        if not self._takes(job):
+        may_derive = job.computes or job.is_value or job.tool.is_delegated or self._journal.brought.places
+        if may_derive and job.parent is None and not self._takes(job):  # of most calls it is plain that nothing was
             return
         if job.is_value:
             job.is_started = True
@@ -266,8 +272,6 @@ class Scheduler:
 
     def _takes(self, job: Job) -> bool:
         """Note what of a call was derived; whether its tool takes that (S10)."""
-        if job.is_final:
-            return True  # it was authored as it is
         try:
             self._lineage.note(job)
         except ActumError as error:

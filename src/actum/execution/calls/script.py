@@ -9,12 +9,14 @@ from typing import Any
 from ...dataflow.graph import Answer, Node
 from ...dataflow.template import Template
 from ...generation.ask import Answered
-from ...protocol.call import Call
+from ...protocol.call import THEN, Call
 from ...protocol.marks import Authored, plan_marks, plan_message
 from ...protocol.place import Place
 from ...protocol.solution import Solution
 from ...schema.json import Json, JsonObject
 from ...schema.types import Type
+from ..record.entries import Arrived
+from ..record.journal import Journal
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -76,6 +78,17 @@ class Script(Answer):
             number=self.number,
             places=dict(self.places),
         )
+
+    def arrived(self, index: int, journal: Journal, *, is_open: bool = True) -> None:
+        """Tell that a call of it has arrived, unless its plan in the context says so (L8).
+
+        One that is not open yet, since it may have been started by an earlier attempt, only has its index taken.
+        """
+        if not journal.is_recorded or self.is_planned:
+            return
+        call = dict(self.calls[index]) if is_open else {THEN: True}
+        place = self.places.get(index)
+        journal.tell(Arrived(answer=self.number, start=self.start, index=index, call=call, place=place))
 
     def message(self) -> JsonObject:
         """The answer as a plan message, so that what is open of it can be made later (P2, L8)."""

@@ -20,7 +20,7 @@ from ...protocol.contract import merge_contract
 from ...protocol.declaration import tools_of
 from ...protocol.marks import without_run
 from ...protocol.message import instance_of, kind_of
-from ...protocol.origin import crossing
+from ...protocol.origin import crossing, told
 from ...protocol.place import Place
 from ...protocol.reader import Reader
 from ...protocol.scopes import notes_of
@@ -28,6 +28,7 @@ from ...protocol.solution import Result
 from ...protocol.tool import ANONYMOUS, Tool
 from ...schema.infer import shape_of
 from ...schema.json import JsonObject, is_object
+from ...schema.validator import Validator
 from ..budget import Budget
 from ..calls.carrying import Suspended, Suspension
 from ..calls.invoking import Output, invoke
@@ -39,6 +40,7 @@ from ..setup import Runtime, Setup
 from .linking import Linking
 from .reading import read
 from .resolver import Machine, Resolver, SavedRequest
+from .sealing import divided, marked
 
 CATCH_ALL = "_delegate"
 """The name of the Activity that carries out every delegated call: one registered under it takes its place (D16)."""
@@ -88,6 +90,8 @@ class Delegation:
         declared = _declared(found.context)
         takes = notes_of(declared, "input", declared.data_kinds).get("schema")
         try:
+            if takes is not None:
+                Validator(takes, at="schema")
             gives = None if found.schema is None else shape_of(found.schema).schema
         except ActumError as error:
             raise _unusable(name, tool, found, error) from error
@@ -132,7 +136,9 @@ class Delegation:
         most = self.runtime.config.max_depth if limit is None else min(limit, self.runtime.config.max_depth)
         if self.emit.depth >= most:
             chain = [*(str(one.get("_delegate", one.tool)) for one in self.emit.path), name]
-            raise DelegateDepthExceeded(f"delegates nest deeper than {most}: {' → '.join(chain)}", tool=tool.name)
+            raise DelegateDepthExceeded(
+                f"delegates nest deeper than {most}: {' → '.join(map(told, chain))}", tool=tool.name
+            )
 
     async def _found(self, name: str, tool: Tool) -> SavedRequest:
         try:
@@ -140,16 +146,18 @@ class Delegation:
         except DelegateError:
             raise
         except ActumError as error:
-            raise DelegateError(f"{name!r} can't be used: {error.message}", tool=tool.name) from error
+            raise DelegateError(f"{told(name)!r} can't be used: {error.message}", tool=tool.name) from error
         except Exception as error:
-            raise DelegateError(f"{name!r} could not be resolved: {type(error).__name__}", tool=tool.name) from error
+            raise DelegateError(
+                f"{told(name)!r} could not be resolved: {type(error).__name__}", tool=tool.name
+            ) from error
         if found.is_foreign:
             self._check_foreign(name, tool, found)
         try:
             return await Linking(self.resolve, self.runtime.config.max_depth)(found)
         except IdeaError as error:
             # The words of one from outside are not for its caller's model.
-            reason = f"what {name!r} refers to is not available" if found.is_foreign else error.message
+            reason = f"what {told(name)!r} refers to is not available" if found.is_foreign else error.message
             raise DelegateError(reason, tool=tool.name) from error
 
     def _check_foreign(self, name: str, tool: Tool, found: SavedRequest) -> None:
@@ -165,7 +173,7 @@ class Delegation:
         for one in filter(None, asked):
             if one not in self.runtime.config.grants:
                 raise DelegateForbidden(
-                    f"{name!r} comes from outside and asks for {one!r}, which is not granted: Config(grants=[…])",
+                    f"{told(name)!r} comes from outside and asks for {one!r}, which is not granted: Config(grants=[…])",
                     tool=tool.name,
                 )
 
@@ -175,7 +183,7 @@ class Delegation:
         try:
             loop = self._loop(call, found, scoped, kept)
         except DelegateError as error:
-            raise error.of(name, tool.name) from error
+            raise error.of(told(name), tool.name) from error
         except ActumError as error:
             raise _unusable(name, tool, found, error) from error
         try:
@@ -187,10 +195,10 @@ class Delegation:
         except LimitExceeded as error:
             raise LimitExceeded(error.message, limit=error.limit) from error
         except DelegateError as error:
-            raise error.of(name, tool.name) from error
+            raise error.of(told(name), tool.name) from error
         except ActumError as error:
             # The message of an error inside may quote the delegate's private context: only its kind crosses (D11).
-            raise DelegateError(error.code, tool=tool.name, chain=[name]) from error
+            raise DelegateError(error.code, tool=tool.name, chain=[told(name)]) from error
 
     def _loop(self, call: Call, found: SavedRequest, scoped: Context, kept: Suspension) -> Loop:
         runtime = self._runtime_of(found)
@@ -201,7 +209,14 @@ class Delegation:
             own = found if runtime.config.meta is False else _with_meta(found)
             saved = plan_of(found.solution, found.meta) if runtime.model is None else []
             # A run of its own: what the saved request was once part of has other calls, with other keys (C9).
-            messages = [*without_run(self._messages(own, scoped, call)), *saved]
+            if runtime.config.sealed:
+                scoped = Context.checked(
+                    [marked(one, kept.crossing) for one in scoped], scoped.data_kinds, scoped.origin
+                )
+            crossed = self._messages(own, scoped, call)
+            if runtime.config.sealed:
+                crossed = list(divided(crossed, kept.brought))
+            messages = [*without_run(crossed), *saved]
         if runtime.model is None and not any(message.get("type") == "plan" for message in messages):
             raise DelegateError("it needs a model, and none is set")
         context = Context.checked(messages, runtime.data_kinds, found.context.origin)
@@ -220,7 +235,9 @@ class Delegation:
         own = IdeaConfig.parse(found.config, found.context.origin or "the Idea")
         own = own.of("foreign" if found.is_foreign else "local")
         origin = None if found.is_foreign else found.context.origin
-        registry = self.machine.registry(self.runtime.registry, own.activities, origin)
+        # What is from outside may name what was granted by name, and that may lie anywhere.
+        roots = None if found.is_foreign else found.roots
+        registry = self.machine.registry(self.runtime.registry, own.activities, origin, roots)
         if found.is_foreign:
             registry = registry.granted({CATCH_ALL, *self.runtime.config.grants})
         model = self.runtime.model if own.model is None else self.machine.model(own.model)
@@ -230,7 +247,7 @@ class Delegation:
 def _unusable(name: str, tool: Tool, found: SavedRequest, error: ActumError) -> DelegateError:
     """Why a delegate can't begin. The words of one from outside are not for its caller's model (D12)."""
     reason = f"it can't be used: {error.code if found.is_foreign else error.message}"
-    return DelegateError(reason, tool=tool.name, chain=[name])
+    return DelegateError(reason, tool=tool.name, chain=[told(name)])
 
 
 def _with_meta(found: SavedRequest) -> SavedRequest:

@@ -8,6 +8,7 @@ from typing import Any
 from ...errors import DelegateError, IdeaError
 from ...protocol.context import Context
 from ...protocol.declaration import parse_tool
+from ...protocol.origin import told
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
 from ...schema.links import linked, links_of
@@ -60,15 +61,19 @@ class Linking:
     async def _target(self, address: str, origin: str | None, chain: tuple[str, ...]) -> JsonObject:
         whole = (*chain, address)
         if address in chain:
-            raise IdeaError(f"schemas refer to each other in a circle: {' → '.join(whole[chain.index(address) :])}")
+            raise IdeaError(
+                f"schemas refer to each other in a circle: {' → '.join(map(told, whole[chain.index(address) :]))}"
+            )
         if len(chain) >= self.most_depth:
-            raise IdeaError(f"schemas refer to each other deeper than {self.most_depth}: {' → '.join(whole)}")
+            raise IdeaError(
+                f"schemas refer to each other deeper than {self.most_depth}: {' → '.join(map(told, whole))}"
+            )
         key = (address, origin)
         if key not in self._known:
             found = await self._found(address, origin)
             schema: Any = found.schema
             if not isinstance(schema, dict):
-                raise IdeaError(f'{{"$ref": "{address}"}}: that Idea has no schema to refer to')
+                raise IdeaError(f'{{"$ref": "{told(address)}"}}: that Idea has no schema to refer to')
             self._known[key] = await self._closed(schema, found.context.origin, whole)
         return self._known[key]
 
@@ -77,7 +82,7 @@ class Linking:
         try:
             return await self.resolve(address, reader)
         except DelegateError as error:
-            raise IdeaError(f'{{"$ref": "{address}"}}: {error.reason}') from error
+            raise IdeaError(f'{{"$ref": "{told(address)}"}}: {error.reason}') from error
 
 
 def has_links(context: Context, schema: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Collection, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from ...generation.model import Model
@@ -23,6 +24,8 @@ class SavedRequest:
     config: JsonObject = field(default_factory=dict[str, Any])
     solution: JsonObject | None = None
     is_foreign: bool = False
+    roots: Sequence[Path] | None = ()
+    """The folders in which modules that its config names may lie; None where the program says what it names."""
 
     @property
     def version(self) -> str:
@@ -58,10 +61,12 @@ class Machine(Protocol):
         """
         ...
 
-    def registry(self, registry: Registry, activities: Sequence[str], origin: str | None) -> Registry:
-        """The registry with the Activities of these modules; files among them start from `origin`.
+    def registry(
+        self, registry: Registry, activities: Sequence[str], origin: str | None, roots: Sequence[Path] | None
+    ) -> Registry:
+        """The registry with the Activities of these modules; files among them start from `origin`, below `roots`.
 
         Raises:
-            IdeaError: there is no such module, or it fails.
+            IdeaError: there is no such module, it may not be reached, or it fails.
         """
         ...

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ...dataflow.reference import Path, Reference
 from ...protocol.call import DERIVED
-from ...protocol.message import BROUGHT, OF, kind_of, write_of
+from ...protocol.message import OF, is_brought, write_of
 from ...schema.json import JsonObject
 
 
@@ -35,11 +35,11 @@ class Brought:
 
     def add(self, message: JsonObject) -> None:
         """Take in a message, if calls have brought it."""
-        if "_call" not in message and BROUGHT not in message:
+        if not is_brought(message):
             return
-        kind = kind_of(message, self.data_kinds) or str(message.get("type"))
+        kind: str = message.get("kind") or message["type"]
         self.kinds.add(kind)
-        if "" not in message.get(DERIVED, ()):
+        if DERIVED not in message or "" not in message[DERIVED]:
             return
         self.places.add(str(message.get(OF)))
         write = write_of(message, 0, self.data_kinds)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...protocol.place import Place
-from ...schema.json import JsonObject, is_list, is_object
+from ...schema.json import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +52,22 @@ class Inserted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrived:
-    """The next call of an answer has arrived."""
+    """The call with this index of an answer has arrived: from now on it is made, or it waits.
+
+    `place` is its place where an earlier attempt of the answer has started it (L3).
+    """
 
     answer: int
     start: int
+    index: int | None
+    """None in older records, where all calls are told in their order."""
     call: JsonObject
+    place: Place | None = None
 
     def to_dict(self) -> JsonObject:
         """The entry as JSON."""
-        return {"answer": self.answer, "start": self.start, "call": self.call}
+        own: JsonObject = {"answer": self.answer, "start": self.start, "call": self.call, "index": self.index}
+        return own if self.place is None else {**own, "adopted": str(self.place)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +86,16 @@ class Restarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Adopted:
-    """A call of an answer is one that an earlier attempt has started (L3)."""
+class Failed:
+    """A call has failed: of a call that a corrected answer doesn't repeat, only this says that it isn't open (L3)."""
 
-    answer: int
-    index: int
     place: Place
+    call: JsonObject
+    error: str
 
     def to_dict(self) -> JsonObject:
         """The entry as JSON."""
-        return {"answer": self.answer, "adopted": str(self.place), "index": self.index}
+        return {"failed": str(self.place), "call": self.call, "error": self.error}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,45 +133,17 @@ class Closed:
         return {"answer": self.answer, "closed": True}
 
 
-Entry: TypeAlias = Began | Appended | Inserted | Arrived | Restarted | Adopted | Answered | Shown | Closed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """A call that has arrived is one that an earlier attempt has started. Only older records say so apart (L3)."""
+
+    answer: int
+    index: int
+    place: Place
+
+    def to_dict(self) -> JsonObject:
+        """The entry as JSON."""
+        return {"answer": self.answer, "adopted": str(self.place), "index": self.index}
 
 
-def parse_entry(entry: Mapping[str, Any]) -> Entry:
-    """Read an entry.
-
-    Raises:
-        ValueError: it isn't one.
-    """
-    message = entry.get("message", entry.get("inserted"))
-    if is_list(context := entry.get("began")):
-        return Began(context=context, run=str(entry.get("run", "")), call=entry.get("call"))
-    if is_object(message) and isinstance(index := entry.get("index"), int):
-        return Inserted(index, message)
-    if is_object(message):
-        return Appended(message)
-    if isinstance(shown := entry.get("shown"), int):
-        return Shown(shown)
-    if isinstance(entry.get("answer", entry.get("start")), int):
-        return _parse_answer(entry)
-    raise ValueError(f"an entry of a run has no keys such as {', '.join(map(str, entry))}"[:200])
-
-
-def _parse_answer(entry: Mapping[str, Any]) -> Entry:
-    # Before there were places, an answer was known by the message where it began: no number is below zero.
-    start = entry.get("start", 0)
-    answer: int = entry.get("answer", -1 - start)
-    match entry:
-        case {"restarted": _}:
-            kept = {Place.parse(place): call for place, call in entry.get("kept", {}).items()}
-            by = entry["restarted"]
-            return Restarted(answer=answer, by=answer if by is True else by, start=start, kept=kept)
-        case {"adopted": str(place), "index": int(index)}:
-            return Adopted(answer=answer, index=index, place=Place.parse(place))
-        case {"closed": _}:
-            return Closed(answer)
-        case {"call": call} if is_object(call):
-            return Arrived(answer=answer, start=start, call=call)
-        case {"output": output}:
-            return Answered(answer=answer, start=start, output=output)
-        case _:
-            raise ValueError(f"an entry about an answer has no keys such as {', '.join(map(str, entry))}"[:200])
+Entry: TypeAlias = Began | Appended | Inserted | Arrived | Restarted | Failed | Answered | Shown | Closed | Adopted

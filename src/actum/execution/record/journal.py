@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from ...dataflow.expression import MISSING
-from ...dataflow.fold import Fold, Misfit, OutputMethod
+from ...dataflow.fold import SCALARS, Fold, Misfit, OutputMethod
 from ...dataflow.graph import RESULTS
 from ...dataflow.graph import call_index as numbered_index
 from ...dataflow.reference import Reference
@@ -24,6 +24,7 @@ from ...protocol.message import (
     OF,
     RESULT,
     SKIPPED,
+    TOLD,
     Write,
     check_message,
     record_message,
@@ -32,7 +33,7 @@ from ...protocol.message import (
 )
 from ...protocol.numbering import Numbering, result_of
 from ...protocol.scopes import Catalogue, scope_path, scoped
-from ...schema.json import Json, JsonObject
+from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
 from .brought import Brought
 from .crossing import Left, Recipient
 from .entries import Appended, Began, Entry, Inserted, Shown
@@ -58,6 +59,7 @@ class Journal:
         self.is_recorded = self._record.tell is not None
         """Whether anybody is told the entries; else none has to be made."""
         if self.is_recorded:
+            _check_recordable(self._messages)
             self._record(Began(context=list(self._messages), run=run, call=self._record.call))
         self.origin = context.origin
         self._kinds = kinds
@@ -170,8 +172,10 @@ class Journal:
         `marks`, here and below: what else is known of the call (see `readings.marks_of`).
 
         Raises:
-            InvalidParameters: the value at the path can't take it.
+            InvalidParameters: the value at the path can't take it, or it could not be read again.
         """
+        if type(value) not in SCALARS or len(reference.path) > MAX_WRITTEN_DEPTH:
+            check_written(value, tool=call.tool, above=len(reference.path))
         write = Write(reference.kind, instance, method, reference.path, value)
         try:
             self.memory.write(write)
@@ -184,7 +188,9 @@ class Journal:
         self.writes += 1
 
     def result(self, call: Call, of: str, value: Any, instance: str | None, marks: JsonObject | None = None) -> None:
-        """Append the result of a call without output path (C8)."""
+        """Append the result of a call without output path (C8); raises as `write`."""
+        if type(value) not in SCALARS:  # what can't be read again isn't written
+            check_written(value, tool=call.tool)
         write = Write(RESULT, instance, "set", (), value)
         self.memory.write(write)
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
@@ -192,7 +198,12 @@ class Journal:
         self.writes += 1
 
     def record(self, call: Call, of: str, value: Json, marks: JsonObject | None = None) -> None:
-        """Append that a call was made whose value is nobody's but theirs who refer to the call (C4, C8)."""
+        """Append that a call was made whose value is nobody's but theirs who refer to the call (C4, C8).
+
+        Raises as `write`.
+        """
+        if type(value) not in SCALARS:  # what can't be read again isn't written
+            check_written(value, tool=call.tool)
         message = record_message(dict(call), of, _now(), None if value is None else {"result": value})
         self.add({**message, **marks} if marks else message)
 
@@ -201,7 +212,9 @@ class Journal:
         self.add({**record_message(dict(call), of, _now(), dict(SKIPPED)), **(marks or {})})
 
     def item(self, call: Call, of: str, value: Json, marks: JsonObject | None = None) -> None:
-        """Append the result of a call for one item of a list; it is a part of that of the call for all of them."""
+        """Append the result of a call for one item of a list, a part of that of the call for all; raises as `write`."""
+        if type(value) not in SCALARS:  # what can't be read again isn't written
+            check_written(value, tool=call.tool)
         self.add({**record_message(dict(call), of, _now(), {"result": value}), **(marks or {})})
 
     def append(
@@ -217,6 +230,8 @@ class Journal:
             own["_instance"] = instance
         try:
             checked = check_message(own, len(self._messages), self._kinds, self.data_kinds)
+            if not nests_within(checked, MAX_WRITTEN_DEPTH + 1):
+                raise MessageError(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
             absorb(self.memory, checked, len(self._messages), self.data_kinds)
         except MessageError as error:
             raise InvalidParameters(f"it returned a bad message: {error.message}", tool=call.tool) from None
@@ -225,9 +240,14 @@ class Journal:
         self.writes += 1
         return write.reference if write is not None else None
 
-    def fail(self, error: ActumError, call: Call | None, of: str) -> None:
-        """Append why a call failed or was refused, or what is wrong with an answer (L2)."""
-        self.add({"type": "error", "call": dict(call) if call else None, "error": error.message, OF: of})
+    def fail(self, error: ActumError, call: Call | None, of: str, told: str | None = None) -> None:
+        """Append why a call failed or was refused, or what is wrong with an answer (L2).
+
+        `told` is what of it the model may be told, where that isn't all (S10).
+        """
+        words = legible(error.message)
+        message: JsonObject = {"type": "error", "call": dict(call) if call else None, "error": words, OF: of}
+        self.add(message if told is None else {**message, TOLD: told})
 
     def insert(self, index: int, message: JsonObject) -> None:
         """Put the plan of the answer under way where that answer began, before what its calls have written (L8).
@@ -255,6 +275,24 @@ class Journal:
             self.decisions.add(message)
         if self._catalogue is not None:
             self._catalogue.add(message)
+
+
+def _check_recordable(messages: Sequence[JsonObject]) -> None:
+    """Judge whether a record of a run that begins with these messages could be read again."""
+    for index, message in enumerate(messages):
+        if not nests_within(message, MAX_DEPTH - 2):  # its entry, or its file, stands around it
+            raise MessageError("it nests too deeply for a run that is recorded", index=index)
+
+
+def check_written(value: Any, *, tool: str | None = None, path: str | None = None, above: int = 0) -> None:
+    """Judge whether what a run would write down can be read again; `above` is how deep it is to stand.
+
+    Raises:
+        InvalidParameters: it can't.
+    """
+    if not nests_within(value, MAX_WRITTEN_DEPTH - above):
+        where = " at its path" if above else ""
+        raise InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}{where}", tool=tool, path=path)
 
 
 def _now() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -12,7 +12,8 @@ from ...protocol.message import OF, check_message
 from ...protocol.numbering import Numbering
 from ...protocol.place import Place
 from ...schema.json import JsonObject, is_list, is_object
-from .entries import Adopted, Answered, Appended, Arrived, Began, Closed, Entry, Inserted, Restarted, Shown, parse_entry
+from .entries import Adopted, Answered, Appended, Arrived, Began, Closed, Entry, Failed, Inserted, Restarted, Shown
+from .parsing import parse_at, parse_entry
 
 _At: TypeAlias = tuple[str, ...]
 
@@ -27,6 +28,22 @@ class _Told:
     adopted: dict[int, Place] = field(default_factory=dict[int, Place])
     output: Any = None
 
+    def arrived(self, index: int | None, call: JsonObject, place: Place | None) -> None:
+        """Take in a call; one whose index was told before takes the place of what held it."""
+        at = len(self.calls) if index is None else index
+        if at > len(self.calls):
+            raise ValueError("a call has arrived before the one that is listed before it")
+        self.calls[at : at + 1] = [call]
+        if place is not None:
+            self.adopt(at, place)
+
+    def adopt(self, index: int, place: Place) -> None:
+        """Note that a call is one that an earlier attempt has started."""
+        if index >= len(self.calls):
+            raise ValueError("a call was started before it has arrived")
+        self.adopted[index] = place
+        self.kept.pop(place, None)
+
 
 @dataclass(slots=True)
 class _Run:
@@ -36,51 +53,87 @@ class _Run:
     run: str = ""
     call: JsonObject | None = None
     answers: dict[int, _Told] = field(default_factory=dict[int, _Told])
+    failed: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    """The errors of the calls that have failed and that nobody has been told of, by place."""
+    _done: set[str] | None = None
 
     def take(self, entry: Entry) -> None:
         match entry:
             case Began():
                 pass  # another run takes the place of this one
             case Appended(message=message):
-                self.messages.append(message)
+                self.messages.append(_checked(message, len(self.messages)))
+                if message.get("type") == "error":
+                    self.failed.pop(str(message.get(OF)), None)
             case Inserted(index=index, message=message):
-                self.messages.insert(index, message)
+                self.messages.insert(self._start(index), _checked(message, index))
                 self.answers = {number: told for number, told in self.answers.items() if told.start != index}
-            case Arrived(answer=answer, start=start, call=call):
-                self.answers.setdefault(answer, _Told(start)).calls.append(call)
-            case Answered(answer=answer, start=start, output=output):
-                self.answers.setdefault(answer, _Told(start)).output = output
-            case Restarted(answer=answer, by=by, start=start, kept=kept):
-                self.answers.pop(answer, None)
-                if kept:
-                    self.answers[by] = _Told(start, kept=dict(kept))
-            case Adopted(answer=answer, index=index, place=place):
-                told = self.answers[answer]
-                told.adopted[index] = place
-                told.kept.pop(place, None)
+            case Failed(place=place, call=call, error=error):
+                self.failed[str(place)] = {"type": "error", "call": call, "error": error, OF: str(place)}
             case Shown():
                 for index, marked in list(Numbering.of(self.messages).marked(self.messages)):
                     self.messages[index] = marked
+            case _:
+                self._take_of_answer(entry)
+
+    def _take_of_answer(self, entry: Arrived | Answered | Restarted | Adopted | Closed) -> None:
+        match entry:
+            case Arrived(answer=answer, start=start, index=index, call=call, place=place):
+                self._told(answer, start).arrived(index, call, place)
+            case Answered(answer=answer, start=start, output=output):
+                self._told(answer, start).output = output
+            case Restarted(answer=answer, by=by, start=start, kept=kept):
+                self.answers.pop(answer, None)
+                if kept:
+                    self.answers[by] = _Told(self._start(start), kept=dict(kept))
+            case Adopted(answer=answer, index=index, place=place):
+                self._told(answer, len(self.messages)).adopt(index, place)
             case Closed(answer=answer):
                 self.answers.pop(answer, None)
 
+    def _told(self, answer: int, start: int) -> _Told:
+        told = self.answers.get(answer)
+        if told is None:
+            told = self.answers[answer] = _Told(self._start(start))
+        return told
+
+    def _start(self, index: int) -> int:
+        if index > len(self.messages):
+            raise ValueError("it names a message behind the last one")
+        return index
+
     def standing(self) -> list[JsonObject]:
-        """The messages, with the answers under way as plans where they began."""
+        """The messages, with the answers under way as plans where they began.
+
+        A call that an earlier attempt of an answer had started and that has failed is not in its plan: it is not made
+        again beside the one that the model has written in its stead, and the model is told of it.
+        """
         plans: defaultdict[int, list[JsonObject]] = defaultdict(list)
+        errors: list[JsonObject] = []
         for number, told in sorted(self.answers.items()):
-            plans[min(told.start, len(self.messages))].append(self._plan(number, told))
+            for place in [place for place in told.kept if str(place) in self.failed]:
+                del told.kept[place]
+                errors.append(self.failed[str(place)])
+            if told.calls or told.kept or told.output is not None:
+                plans[told.start].append(self._plan(number, told))
         whole: list[JsonObject] = []
         for index in range(len(self.messages) + 1):
             whole += [*plans.get(index, ()), *self.messages[index : index + 1]]
-        return whole
+        return whole + errors
 
     def _plan(self, number: int, told: _Told) -> JsonObject:
         plan = plan_message([*told.calls, *told.kept.values()], told.output)
         places = told.adopted | dict(enumerate(told.kept, len(told.calls)))
         return plan if not self.run else plan | plan_marks(number, self.run, places)
 
+    def has_done(self, of: str) -> bool:
+        """Whether the call at a place has left its result."""
+        if self._done is None:
+            self._done = {str(message.get(OF)) for message in self.messages if "_call" in message}
+        return of in self._done
 
-def recovered(entries: Iterable[JsonObject]) -> list[JsonObject]:
+
+def recovered(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
     """The context that a run had reached, from what it told: fit to be resumed.
 
     Raises:
@@ -89,11 +142,12 @@ def recovered(entries: Iterable[JsonObject]) -> list[JsonObject]:
     """
     runs: dict[_At, _Run] = {}
     for entry in entries:
-        at = tuple(map(str, entry["at"]))
-        told = parse_entry(entry)
+        at, told = parse_at(entry), parse_entry(entry)
         if isinstance(told, Began):
-            runs = {other: run for other, run in runs.items() if other[: len(at)] != at}
-            runs[at] = _Run(list(told.context), told.run, told.call)
+            if at in runs:
+                runs = {other: run for other, run in runs.items() if other[: len(at)] != at}
+            messages = [_checked(message, index) for index, message in enumerate(told.context)]
+            runs[at] = _Run(messages, told.run, told.call)
         elif at in runs:
             runs[at].take(told)
         else:
@@ -102,19 +156,32 @@ def recovered(entries: Iterable[JsonObject]) -> list[JsonObject]:
         runs[at].messages = runs[at].standing()
         if at and at[:-1] in runs:
             _suspend(runs[at[:-1]], at[-1], runs[at])
-    top = runs[()].messages if () in runs else []
-    return [check_message(message, index, (), _kinds(message)) for index, message in enumerate(top)]
+    if runs and () not in runs:
+        raise ValueError("the run itself has not begun")
+    top = runs[()].messages if runs else []
+    return [_checked(message, index) for index, message in enumerate(top)]
 
 
-def _kinds(message: JsonObject) -> frozenset[str]:
-    return frozenset({str(message.get("type"))})
+def _checked(message: JsonObject, index: int) -> JsonObject:
+    """A message whose form is right, whatever types of its own the run knows."""
+    return check_message(message, index, (), frozenset(_types(message)))
+
+
+def _types(message: JsonObject) -> Iterator[str]:
+    """The types of a message and of those that it holds of delegates."""
+    left: list[Any] = [message]
+    while left:
+        one = left.pop()
+        if is_object(one):
+            yield str(one.get("type"))
+            left += inner if one.get("type") == "suspended" and is_list(inner := one.get("context")) else ()
 
 
 def _suspend(parent: _Run, of: str, inner: _Run) -> None:
     """Let what a delegate had reached stand in the run around it, unless its call is done."""
     if inner.call is None:
         inner.call = _call_before_places(parent, of)
-    elif any(message.get(OF) == of and "_call" in message for message in parent.messages):
+    elif parent.has_done(of):
         return
     if inner.call is not None:
         parent.messages.append({"type": "suspended", "of": of, "call": inner.call, "context": inner.messages})

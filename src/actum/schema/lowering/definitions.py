@@ -7,7 +7,7 @@ from collections import deque
 from typing import Any
 from urllib.parse import unquote
 
-from ..json import JsonObject, is_list, is_object
+from ..json import JsonObject, index_of, is_list, is_object
 from ..walk import named
 
 
@@ -71,8 +71,8 @@ class Definitions:
             key = named(part)
             if is_object(node) and key in node:
                 node = node[key]
-            elif is_list(node) and key.isdigit() and int(key) < len(node):
-                node = node[int(key)]
+            elif is_list(node) and (index := index_of(key)) is not None and index < len(node):
+                node = node[index]
             else:
                 return False, None
         return reference == "#" or reference.startswith("#/"), node

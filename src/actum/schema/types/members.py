@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TypeAlias
 
+from ..json import index_of
 from ..quoting import quoted, spelled
 from .kinds import ANYTHING, NULL, TEXT, Alternative, List, Object, Text, Type, union
 from .words import words_of
@@ -71,7 +72,7 @@ def _item(alternative: List, index: int) -> Type | None:
 def _index(segment: Segment) -> int | None:
     if isinstance(segment, int):
         return segment
-    return int(segment) if segment.isascii() and segment.isdecimal() and len(segment) < 10 else None
+    return index_of(segment)
 
 
 def _complaint(alternatives: tuple[Alternative, ...], segment: Segment) -> str:

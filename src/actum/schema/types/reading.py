@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
-from ..json import JsonObject, is_list, is_object
+from ..json import JsonObject, index_of, is_list, is_object
 from ..walk import named
 from .kinds import (
     ANYTHING,
@@ -140,8 +140,8 @@ class _Reader:
             key = named(step)
             if is_object(found) and key in found:
                 found = found[key]
-            elif is_list(found) and key.isdecimal() and int(key) < len(found):
-                found = found[int(key)]
+            elif is_list(found) and (index := index_of(key)) is not None and index < len(found):
+                found = found[index]
             else:
                 return True
         return found

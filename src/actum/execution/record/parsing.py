@@ -1,0 +1,116 @@
+"""Reading the entries of a record, which may be damaged: what isn't as a run writes it is refused (L8).
+
+Records from before calls had places have no numbers of answers, indices or ids of runs. They are read, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...protocol.place import Place
+from ...schema.json import JsonObject, is_list, is_object
+from .entries import Adopted, Answered, Appended, Arrived, Began, Closed, Entry, Failed, Inserted, Restarted, Shown
+
+
+def parse_entry(entry: Mapping[str, Any]) -> Entry:
+    """Read an entry.
+
+    Raises:
+        ValueError: it isn't one, naming what is wrong with it.
+    """
+    if "began" in entry:
+        call = _object(entry, "call") if "call" in entry else None
+        return Began(context=_objects(entry, "began"), run=_text(entry, "run", ""), call=call)
+    if "inserted" in entry:
+        return Inserted(_number(entry, "index"), _object(entry, "inserted"))
+    if "message" in entry:
+        return Appended(_object(entry, "message"))
+    if "shown" in entry:
+        return Shown(_number(entry, "shown"))
+    if "failed" in entry:
+        call = _object(entry, "call")
+        return Failed(place=_place(entry["failed"], "failed"), call=call, error=_text(entry, "error"))
+    if "answer" in entry or "start" in entry:
+        return _parse_answer(entry)
+    raise ValueError("it is none of the entries that a run writes")
+
+
+def parse_at(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """The places of the delegated calls that lead to the run which an entry is about.
+
+    Raises:
+        ValueError: the entry doesn't say it.
+    """
+    at: Any = entry.get("at")
+    if not is_list(at):
+        raise _wrong("at", "a list of places")
+    return tuple(str(_place(one, "at")) for one in at)
+
+
+def _parse_answer(entry: Mapping[str, Any]) -> Entry:
+    # Before there were places, an answer was known by the message where it began: no number is below zero.
+    start = _number(entry, "start", 0)
+    answer = _number(entry, "answer", -1 - start)
+    if "restarted" in entry:
+        kept = {_place(place, "kept"): _call(call, "kept") for place, call in _members(entry, "kept").items()}
+        by = answer if entry["restarted"] is True else _number(entry, "restarted")
+        return Restarted(answer=answer, by=by, start=start, kept=kept)
+    if "call" in entry:
+        index = _number(entry, "index") if "index" in entry else None
+        place = _place(entry["adopted"], "adopted") if "adopted" in entry else None
+        return Arrived(answer=answer, start=start, index=index, call=_object(entry, "call"), place=place)
+    if "adopted" in entry:
+        return Adopted(answer=answer, index=_number(entry, "index"), place=_place(entry["adopted"], "adopted"))
+    if entry.get("closed") is True:
+        return Closed(answer)
+    if "output" in entry:
+        return Answered(answer=answer, start=start, output=entry["output"])
+    raise ValueError("it is none of the entries that a run writes about an answer")
+
+
+def _number(entry: Mapping[str, Any], key: str, default: int | None = None) -> int:
+    if key not in entry and default is not None:
+        return default
+    value: Any = entry.get(key)
+    if type(value) is not int or value < 0:
+        raise _wrong(key, "a whole number that is not negative")
+    return value
+
+
+def _text(entry: Mapping[str, Any], key: str, default: str | None = None) -> str:
+    value: Any = entry.get(key, default)
+    if not isinstance(value, str):
+        raise _wrong(key, "a text")
+    return value
+
+
+def _object(entry: Mapping[str, Any], key: str) -> JsonObject:
+    return _call(entry.get(key), key)
+
+
+def _objects(entry: Mapping[str, Any], key: str) -> list[JsonObject]:
+    value: Any = entry.get(key)
+    if not is_list(value):
+        raise _wrong(key, "a list of objects")
+    return [_call(one, key) for one in value]
+
+
+def _members(entry: Mapping[str, Any], key: str) -> JsonObject:
+    return _object(entry, key) if key in entry else {}
+
+
+def _call(value: Any, key: str) -> JsonObject:
+    if not is_object(value):
+        raise _wrong(key, "a JSON object")
+    return value
+
+
+def _place(value: Any, key: str) -> Place:
+    if not isinstance(value, str):
+        raise _wrong(key, "a place such as 3.0")
+    return Place.parse(value)
+
+
+def _wrong(key: str, wanted: str) -> ValueError:
+    return ValueError(f"{key!r} must be {wanted}")

@@ -1,0 +1,124 @@
+"""What the model that plans is shown of a sealed run: nothing of what calls have brought but places, kinds and counts
+(S10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any
+
+from ..dataflow.reference import SIGIL, Reference
+from ..protocol.approvals import Decisions
+from ..protocol.context import Context
+from ..protocol.message import BROUGHT, NUMBER, OF, TOLD, instance_of, is_brought, place_of, write_of
+from ..protocol.numbering import result_of
+from ..schema.json import JsonObject, is_list, is_object
+from ..schema.quoting import told
+from .view import ContextView
+
+_FAILED = "failed"
+_WORDS = (
+    "You are not shown what calls bring, only where it is and of which kind: refer to it{compute}. "
+    "What can't be done so, say in `output`."
+)
+
+
+def words(*, reads: bool) -> str:
+    """What the model is told of a sealed run; `reads` says whether it is offered the reader."""
+    return _WORDS.format(compute=", compute with it, and `read` it" if reads else " and compute with it")
+
+
+def authored(context: Context) -> Context:
+    """The messages that no call has left: what the author and the user wrote."""
+    own = [message for message in context.messages if not is_brought(message)]
+    return Context.checked(own, context.data_kinds, context.origin)
+
+
+def named(context: Context, tool: str, parameter: str) -> Iterator[str]:
+    """The texts in a list that was written out in a parameter of calls of a tool, whatever data may have added."""
+    for message in context.messages:
+        call: Any = message.get("_call")
+        if is_object(call) and call.get("_tool") == tool:
+            texts: Any = call.get(parameter)
+            for one in texts if is_list(texts) else ():
+                if isinstance(one, str) and SIGIL not in one:
+                    yield one
+
+
+class SealedView(ContextView):
+    """One rendering of a context whose data stay unseen."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._authored = ContextView(authored(context))
+
+    @property
+    def instances(self) -> list[str]:
+        """The ids of the instances that the author or the user wrote."""
+        return self._authored.instances
+
+    def shows(self, message: JsonObject) -> bool:
+        """Whether anything of a message is shown: of what calls have said, nothing."""
+        return not is_brought(message) or self.kind_of(message) is not None or self.trace_of(message) is not None
+
+    def call(self, message: JsonObject) -> JsonObject:
+        """The call as the planner wrote it; of one for an item, which holds that, its tool alone."""
+        call, place = super().call(message), place_of(message)
+        if place is None:
+            return call
+        if place.item is not None:
+            return {"_tool": call.get("_tool")}
+        decision = self._decisions.by_place.get(str(place))
+        return call if decision is None or decision.replacement is None else decision.call
+
+    @cached_property
+    def _decisions(self) -> Decisions:
+        return Decisions(self._context.messages)
+
+    def error(self, message: JsonObject) -> str:
+        """What may be told of an error: all of it if it was found before anything ran, else its kind."""
+        return message.get(TOLD, _FAILED) if OF in message else super().error(message)
+
+    def output(self, message: JsonObject) -> str:
+        """An output of an earlier turn: it may hold anything that calls have brought."""
+        return f"({told(message['output'])}, delivered)" if OF in message else super().output(message)
+
+    def clipped(self, message: JsonObject) -> str:
+        """Of which kind a result is."""
+        return f"({told(result_of(message))}, not shown; †results.{message[NUMBER]} refers to it)"
+
+    def notes(self, kind: str) -> JsonObject:
+        """The schema and the description that the author gave a data kind."""
+        return self._authored.notes(kind)
+
+    def value(self, kind: str, instance: str | None = None) -> Any:
+        """The value of a data kind as the author and the user wrote it."""
+        return self._authored.value(kind, instance)
+
+    def written(self, kind: str) -> Iterable[str]:
+        """What calls have written of a data kind, by path, and of which kind it is."""
+        found: dict[str, str] = {}
+        for index, message in enumerate(self._context.messages):
+            write = write_of(message, index, self._context.data_kinds) if is_brought(message) else None
+            if write is None or write.kind != kind:
+                continue
+            for at, value in self._parts(message, write.reference, write.value):
+                found[at] = told(value)
+        return [f"({at} is {what}, not shown)" for at, what in found.items()]
+
+    def _parts(self, message: JsonObject, reference: Reference, value: Any) -> Iterator[tuple[str, Any]]:
+        """What a message has written, by paths that somebody declared: data may have chosen all others."""
+        instance = instance_of(message)
+        if instance is not None and instance not in self.instances:
+            return
+        of = "" if instance is None else f" of _instance {instance}"
+        if BROUGHT in message and reference.kind == "input" and is_object(value):
+            for name, one in value.items():  # the parameters of the call that led here
+                yield f"{Reference('input', (name,))}{of}", one
+        elif "_outputPath" in message or reference.kind in self._known:
+            yield f"{reference if '_outputPath' in message else Reference(reference.kind)}{of}", value
+
+    @cached_property
+    def _known(self) -> set[str | None]:
+        own = self._authored
+        return {*self._context.data_kinds, *(own.kind_of(message) for message in own.messages)}
