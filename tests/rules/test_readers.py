@@ -299,6 +299,9 @@ async def test_plans_may_use_it_whatever_was_offered() -> None:
     latent = Tools()
     latent.register("think", {"properties": {"_output": {"type": "string"}}})
     said = answer(call("read", of="a text", ask="?", **{"as": "int"}), output="†calls.0")
-    of = agent(said, tools=latent, config=Config(reader=reader(7)))
-    assert (await of.run("go")).output == 7
-    assert "read" not in call_schemas(sent(of)[0].schema)
+    plan_of_it = {"type": "plan", "plan": said["calls"], "output": said["output"]}
+    of = Agent(None, tools=latent, config=Config(reader=reader(7)))
+    assert (await of.run([plan_of_it])).output == 7
+    fresh = agent(said, answer(output=1), tools=latent, config=Config(reader=reader()))
+    assert "no tool 'read' is offered" in str((await fresh.run("go")).errors[0])
+    assert "read" not in call_schemas(sent(fresh)[0].schema)

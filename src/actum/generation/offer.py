@@ -51,15 +51,15 @@ class Toolset:
     origin: str | None = None
     """The file or URL of the context, from which a delegate that such a call names is looked up."""
 
-    def find(self, name: str) -> Tool:
-        """The offered tool of this name.
+    def find(self, name: str, besides: Tool | None = None) -> Tool:
+        """The offered tool of this name; or the one `besides`, if it has this name and none that is offered does.
 
         Raises:
             UnknownTool: listing near matches (C2).
         """
         tool = self.tools.get(name)
-        if tool is None and name == READ:
-            return READER  # plans may use it whatever was offered (T16)
+        if tool is None and besides is not None and besides.name == name:
+            return besides
         if tool is None:
             there = _there(name, list(self.tools), "no tools are offered")
             raise UnknownTool(f"no tool {name[:100]!r} is offered; {there}", tool=name[:100])

@@ -13,6 +13,7 @@ from ..protocol.call import EACH, VALUE, WHEN, Call
 from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..protocol.provenance import CODE, MODEL
+from ..protocol.reader import READER
 from ..protocol.usage import Usage
 from ..schema.json import is_list
 from .plan_graph import graph_of
@@ -83,9 +84,11 @@ def _asks(call: Call, toolset: Toolset) -> bool:
 
 def _maker(call: Call, toolset: Toolset) -> str:
     try:
-        tool = toolset.find(call.tool)
+        tool = toolset.find(call.tool, READER)
     except ActumError:
         return NOBODY
+    if tool is READER:
+        return "the reader"
     if tool.is_delegated:
         return f"the delegate {call.get('_delegate', tool.fixed('_delegate'))}"
     return MODEL if toolset.is_latent(tool) else CODE
@@ -93,4 +96,4 @@ def _maker(call: Call, toolset: Toolset) -> str:
 
 def _is_owed(call: Call, toolset: Toolset) -> bool:
     """Whether a call waits for a result that a model has yet to write (C4)."""
-    return _maker(call, toolset) == MODEL and call.output is None and toolset.find(call.tool).output is not None
+    return _maker(call, toolset) == MODEL and call.output is None and toolset.find(call.tool, READER).output is not None

@@ -15,7 +15,7 @@ from ...dataflow.template import Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
 from ...protocol.call import EACH, META, THEN, VALUE, WHEN, WITH, Call
-from ...protocol.reader import as_asked
+from ...protocol.reader import READER, as_asked
 from ...protocol.scopes import scope_path, scopes_of
 from ...protocol.tool import VALUES, Tool
 from ...schema.json import MAX_WRITTEN_DEPTH, copy, is_object
@@ -55,7 +55,7 @@ def judge(
     Raises:
         CallError: what is wrong with it, so that nothing of it runs.
     """
-    tool = _tool_of(call, toolset)
+    tool = _tool_of(call, toolset, script)
     if tool.is_plain and tool is not VALUES and len(parameters := call.parameters) == len(call) - 1:
         own = _parsed(parameters, tool, kinds)
         return _plain(call, tool, own, node, script, is_latent=toolset.is_latent(tool))
@@ -106,7 +106,7 @@ def _enter(job: Job) -> None:
         node.scopes = tuple(map(scope_path, job.scopes))
 
 
-def _tool_of(call: Call, toolset: Toolset) -> Tool:
+def _tool_of(call: Call, toolset: Toolset, script: Script) -> Tool:
     if VALUE in call:
         if "_tool" in call:
             raise InvalidParameters(
@@ -115,7 +115,8 @@ def _tool_of(call: Call, toolset: Toolset) -> Tool:
         return VALUES
     if not (name := call.tool):
         raise UnknownTool("a call names its tool in '_tool'; what only computes is in '_value'")
-    return as_asked(toolset.find(name), call)
+    is_plan = script.is_authored or script.is_concluded  # one may use the reader whatever is offered (T16)
+    return as_asked(toolset.find(name, READER if is_plan else None), call)
 
 
 def _added(tool: Tool, call: Call, toolset: Toolset) -> Tool:

@@ -91,7 +91,8 @@ class Calls:
             return
         node = self._register.listed(script, index)
         try:
-            check_offered(call, self._register.toolset, script)
+            if not self._register.toolset.has_flow:
+                check_offered(call, self._register.toolset, script)
             job = judge(call, self._register.toolset, self._journal.instances, node, script, self._journal.memory)
             if not job.is_literal:
                 self._declared.check(job)
