@@ -38,9 +38,7 @@ def lying(goal: Sequence[Mapping[str, Any]]) -> Reading:
     arguments."""
     values = [value for arguments in goal for value in _leaves(arguments)]
     texts = [value for value in values if isinstance(value, str)] or ["attacked"]
-    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)] or [
-        1_000_000
-    ]
+    numbers = [value for value in values if type(value) in (int, float)] or [1_000_000]
 
     def lie(schema: JsonObject, key: str = "") -> Any:
         if "anyOf" in schema:
