@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from ...dataflow.expression import MISSING
 from ...dataflow.graph import Node
-from ...errors import ApprovalDenied, InvalidParameters, UnresolvedReference
+from ...errors import ApprovalDenied, InvalidParameters, UnresolvedReference, words_of
 from ...protocol.approvals import Asked, Decision, approval, reply_to
 from ...protocol.call import Call
 from ...protocol.context import Context
@@ -42,7 +42,7 @@ async def decide(approve: Approve, call: Asked, tool: Tool, context: Context) ->
     try:
         decision: Any = await approve(call, tool, context)
     except Exception as error:
-        raise ApprovalDenied(f"the approver failed: {type(error).__name__}: {error}", tool=tool.name) from error
+        raise ApprovalDenied(f"the approver failed: {words_of(error)}", tool=tool.name) from error
     if decision is HOLD:
         return None
     if decision is True:
