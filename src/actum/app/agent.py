@@ -35,6 +35,7 @@ from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
 from ..storage.open import open_store
 from .coercion import Given, blocking, context_of, model_of
+from .conversation import Conversation
 from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver
 from .saved import SavedIdea
@@ -154,6 +155,23 @@ class Agent:
     def run_sync(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
         """`run` for scripts and notebooks: outside an event loop, or beside the one that is running."""
         return blocking(self.run(context, schema, input=input))
+
+    def conversation(
+        self, context: Given = (), schema: Any = str, *, member: str = "", most: int | None = None
+    ) -> Conversation:
+        """Turns over one context, which begins with this one or goes on with that of an earlier conversation (M4, M7).
+
+        `schema` is that of what is answered, `member` the path of the text in it (see `stream_text`). `most` cuts the
+        oldest turns where the context is longer than so many characters.
+
+        Raises:
+            MessageError: a message is malformed.
+        """
+
+        def begin(own: Context) -> Stream:
+            return self.stream(own, schema)
+
+        return Conversation(begin, self._own(context), schema=schema, member=member, most=most)
 
     async def request(
         self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None

@@ -9,9 +9,11 @@ from ..messages.block import BLOCK_SIGIL
 from ..messages.plan import open_calls
 from ..messages.role import RAW
 from ..protocol.context import Context
+from ..protocol.message import OF
 from ..protocol.numbering import in_order
 from ..protocol.reader import READER
 from ..protocol.tool import Tool
+from ..protocol.turns import is_users
 from ..schema.json import JsonObject, encode
 from . import sealing
 from .model import ModelMessage
@@ -38,11 +40,13 @@ def render(
 
     `waiting` and `owed` are the calls that are still open, `notices` short texts for this tick only (L5).
     """
-    preamble = _preamble(toolset, prompted, primer, types)
+    preamble = [(_FIRST, block) for block in _preamble(toolset, prompted, primer, types)]
     sealed = Block("system", sealing.words(reads=READER in toolset.tools.values()))
     view = sealing.SealedView(context) if is_sealed else ContextView(context)
-    blocks = [*preamble, *((sealed,) if is_sealed else ()), *_shown(context, view)]
-    blocks.sort(key=lambda block: block.volatility)
+    if is_sealed:
+        preamble.append((_FIRST, sealed))
+    ordered = sorted([*preamble, *_shown(context, view)], key=lambda one: (one[0], one[1].volatility))
+    blocks = [block for _, block in ordered]
     blocks += open_calls(waiting, owed)
     blocks += [Block("user", f"¶notice {notice}", Volatility.DERIVED) for notice in notices]
     messages: list[ModelMessage] = [{"role": block.role, "content": block.text} for block in blocks]
@@ -84,10 +88,46 @@ def _first_line(text: str) -> str:
     return text.strip().split("\n", 1)[0][:200]
 
 
-def _shown(context: Context, view: ContextView) -> Iterable[Block]:
-    for message in in_order(context.messages):
+_FIRST = 0
+
+
+def _shown(context: Context, view: ContextView) -> Iterable[tuple[int, Block]]:
+    """What the messages show, each block with its place among the turns of a conversation (M7).
+
+    An output ends a turn. What earlier turns have left of data comes between them and the newest turn, unless that has
+    changed it.
+    """
+    messages = in_order(context.messages)
+    turns = _turns(messages)
+    newest = turns[-1] if turns else _FIRST
+    changed = {context.kind_of(message) for message, turn in zip(messages, turns, strict=True) if turn == newest}
+    for message, turn in zip(messages, turns, strict=True):
         if not view.shows(message):
             continue
         kind = KINDS.get(str(message.get("type", RAW))) or (KINDS["data"] if context.kind_of(message) else None)
-        if kind is not None:
-            yield from kind.show(message, view)
+        if kind is None:
+            continue
+        view.is_past = turn < newest
+        for block in kind.show(message, view):
+            if block.volatility is not Volatility.DERIVED:
+                yield turn, block
+            else:
+                yield newest - (context.kind_of(message) not in changed and newest > _FIRST), block
+
+
+def _turns(messages: Sequence[JsonObject]) -> list[int]:
+    """Which turn of a conversation each message belongs to; between turns there is room for what they leave.
+
+    A turn ends with an output, or where the user speaks again behind what calls have left.
+    """
+    turns: list[int] = []
+    turn, has_left = _FIRST, False
+    for message in messages:
+        is_left = "_call" in message or OF in message
+        if has_left and not is_left and is_users(message):
+            turn, has_left = turn + 2, False
+        turns.append(turn)
+        has_left = has_left or is_left
+        if message.get("type") == "output":
+            turn, has_left = turn + 2, False
+    return turns

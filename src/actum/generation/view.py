@@ -19,6 +19,8 @@ from ..schema.quoting import told
 
 _MOST_SHOWN = 20_000
 """How many characters of a result are shown; about as many tokens as a long page has."""
+_MOST_OF_PAST = 1_000
+"""How many of one that an earlier turn of a conversation has left."""
 
 
 class ContextView:
@@ -27,6 +29,8 @@ class ContextView:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._shown: set[str] = set()
+        self.is_past = False
+        """Whether what is shown now was left by an earlier turn of a conversation."""
 
     @property
     def messages(self) -> Sequence[JsonObject]:
@@ -77,12 +81,13 @@ class ContextView:
     def clipped(self, message: JsonObject) -> str:
         """The value of a result as it is shown: what is long is cut, unless it was asked for by itself."""
         text = encode(result_of(message))
-        if len(text) <= _MOST_SHOWN or VALUE in message["_call"]:
+        most = _MOST_OF_PAST if self.is_past else _MOST_SHOWN
+        if len(text) <= most or (VALUE in message["_call"] and not self.is_past):
             return text
         reference = f"†results.{message[NUMBER]}"
         whole = encode({VALUE: reference})
         return (
-            f"{text[:_MOST_SHOWN]}…\n({told(result_of(message))}, {len(text)} characters, cut here; "
+            f"{text[:most]}…\n({told(result_of(message))}, {len(text)} characters, cut here; "
             f"{reference} is all of it, and {whole} shows it)"
         )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..schema.json import JsonObject
-from .block import Block
+from .block import Block, Volatility
 from .kind import Key, Kind, View
 
 
 def _show(message: JsonObject, view: View) -> Iterable[Block]:
-    # As stable as what the user says: it belongs to a turn that has ended.
-    yield Block("assistant", view.output(message))
+    # Behind what the calls of its turn have left.
+    yield Block("assistant", view.output(message), Volatility.APPENDED)
 
 
 KINDS = [

@@ -1,0 +1,102 @@
+"""Conversations: turn after turn over one context, in which the outputs are the assistant's (M4, M7)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+from ..errors import ActumError
+from ..events import AnyEvent
+from ..protocol.context import Context
+from ..protocol.solution import Result
+from ..protocol.turns import cut_to, without_plans
+from .stream import Stream
+from .text import TextGiven, member_of
+
+
+class Conversation:
+    """Turns over one context: `async for piece in talk.say("…")`. One turn at a time.
+
+    `context` is plain JSON at any time: a conversation with it, in this process or another one, goes on from there.
+    """
+
+    def __init__(
+        self, begin: Callable[[Context], Stream], context: Context, *, schema: Any, member: str, most: int | None
+    ) -> None:
+        self.context = context
+        self._begin = begin
+        self._schema = schema
+        self._member = member
+        self._most = most
+        self._is_open = False
+
+    def stream(self, said: str | Iterable[Mapping[str, Any]] | None = None) -> Turn:
+        """The next turn as an async context manager and iterator of its events; `.result` when it is over.
+
+        `said` is what the user says, or messages; without it the turn goes on that waited for a decision or was cut.
+        Leaving the block early cancels the turn: what it has done stays in the context, and so does what is open of it.
+
+        Raises:
+            MessageError: a message is malformed.
+            ActumError: another turn is under way.
+        """
+        if self._is_open:
+            raise ActumError("a turn of this conversation is under way: read it to the end first")
+        more = [] if said is None else [{"type": "user", "message": said}] if isinstance(said, str) else list(said)
+        context = self.context if self._most is None else cut_to(self.context, self._most)
+        return Turn(self, self._begin(context.extended(more)))
+
+    async def say(self, said: str | Iterable[Mapping[str, Any]]) -> AsyncGenerator[str]:
+        """What the assistant answers, piece by piece, as `Agent.stream_text` gives it.
+
+        Raises:
+            SchemaError: the schema has no text at `member`.
+            ActumError: what ended the turn; `context` holds what had been done.
+        """
+        given = TextGiven(member_of(self._schema, self._member))
+        async with self.stream(said) as turn:
+            async for event in turn:
+                if piece := given.piece(event):
+                    yield piece
+        given.end()
+
+    def give_up(self) -> None:
+        """Let what is open of a turn that was cut, or waits, not be made; what has been done stays."""
+        self.context = without_plans(self.context)
+
+
+class Turn:
+    """One turn of a conversation, as `Stream` is one run."""
+
+    def __init__(self, talk: Conversation, stream: Stream) -> None:
+        self._talk = talk
+        self._stream = stream
+
+    async def __aenter__(self) -> Turn:
+        await self._stream.__aenter__()
+        self._talk._is_open = True  # pyright: ignore[reportPrivateUsage] -- they are one
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._stream.__aexit__(kind, error, trace)
+        finally:
+            self._talk._is_open = False  # pyright: ignore[reportPrivateUsage]
+            self._talk.context = self._stream.context
+
+    async def __aiter__(self) -> AsyncGenerator[AnyEvent]:
+        async for event in self._stream:
+            yield event
+
+    @property
+    def result(self) -> Result[Any]:
+        """The result of the turn; raises as `Stream.result`."""
+        return self._stream.result
+
+    @property
+    def context(self) -> Context:
+        """The conversation's context so far."""
+        return self._stream.context

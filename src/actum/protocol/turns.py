@@ -1,0 +1,65 @@
+"""The turns of a conversation in its context, and cuts of the oldest: a turn ends with the output it delivered (M4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..schema.json import JsonObject, encode
+from .context import Context
+from .message import NUMBER, is_item, is_record, is_skip
+from .numbering import is_numbered
+
+_SAID = frozenset({"user", "assistant", "text", None, "output", "error"})
+"""The types of what is said in a turn; a raw message has none."""
+
+
+def cut_to(context: Context, most: int) -> Context:
+    """The context without the oldest turns that don't fit into so many characters; the newest always stays.
+
+    What was said, and the results of the calls that were made for it, go together, each with its call. Instructions,
+    tools, plans and data stay, and so does the newest result, so that its number is not given again (M9).
+    """
+    messages = context.messages
+    ends = [index + 1 for index, message in enumerate(messages) if message.get("type") == "output"]
+    sizes = [len(encode(message)) for message in messages]
+    left = sum(sizes)
+    newest = max((message.get(NUMBER, -1) for message in messages), default=-1)
+    gone: set[int] = set()
+    start = _opening(messages, ends[0]) if ends else 0
+    for end in ends[:-1]:
+        if left <= most:
+            break
+        turn = [at for at in range(start, end) if _goes(messages[at], newest)]
+        gone.update(turn)
+        left -= sum(sizes[at] for at in turn)
+        start = end
+    if not gone:
+        return context
+    kept = [message for at, message in enumerate(messages) if at not in gone]
+    return Context.checked(kept, context.data_kinds, context.origin)
+
+
+def without_plans(context: Context) -> Context:
+    """The context without its plans: no call of them is made any more."""
+    kept = [message for message in context if message.get("type") != "plan"]
+    return Context.checked(kept, context.data_kinds, context.origin)
+
+
+def is_users(message: JsonObject) -> bool:
+    """Whether the user says something."""
+    kind = message.get("type")
+    return kind == "user" or (kind in ("text", None) and message.get("role", "user") == "user")
+
+
+def _opening(messages: Sequence[JsonObject], end: int) -> int:
+    """Where the first turn begins: behind what the author wrote before the user's last words in it."""
+    said = [at for at in range(end) if is_users(messages[at]) and "_call" not in messages[at]]
+    return said[-1] if said else end - 1
+
+
+def _goes(message: JsonObject, newest: int) -> bool:
+    if is_numbered(message):
+        return message.get(NUMBER) != newest
+    if is_record(message) or is_item(message) or is_skip(message):
+        return True
+    return message.get("type") in _SAID and message.get("role") != "system"
