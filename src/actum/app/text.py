@@ -42,6 +42,11 @@ class TextGiven:
             raise _other_words()
         return event.text[len(known) :]
 
+    def begun_again(self) -> str:
+        """All that has come of the new attempt: for who can show it from its beginning."""
+        self._before = ""
+        return "".join(self._pieces)
+
     def end(self) -> None:
         """The run is over.
 

@@ -27,6 +27,8 @@ COMMANDS = {
     "Where there are none, it also says which form of the schema each provider would get.",
     "show": "Show what the model would get of an Idea: messages, schema, and the graph of its plan.",
     "call": "Make one call of a tool and print its value as JSON.",
+    "chat": "Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr."
+    "\n\nCtrl-C cancels the answer under way and not the conversation, which Ctrl-D ends.",
     "resume": "Continue a run that was kept by `actum run --save`: one that was cut, killed, or waited for a decision."
     "\n\nCalls whose results are recorded are not made again. Calls that wait for a decision "
     "keep waiting, unless it was "

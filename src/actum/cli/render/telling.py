@@ -29,6 +29,11 @@ def say_lines(text: str) -> None:
         say(line)
 
 
+def say_piece(text: str) -> None:
+    """Print a piece of a text on stdout as it arrives; its line breaks are its own."""
+    print("\n".join(printable(line) for line in text.split("\n")), end="", flush=True)
+
+
 def say_json(value: Any, indent: int | None = None) -> None:
     """Print a value as JSON on stdout; what would steer a terminal is escaped, which leaves the value the same."""
     say_lines(json.dumps(value, ensure_ascii=False, indent=indent))

@@ -1,0 +1,244 @@
+"""`actum chat`: a conversation with an Idea on the terminal, or line by line through a pipe (M4, M7, O9)."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from ...app.agent import Agent
+from ...app.conversation import Conversation
+from ...app.kept_run import KeptRun, carry_on
+from ...app.loading import Code, Loaded, load
+from ...app.text import TextGiven, member_of
+from ...errors import ActumError, SolutionError
+from ...events import AnyEvent
+from ...protocol.solution import Result
+from ...protocol.turns import without_plans
+from ...schema.json import JsonObject
+from ..options import Approval, CommandError, Roots, Settings, Several, input_of
+from ..questions import Questions, approver
+from ..render.lines import Silent, described
+from ..render.telling import say_piece, tell
+
+
+async def chat(
+    idea: str,
+    /,
+    *,
+    i: Settings = None,
+    model: str | None = None,
+    approve: Approval = "all",
+    save: str | None = None,
+    member: str = "",
+    most: int | None = None,
+    activities: Several = None,
+    root: Roots = None,
+) -> int:
+    """Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr.
+
+    Ctrl-C cancels the answer under way and not the conversation, which Ctrl-D ends.
+
+    Parameters
+    ----------
+    idea
+        The Idea's file.
+    i
+        A value of the input, as key=value; may be repeated. A dotted key nests.
+    model
+        The model, such as openai:gpt-5.2, or replay:FILE.
+    approve
+        Who decides on calls: ask for each, run all, run none, or hold each for later (with --save).
+    save
+        A file to keep the conversation in; if it exists, the conversation in it goes on.
+    member
+        The path of the text in an output that is none itself, such as answer.
+    most
+        Leave the oldest turns out where all of them are longer than so many characters; not with --save.
+    activities
+        A module or file with Activities, beside those that the Idea names.
+    root
+        A folder that delegates may be read from, as for `actum run`.
+    """
+    if approve == "plan":
+        raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
+    if approve == "hold" and save is None:
+        raise CommandError("--approve hold needs --save FILE, where the calls wait")
+    if save is not None and most is not None:
+        raise CommandError("--save keeps all of a conversation: it can't be given with --most")
+    loaded = load(idea, model=model, roots=root or [], code=Code.to_run(activities))
+    if loaded.model is None:
+        raise CommandError("a conversation needs a model: name one with --model, or in the Idea's config")
+    schema = loaded.idea.schema or str
+    where = member_of(schema, member)
+    agent = loaded.agent(approver(approve, Questions(Silent())))
+    given = input_of(loaded.idea.context, i or [], None)
+    with ExitStack() as stack:
+        if save is None:
+            context, _ = await agent.prepared(loaded.context, schema, input=given)
+            take = _unkept(agent.conversation(context, schema, member=where, most=most))
+            is_open = False
+        else:
+            kept = stack.enter_context(await _opened(Path(save), loaded, agent, given))
+            take = _kept(kept, agent)
+            is_open = any(message.get("type") == "plan" for message in kept.idea.context)
+        await _talk(take, where, is_open=is_open)
+    return 0
+
+
+Take = Callable[[str | None, Callable[[AnyEvent], None]], Awaitable[Result[Any]]]
+"""Takes one turn: with what is said, or going on with the one that is open; every event is shown."""
+
+
+def _unkept(talk: Conversation) -> Take:
+    async def take(said: str | None, show: Callable[[AnyEvent], None]) -> Result[Any]:
+        turn = talk.stream(said)
+        try:
+            async with turn:
+                async for event in turn:
+                    show(event)
+        except asyncio.CancelledError:
+            talk.give_up()
+            raise
+        return turn.result
+
+    return take
+
+
+def _kept(kept: KeptRun, agent: Agent) -> Take:
+    async def take(said: str | None, show: Callable[[AnyEvent], None]) -> Result[Any]:
+        if said is not None:
+            kept.keep(kept.idea.context.extended([{"type": "user", "message": said}]))
+        try:
+            return await carry_on(kept, agent, show, None)
+        except asyncio.CancelledError:
+            kept.keep(without_plans(kept.idea.context))
+            raise
+
+    return take
+
+
+async def _opened(path: Path, loaded: Loaded, agent: Agent, given: JsonObject) -> KeptRun:
+    if _is_there(path):
+        return KeptRun.open(path)
+    schema = loaded.idea.schema or {"type": "string"}
+    context, schema = await agent.prepared(loaded.context, schema, input=given)
+    return KeptRun.begin(path, replace(loaded.idea, schema=schema, solution=None), context)
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists()
+
+
+async def _talk(take: Take, member: str, *, is_open: bool) -> None:
+    """Take turns until there is nothing more to read."""
+    interrupts = _Interrupts()
+    is_terminal = sys.stdin.isatty()
+    with interrupts:
+        said = None if is_open else await _line(is_terminal)
+        while is_open or said is not None:
+            is_open = False
+            if said is None or said.strip():
+                await interrupts.during(_turn(take, member, said))
+            said = await _line(is_terminal)
+    if is_terminal:
+        tell("")
+
+
+async def _turn(take: Take, member: str, said: str | None) -> None:
+    screen = _Screen(member)
+    try:
+        result = await take(said, screen.show)
+    except ActumError as error:
+        screen.end()
+        tell(f"actum: error: {error.message}")
+        return
+    except asyncio.CancelledError:
+        screen.end()
+        tell("actum: cancelled; what has been done stays")
+        raise
+    screen.end()
+    if result.waiting:
+        tell(f"actum: waiting for {', '.join(result.waiting)}")
+
+
+class _Screen:
+    """Shows one turn: its calls line by line on stderr, the text of its output on stdout as it becomes certain."""
+
+    def __init__(self, member: str) -> None:
+        self._given = TextGiven(member)
+        self._is_in_line = False
+
+    def show(self, event: AnyEvent) -> None:
+        """Show one event."""
+        line = described(event)
+        if line is not None and line != "request":
+            self.end()
+            tell(f"{'  ' * (event.depth + 1)}{line}")
+        try:
+            piece = self._given.piece(event)
+        except SolutionError:  # a person can read it from the beginning
+            self.end()
+            piece = self._given.begun_again()
+        if piece:
+            say_piece(piece)
+            self._is_in_line = not piece.endswith("\n")
+
+    def end(self) -> None:
+        """End the line that is being written."""
+        if self._is_in_line:
+            say_piece("\n")
+            self._is_in_line = False
+
+
+class _Interrupts:
+    """Ctrl-C: cancels the turn under way; while nothing is, it says how to end the conversation."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[None] | None = None
+
+    def __enter__(self) -> None:
+        with suppress(NotImplementedError):  # on Windows it ends the conversation
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(NotImplementedError):
+            asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+
+    async def during(self, turn: Any) -> None:
+        """Take a turn that may be cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._task = group.create_task(turn)
+        self._task = None
+
+    def _interrupt(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        else:
+            tell("")
+            tell("actum: Ctrl-D ends the conversation")
+            tell("> ", end="")
+
+
+async def _line(is_terminal: bool) -> str | None:
+    """The next line of stdin, None at its end."""
+    if is_terminal:
+        tell("> ", end="")
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[str] = loop.create_future()
+
+    def read() -> None:
+        line = sys.stdin.readline()
+        with suppress(RuntimeError):  # the conversation has ended meanwhile
+            loop.call_soon_threadsafe(lambda: done.done() or done.set_result(line))
+
+    # A thread of its own: nobody waits for its end when the conversation ends while it reads.
+    Thread(target=read, name="actum-line", daemon=True).start()
+    line = await done
+    return line.removesuffix("\n") if line else None

@@ -1,0 +1,138 @@
+"""`actum chat` on a terminal and through a pipe: turns, memory, Ctrl-C, and a conversation kept in a file (M4, M7)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .test_terminal import terminal
+
+BOUND = 60.0
+ACTIVITIES = """
+import asyncio
+from actum import tools
+
+@tools.tool
+async def slow(n: int) -> str:
+    "Take long."
+    await asyncio.Event().wait()
+    return "never"
+"""
+
+
+def talker(folder: Path, *answers: Any, **members: Any) -> Path:
+    """An Idea, and a model that gives these answers to whoever is asked in that folder."""
+    path = folder / "talk.json"
+    own = {
+        "config": {"activities": ["slow.py"]},
+        "context": [{"type": "system", "message": "Talk."}],
+        "schema": {"type": "string"},
+        **members,
+    }
+    path.write_text(json.dumps(own), encoding="utf-8")
+    (folder / "slow.py").write_text(ACTIVITIES, encoding="utf-8")
+    (folder / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
+    # The process loads its model by itself: the answers are taken from a file.
+    (folder / "sitecustomize.py").write_text(
+        "import json, pathlib\n"
+        "from actum import models\n"
+        "answers = json.loads((pathlib.Path(__file__).parent / 'answers.json').read_text())\n"
+        "models.load = lambda name, **more: models.Scripted(answers, chunk=4, repeat_last=True)\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def said(text: str, *calls: Any) -> dict[str, Any]:
+    return {"calls": list(calls), "output": None if calls else text}
+
+
+@pytest.mark.rule("M4", "O9")
+def test_each_line_of_a_pipe_is_a_turn(tmp_path: Path) -> None:
+    path = talker(tmp_path, said("Hello\nyou"), said("Bye {x}"))
+    done = subprocess.run(
+        [sys.executable, "-m", "actum", "chat", str(path), "--model", "any", "--save", "kept.json"],
+        cwd=tmp_path, input="hi\n\nbye\n", capture_output=True, text=True, timeout=BOUND, check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Hello\nyou\nBye {x}\n", "")
+    kept = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
+    assert [message["type"] for message in kept["context"]] == ["system", "user", "output", "user", "output"]
+
+
+@pytest.mark.rule("M4", "L7")
+def test_ctrl_c_cancels_the_turn_and_not_the_conversation(tmp_path: Path) -> None:
+    path = talker(tmp_path, said("", {"_tool": "slow", "n": 1}), said("Still here"))
+    with terminal("chat", str(path), "--model", "any", cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
+        screen.until("> ")
+        screen.type("first")
+        screen.until("started  slow(n=1)")
+        os.killpg(screen.process.pid, signal.SIGINT)
+        screen.until("cancelled")
+        screen.type("second")
+        screen.until("Still here")
+        os.killpg(screen.process.pid, signal.SIGINT)
+        screen.until("Ctrl-D ends the conversation")
+        screen.type("\x04")
+        assert screen.wait() == 0
+    assert "Traceback" not in screen.seen
+
+
+@pytest.mark.rule("L6")
+def test_calls_are_decided_on_in_line(tmp_path: Path) -> None:
+    path = talker(tmp_path, said("", {"_tool": "slow", "n": 1}), said("Not done"))
+    arguments = ("chat", str(path), "--model", "any", "--approve", "ask")
+    with terminal(*arguments, cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
+        screen.until("> ")
+        screen.type("first")
+        screen.until("Run it?")
+        screen.type("too slow")
+        screen.until("Not done")
+        screen.type("\x04")
+        assert screen.wait() == 0
+    assert "too slow" in screen.seen.split("Run it?")[1]
+
+
+@pytest.mark.rule("L3", "O9")
+def test_an_answer_that_breaks_off_is_shown_from_its_beginning(tmp_path: Path) -> None:
+    path = talker(tmp_path, '{"calls":[],"output":"Good morning', said("Good day"))
+    done = subprocess.run(
+        [sys.executable, "-m", "actum", "chat", str(path), "--model", "any"],
+        cwd=tmp_path, input="hi\n", capture_output=True, text=True, timeout=BOUND, check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "Good morning\nGood day\n")
+    assert "again" in done.stderr
+
+
+@pytest.mark.rule("M4", "L8")
+def test_a_kept_conversation_goes_on_in_another_process(tmp_path: Path) -> None:
+    path = talker(tmp_path, said("One"))
+    for words in ("first\n", "second\n"):
+        done = subprocess.run(
+            [sys.executable, "-m", "actum", "chat", str(path), "--model", "any", "--save", "kept.json"],
+            cwd=tmp_path, input=words, capture_output=True, text=True, timeout=BOUND, check=False,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (0, "One\n"), done.stderr
+    kept = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
+    assert [message.get("message") for message in kept["context"] if message["type"] == "user"] == ["first", "second"]
+
+
+def test_what_has_no_text_or_no_model_is_refused(tmp_path: Path) -> None:
+    path = talker(tmp_path, said("One"), schema={"type": "object"})
+    for more, words in ((["--model", "any"], "no text"), ([], "needs a model")):
+        done = subprocess.run(
+            [sys.executable, "-m", "actum", "chat", str(path), *more],
+            cwd=tmp_path, input="hi\n", capture_output=True, text=True, timeout=BOUND, check=False,
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert words in done.stderr
