@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 
 from ..dataflow.arriving import strings_in
 from ..dataflow.reference import Path, print_path
@@ -16,9 +16,9 @@ class Texts:
 
     def __init__(self, emit: Emitter) -> None:
         self._emit = emit
-        self._arrived: Counter[Path] = Counter()
+        self._arrived: defaultdict[Path, int] = defaultdict(int)
         """How many characters of each string have arrived."""
-        self._delivered: Counter[Path] = Counter()
+        self._delivered: defaultdict[Path, int] = defaultdict(int)
         """How many of them have been told for good."""
         self._kept: dict[Path, list[str]] = {}
         """What has been told as provisional only."""

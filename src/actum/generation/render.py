@@ -100,7 +100,8 @@ def _shown(context: Context, view: ContextView) -> Iterable[tuple[int, Block]]:
     messages = in_order(context.messages)
     turns = _turns(messages)
     newest = turns[-1] if turns else _FIRST
-    changed = {context.kind_of(message) for message, turn in zip(messages, turns, strict=True) if turn == newest}
+    own = messages[turns.index(newest) :] if newest > _FIRST else []
+    changed = {context.kind_of(message) for message in own}
     for message, turn in zip(messages, turns, strict=True):
         if not view.shows(message):
             continue
