@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from ...dataflow.expression import MISSING
 from ...dataflow.graph import Node
 from ...errors import ApprovalDenied, InvalidParameters, UnresolvedReference
+from ...protocol.activity import is_async
 from ...protocol.approvals import Asked, Decision, approval, reply_to
 from ...protocol.call import Call
 from ...protocol.context import Context
@@ -16,6 +18,7 @@ from ...protocol.tool import Tool
 from ...schema.json import JsonObject
 from ..record.journal import Journal
 from .admission import judge
+from .invoking import settled_in_thread
 from .job import Job
 from .register import Register
 
@@ -27,9 +30,10 @@ class Hold(Enum):
 
 
 HOLD: Final = Hold.HOLD
-Reply: TypeAlias = "bool | str | Mapping[str, Any] | Hold"
-Approve: TypeAlias = Callable[[Asked, Tool, Context], Awaitable[Reply]]
-"""`True` runs the call, `False` or a reason denies it, a Call replaces it, `HOLD` lets it wait for a later run."""
+Reply: TypeAlias = bool | str | Mapping[str, Any] | Hold
+"""What an approver says of a call: `True` runs it, `False` or a reason denies it, a Call replaces it, `HOLD` waits."""
+Approve: TypeAlias = Callable[[Asked, Tool, Context], Awaitable[Reply] | Reply]
+"""Who is asked about each call; one that isn't `async` is asked in a worker thread."""
 
 
 async def decide(approve: Approve, call: Asked, tool: Tool, context: Context) -> Call | None:
@@ -40,7 +44,8 @@ async def decide(approve: Approve, call: Asked, tool: Tool, context: Context) ->
         InvalidParameters: what should run instead is no call, or has another condition.
     """
     try:
-        decision: Any = await approve(call, tool, context)
+        asked: partial[Any] = partial(approve, call, tool, context)
+        decision: Any = await (asked() if is_async(approve) else settled_in_thread(asked))
     except Exception as error:
         raise ApprovalDenied(f"the approver failed: {type(error).__name__}: {error}", tool=tool.name) from error
     if decision is HOLD:

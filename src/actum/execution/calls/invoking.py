@@ -40,7 +40,8 @@ async def invoke(call: Call, tool: Tool, context: Context, activity: Activity) -
     """
     arguments = activity.arguments(call, tool, context)
     try:
-        returned = await (activity.function(**arguments) if activity.is_async else _in_thread(activity, arguments))
+        function = functools.partial(activity.function, **arguments)
+        returned = await (function() if activity.is_async else settled_in_thread(function))
     except ActumError:
         raise
     except asyncio.CancelledError:
@@ -53,8 +54,9 @@ async def invoke(call: Call, tool: Tool, context: Context, activity: Activity) -
     return judged(returned, tool)
 
 
-async def _in_thread(activity: Activity, arguments: dict[str, Any]) -> Any:
-    returned = await in_thread(functools.partial(activity.function, **arguments))
+async def settled_in_thread(function: Callable[[], Any]) -> Any:
+    """Run what isn't `async` in a worker thread; what it returns to be awaited is awaited here."""
+    returned = await in_thread(function)
     return await returned if _is_awaitable(returned) else returned
 
 
