@@ -10,7 +10,7 @@ from typing import Any
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
 from ..dataflow.template import template
-from ..errors import ActumError, LimitExceeded, MessageError, ModelError, NoProgress, SolutionError
+from ..errors import ActumError, MessageError, ModelError, NoProgress, SolutionError
 from ..events import RequestFinished, RunFinished
 from ..generation.ask import Answered, ask
 from ..generation.model import Model
@@ -117,7 +117,7 @@ class Loop:
                 except Exception as error:
                     failure = error
         except TimeoutError:
-            return LimitExceeded(f"the run has taken its {self._budget.limits.seconds} seconds", limit="seconds")
+            return self._budget.out_of_time()
         except BaseExceptionGroup as group:
             return group.exceptions[0]
         return failure

@@ -33,6 +33,14 @@ class Turn:
     notices: Sequence[str] = ()
     """What the model should know of its last answer."""
 
+    def heard(self, text: str, signs: int) -> None:
+        """Count what is said as it is said, whatever it is: an answer may never come to an end (L5)."""
+        self.budget.heard(text, signs)
+
+    def arrived(self, text: str) -> None:
+        """Count what is about to be read: a call again, for the message that it leaves (L5)."""
+        self.budget.arrived(text)
+
     def element(self, index: int, call: Call | ActumError) -> None:
         """Start a call, or let it wait; an element that isn't a call is an error of its own (L3)."""
         script = self.script

@@ -87,6 +87,8 @@ class AnswerParser:
         self._key = ""
         self._seen: set[str] = set()
         self._items = 0
+        self.signs = 0
+        """How many texts, brackets and commas have been read one by one: what the work is that reading took."""
         self._aside: list[str] = []
         self._aside_length = 0
 
@@ -222,6 +224,7 @@ class AnswerParser:
                 if self._in_string or self._open:
                     continue
                 return position, self._complete(text, start, position)
+            self.signs += 1
             match = _STRUCTURE.search(text, position)
             if match is None:
                 position = len(text)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..dataflow.reference import ReferenceSyntax
 from ..dataflow.template import Template, template
-from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
+from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError, words_of
 from ..protocol.call import Call, normalised
 from ..protocol.usage import Usage
 from ..schema.infer import Shape
@@ -22,6 +22,22 @@ from .model import Model, ModelRequest
 
 class Receiver(Protocol):
     """Who takes the calls of an answer as they arrive."""
+
+    def heard(self, text: str, signs: int) -> None:
+        """So much more of the answer has come, with so many signs between its values.
+
+        Raises:
+            LimitExceeded: the run can't afford it.
+        """
+        ...
+
+    def arrived(self, text: str) -> None:
+        """An element of `calls`, or another part of the answer, is complete, and not read yet.
+
+        Raises:
+            LimitExceeded: the run can't afford what it says.
+        """
+        ...
 
     def element(self, index: int, call: Call | ActumError) -> None:
         """The index-th element of `calls` is complete: a call, or why it isn't one."""
@@ -161,14 +177,25 @@ async def _attempt(
                 if isinstance(delta, Usage):
                     usage = delta
                     continue
-                for part in parser.feed(delta):
-                    _take(part, answered, frame, judge, receiver)
+                for piece in (delta,) if len(delta) <= _MOST_AT_ONCE else _pieces(delta):
+                    before = parser.signs
+                    for part in parser.feed(piece):
+                        _take(part, answered, frame, judge, receiver)
+                    receiver.heard(piece, parser.signs - before)
                 told = _tell_partial(parser, told, receiver)
         parser.finish()
     finally:
         answered.usage = usage
         asker.after(usage)
     return answered
+
+
+_MOST_AT_ONCE = 65_536
+"""How many characters are read before it is asked whether the run can afford them (L5)."""
+
+
+def _pieces(text: str) -> Iterator[str]:
+    return (text[start : start + _MOST_AT_ONCE] for start in range(0, len(text), _MOST_AT_ONCE))
 
 
 @contextlib.asynccontextmanager
@@ -191,10 +218,11 @@ async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIt
 
 
 def _failed(model: Model, error: Exception) -> ModelError:
-    return ModelError(f"the model {model.name!r} failed: {type(error).__name__}: {error}")
+    return ModelError(f"the model {model.name!r} failed: {words_of(error)}")
 
 
 def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge, receiver: Receiver) -> None:
+    receiver.arrived(part.text)
     if isinstance(part, Element):
         if part.text == "null" and not frame.toolset.tools:
             return  # without tools `calls` is a list of null for decoders that know no empty list

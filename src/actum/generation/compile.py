@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import MessageError
+from ..errors import MessageError, words_of
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.message import is_brought
@@ -99,7 +99,7 @@ def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequ
     try:
         changed: Any = handler(copy(message), request)
     except Exception as error:
-        raise MessageError(f"the handler of {message['type']!r} failed: {error}", index=index) from error
+        raise MessageError(f"the handler of {message['type']!r} failed: {words_of(error)}", index=index) from error
     if not isinstance(changed, ModelRequest):
         raise MessageError(f"the handler of {message['type']!r} must return the ModelRequest", index=index)
     return replace(request, messages=changed.messages, schema=changed.schema, settings=changed.settings)

@@ -106,7 +106,8 @@ class Limits:
     """Bounds of one run, its delegates included; None bounds nothing.
 
     `requests` to the model, `calls` started, `seconds` of wall time, `tokens` in and out, `usd` of money, `depth` of
-    delegates. A count or price that the model does not tell is not counted.
+    delegates. A count or price that the model does not tell is not counted. `bytes` are what the values of the run
+    would be, written out, however they share structure; each counts as 64 at least.
     """
 
     requests: int | None = 50
@@ -115,9 +116,10 @@ class Limits:
     tokens: int | None = None
     usd: float | None = None
     depth: int | None = None
+    bytes: int | None = 256 * 2**20
 
     def __post_init__(self) -> None:
-        for name in ("requests", "calls", "seconds", "tokens", "usd", "depth"):
+        for name in ("requests", "calls", "seconds", "tokens", "usd", "depth", "bytes"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
                 raise SchemaError(

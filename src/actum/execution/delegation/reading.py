@@ -71,6 +71,14 @@ class _Asking:
     budget: Budget
     emit: Emitter
 
+    def heard(self, text: str, signs: int) -> None:
+        """Count what is said as it is said (L5)."""
+        self.budget.heard(text, signs)
+
+    def arrived(self, text: str) -> None:
+        """Count what is about to be read (L5)."""
+        self.budget.arrived(text)
+
     def element(self, index: int, call: Call | ActumError) -> None:
         """Ignore what tries to be a call."""
 
