@@ -42,9 +42,13 @@ from .stream import Stream
 from .tools import DEFAULT
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from ..schema.lowering import Dialect
 
 T = TypeVar("T")
+JsonSchema: TypeAlias = Mapping[str, Any] | bool | None
+"""The schema of an output of which types say nothing; with any other form, the output is what the type says."""
 MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
 """A user's own message type: a handler `(message, request) -> request`, or `dict` for one that is data (M2, M3)."""
 
@@ -94,11 +98,13 @@ class Agent:
         self._handlers, self._data_kinds = _split(message_types or {})
 
     @overload
-    async def run(self, context: Given, schema: type[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
+    async def run(
+        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+    ) -> Result[Any]: ...
     @overload
     async def run(
-        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
-    ) -> Result[Any]: ...
+        self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
+    ) -> Result[T]: ...
     async def run(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
         """Run until there is an output.
 
@@ -111,6 +117,24 @@ class Agent:
         loop = await self._loop(context, schema, input, Emitter())
         return await loop.run()
 
+    @overload
+    def stream(
+        self,
+        context: Given,
+        schema: JsonSchema = None,
+        *,
+        input: Mapping[str, Any] | None = None,
+        record: Tell | None = None,
+    ) -> Stream: ...
+    @overload
+    def stream(
+        self,
+        context: Given,
+        schema: TypeForm[T],
+        *,
+        input: Mapping[str, Any] | None = None,
+        record: Tell | None = None,
+    ) -> Stream[T]: ...
     def stream(
         self,
         context: Given,
@@ -130,15 +154,23 @@ class Agent:
         return Stream(begin)
 
     @overload
-    def run_sync(self, context: Given, schema: type[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
-    @overload
     def run_sync(
-        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
+        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]: ...
+    @overload
+    def run_sync(self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
     def run_sync(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
         """`run` for scripts and notebooks: outside an event loop, or beside the one that is running."""
         return blocking(self.run(context, schema, input=input))
 
+    @overload
+    async def request(
+        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+    ) -> Solution[Any]: ...
+    @overload
+    async def request(
+        self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
+    ) -> Solution[T]: ...
     async def request(
         self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> Solution[Any]:
@@ -153,6 +185,14 @@ class Agent:
         own, schema = await self._linked(context, schema)
         return await request_once(self._setup(own, schema, input, budget, Emitter()), budget, Emitter())
 
+    @overload
+    async def resume(
+        self, context: Given | SavedIdea, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+    ) -> Result[Any]: ...
+    @overload
+    async def resume(
+        self, context: Given | SavedIdea, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
+    ) -> Result[T]: ...
     async def resume(
         self, context: Given | SavedIdea, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]:
