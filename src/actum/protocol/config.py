@@ -28,7 +28,8 @@ class Config:
     form of references in the composed schema, None leaves it to the model's profile (T9). `parallel` is how many calls
     run at once; `drain` how many seconds a run waits at its end for calls that nothing waits for (C8). `tools` are the
     names of the registered tools that are offered, None for all of them; a delegate is offered none but those that its
-    own config names. `allow_hosts`, `grants`, `max_delegate_bytes` and `max_depth` bound delegates (D10, D12).
+    own config names. `allow_hosts`, `grants`, `max_delegate_bytes` and `max_depth` bound delegates (D10, D12);
+    `max_media_bytes` all images, audio and files of a run together, each counted once (M10).
     """
 
     meta: bool | None = None
@@ -53,6 +54,7 @@ class Config:
     grants: Sequence[str] = ()
     max_delegate_bytes: int = 1_000_000
     max_depth: int = 8
+    max_media_bytes: int = 20_000_000
 
     def __post_init__(self) -> None:
         if self.mode not in ("eager", "lazy"):
@@ -61,7 +63,7 @@ class Config:
             raise SchemaError(
                 f"references must be wide, aside or None, not {self.references!r}", path="config.references"
             )
-        for name in ("retries", "tool_budget", "parallel", "max_delegate_bytes", "max_depth"):
+        for name in ("retries", "tool_budget", "parallel", "max_delegate_bytes", "max_depth", "max_media_bytes"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name == "parallel" else 0):
                 raise SchemaError(f"{name} must be a whole number, not {value!r}", path=f"config.{name}")
