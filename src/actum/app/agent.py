@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
@@ -40,6 +40,7 @@ from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver
 from .saved import SavedIdea
 from .stream import Stream
+from .text import member_of, text_of
 from .tools import DEFAULT
 
 if TYPE_CHECKING:
@@ -153,6 +154,21 @@ class Agent:
             return await self._loop(context, schema, input, Emitter(sink), Recorder(record))
 
         return Stream(begin)
+
+    def stream_text(
+        self, context: Given, schema: Any = str, *, input: Mapping[str, Any] | None = None, member: str = ""
+    ) -> AsyncGenerator[str]:
+        """The text of the output, piece by piece: at once where no call can still fail, else when they are done (O9).
+
+        `member` is the path of the text in an output that is none itself, such as `answer` or `items[0].title`.
+        A run that ends without an output gives no text. Closing the iterator early cancels the run (L7).
+
+        Raises:
+            SchemaError: the schema has no text there.
+            SolutionError: an answer broke off when text of it had been given, and the next one says other words.
+            ActumError: as `run`.
+        """
+        return text_of(self.stream(context, schema, input=input), member_of(schema, member))
 
     @overload
     def run_sync(
