@@ -33,6 +33,7 @@ from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
+from ..sources.media import MediaReader
 from ..storage.open import open_store
 from .coercion import Given, blocking, context_of, model_of
 from .conversation import Conversation
@@ -44,9 +45,13 @@ from .text import member_of, text_of
 from .tools import DEFAULT
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from ..schema.lowering import Dialect
 
 T = TypeVar("T")
+JsonSchema: TypeAlias = Mapping[str, Any] | bool | None
+"""The schema of an output of which types say nothing; with any other form, the output is what the type says."""
 MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
 """A user's own message type: a handler `(message, request) -> request`, or `dict` for one that is data (M2, M3)."""
 
@@ -96,11 +101,13 @@ class Agent:
         self._handlers, self._data_kinds = _split(message_types or {})
 
     @overload
-    async def run(self, context: Given, schema: type[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
+    async def run(
+        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+    ) -> Result[Any]: ...
     @overload
     async def run(
-        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
-    ) -> Result[Any]: ...
+        self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
+    ) -> Result[T]: ...
     async def run(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
         """Run until there is an output.
 
@@ -113,6 +120,24 @@ class Agent:
         loop = await self._loop(context, schema, input, Emitter())
         return await loop.run()
 
+    @overload
+    def stream(
+        self,
+        context: Given,
+        schema: JsonSchema = None,
+        *,
+        input: Mapping[str, Any] | None = None,
+        record: Tell | None = None,
+    ) -> Stream: ...
+    @overload
+    def stream(
+        self,
+        context: Given,
+        schema: TypeForm[T],
+        *,
+        input: Mapping[str, Any] | None = None,
+        record: Tell | None = None,
+    ) -> Stream[T]: ...
     def stream(
         self,
         context: Given,
@@ -147,11 +172,11 @@ class Agent:
         return text_of(self.stream(context, schema, input=input), member_of(schema, member))
 
     @overload
-    def run_sync(self, context: Given, schema: type[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
-    @overload
     def run_sync(
-        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
+        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]: ...
+    @overload
+    def run_sync(self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
     def run_sync(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
         """`run` for scripts and notebooks: outside an event loop, or beside the one that is running."""
         return blocking(self.run(context, schema, input=input))
@@ -173,6 +198,14 @@ class Agent:
 
         return Conversation(begin, self._own(context), schema=schema, member=member, most=most)
 
+    @overload
+    async def request(
+        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+    ) -> Solution[Any]: ...
+    @overload
+    async def request(
+        self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
+    ) -> Solution[T]: ...
     async def request(
         self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> Solution[Any]:
@@ -187,6 +220,14 @@ class Agent:
         own, schema = await self._linked(context, schema)
         return await request_once(self._setup(own, schema, input, budget, Emitter()), budget, Emitter())
 
+    @overload
+    async def resume(
+        self, context: Given | SavedIdea, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+    ) -> Result[Any]: ...
+    @overload
+    async def resume(
+        self, context: Given | SavedIdea, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
+    ) -> Result[T]: ...
     async def resume(
         self, context: Given | SavedIdea, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]:
@@ -224,12 +265,18 @@ class Agent:
         Raises:
             DelegateError: a delegate that is resolved beforehand is not available (D8). Otherwise as `run`.
         """
-        return self._first_request(context, schema).schema
+        return self._first_request(context, schema)[1].schema
 
-    def render(self, context: Given = (), schema: Any = None) -> list[dict[str, str]]:
-        """The exact messages that the model would be given (M7); raises as `compose`."""
-        messages = self._first_request(context, schema).messages
-        return [{"role": message["role"], "content": message["content"]} for message in messages]
+    def render(self, context: Given = (), schema: Any = None) -> list[dict[str, Any]]:
+        """The exact messages that the model would be given (M7, M10).
+
+        Raises:
+            MessageError: an image, audio or a file can't be read, or the model takes none. Otherwise as `compose`.
+        """
+        frame, request = self._first_request(context, schema)
+        if any("media" in message for message in request.messages):
+            request = blocking(frame.sent(request))
+        return [dict(message) for message in request.messages]
 
     @property
     def dialect(self) -> Dialect | None:
@@ -242,7 +289,7 @@ class Agent:
         setup = await self._setup(own, schema, None, Budget(self.limits), Emitter()).contracted()
         return setup.frame(setup.context)
 
-    def _first_request(self, context: Given, schema: Any) -> ModelRequest:
+    def _first_request(self, context: Given, schema: Any) -> tuple[Frame, ModelRequest]:
         budget = Budget(self.limits)
         own = self._own(context)
         if has_links(own, schema):
@@ -250,7 +297,8 @@ class Agent:
         setup = self._setup(own, schema, None, budget, Emitter())
         if setup.has_upfront():
             setup = blocking(setup.contracted())
-        return setup.frame(setup.context).request(setup.context, notices=list(budget.notices()))
+        frame = setup.frame(setup.context)
+        return frame, frame.request(setup.context, notices=list(budget.notices()))
 
     def linking(self, data_kinds: frozenset[str] = DATA_KINDS) -> Linking:
         """What closes the schemas of one run over the Ideas that they refer to (X4)."""
@@ -318,6 +366,7 @@ class Agent:
             approve=self.approve,
             handlers=self._handlers,
             data_kinds=own.data_kinds,
+            media=MediaReader(roots=self.roots, fetcher=self._fetcher, most=self.config.max_media_bytes),
         )
         telling = record or Recorder()
         machine = LocalMachine(registered=DEFAULT, delegates=self.delegates)

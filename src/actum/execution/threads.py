@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import copy_context
 from threading import Thread
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from ..errors import ActivityError
 
@@ -52,6 +52,11 @@ class Threads:
         if error is not None:
             raise error
         return returned
+
+    async def settle(self, function: Callable[[], Any]) -> Any:
+        """Run what isn't `async`, as `run` does; what it returns to be awaited is awaited here."""
+        returned = await self.run(function)
+        return await returned if _is_awaitable(returned) else returned
 
     async def _turn(self) -> None:
         """Wait until one of those that run has ended."""
@@ -107,3 +112,7 @@ async def _ended(future: asyncio.Future[_Outcome]) -> _Outcome:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([future])
         raise
+
+
+def _is_awaitable(returned: object) -> TypeGuard[Awaitable[Any]]:
+    return isinstance(returned, Awaitable)

@@ -151,7 +151,7 @@ async def ask(
     complaint: str | None = None
     failed = 0
     while True:
-        request = asker.before(complaint, frame)
+        request = await frame.sent(asker.before(complaint, frame))
         try:
             return await _attempt(model, request, frame, judge, receiver, asker, listener), frame
         except ModelError as error:

@@ -9,7 +9,7 @@ from .context import Context
 from .message import NUMBER, is_item, is_record, is_skip
 from .numbering import is_numbered
 
-_SAID = frozenset({"user", "assistant", "text", None, "output", "error"})
+_SAID = frozenset({"user", "assistant", "text", None, "image", "audio", "file", "output", "error"})
 """The types of what is said in a turn; a raw message has none."""
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 from ...dataflow.reference import Reference, ReferenceSyntax, scan_reference
 from ...errors import ActivityError, ActumError, InvalidParameters, words_of
@@ -18,7 +17,6 @@ from ...protocol.tool import Tool
 from ...schema.infer import jsonable
 from ...schema.json import Json, NotJson, is_list, plain
 from ..budget import Budget
-from ..threads import Threads
 from .job import Yield
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -42,9 +40,8 @@ async def invoke(call: Call, tool: Tool, context: Context, activity: Activity, b
     """
     arguments = activity.arguments(call, tool, context)
     try:
-        returned = await (
-            activity.function(**arguments) if activity.is_async else _in_thread(activity, arguments, budget.threads)
-        )
+        function = functools.partial(activity.function, **arguments)
+        returned = await (function() if activity.is_async else budget.threads.settle(function))
     except ActumError:
         raise
     except asyncio.CancelledError:
@@ -54,15 +51,6 @@ async def invoke(call: Call, tool: Tool, context: Context, activity: Activity, b
     except Exception as error:
         raise ActivityError(words_of(error), tool=tool.name) from error
     return judged(returned, tool, budget)
-
-
-async def _in_thread(activity: Activity, arguments: dict[str, Any], threads: Threads) -> Any:
-    returned = await threads.run(functools.partial(activity.function, **arguments))
-    return await returned if _is_awaitable(returned) else returned
-
-
-def _is_awaitable(returned: object) -> TypeGuard[Awaitable[Any]]:
-    return isinstance(returned, Awaitable)
 
 
 def judged(returned: Any, tool: Tool, budget: Budget) -> Yield:

@@ -62,7 +62,7 @@ class Scheduler:
         self.register = Register(journal, toolset)
         self._graph = self.register.graph
         self.results = Results(journal, self._graph, emit, budget)
-        self._approvals = Approvals(journal, self.register, approve)
+        self._approvals = Approvals(journal, self.register, approve, budget.threads)
         self._latent = Latent(self._graph, self.results)
         self.attempts = Attempts(self.register.jobs, self._graph, journal)
         self._standstill = Standstill(self.register, journal, emit)
