@@ -15,8 +15,8 @@ from ..protocol.message import is_brought
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, copy, encode
-from .media import EVERYTHING, MediaSource, Takes, with_content
-from .model import ModelRequest
+from .media import EVERYTHING, MediaSource, Takes, takes_of, with_content
+from .model import Model, ModelRequest
 from .offer import REVEAL, Composition, Toolset, composition, offered
 from .render import render
 from .sealing import authored, named
@@ -43,6 +43,8 @@ class Frame:
     takes: Takes = EVERYTHING
     media: MediaSource | None = None
     """What reads the content of images, audio and files (M10)."""
+    speaker: int = 0
+    """Which of the models that stand for one its requests go to (see `generation.fallback`)."""
 
     def request(
         self,
@@ -94,6 +96,12 @@ class Frame:
             return None
         lowered, schema = _lowered(self.composition, self.dialect, rung)
         return replace(self, lowered=lowered, schema=schema)
+
+    def spoken_to(self, model: Model, speaker: int) -> Frame:
+        """The same frame for another of the models that stand for one."""
+        dialect: Dialect | None = getattr(model, "dialect", None)
+        lowered, schema = _lowered(self.composition, dialect, None)
+        return replace(self, lowered=lowered, schema=schema, dialect=dialect, takes=takes_of(model), speaker=speaker)
 
     def _handled(self, context: Context, request: ModelRequest) -> ModelRequest:
         if not self.handlers:

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What requests cost. A count or price that is not known is None, never zero (L5)."""
+    """What requests cost. A count or price that is not known is None, never zero (L5).
+
+    `fallbacks` of the requests went to another model than the first (`models.Fallback`).
+    """
 
     requests: int = 0
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
     usd: float | None = None
+    fallbacks: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         if self.requests == 0:
@@ -22,6 +26,7 @@ class Usage:
             return self
         return Usage(
             requests=self.requests + other.requests,
+            fallbacks=self.fallbacks + other.fallbacks,
             input_tokens=_sum(self.input_tokens, other.input_tokens),
             output_tokens=_sum(self.output_tokens, other.output_tokens),
             cached_tokens=_sum(self.cached_tokens, other.cached_tokens),
