@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import MessageError
@@ -62,7 +63,7 @@ class Frame:
         """
         mode = self.lowered.rung.mode if self.lowered.rung else "strict"
         is_told = mode == "prompted" or (self.dialect is not None and not self.dialect.shows_schema)
-        messages = render(
+        messages, stable = render(
             context,
             self.toolset,
             waiting=waiting,
@@ -74,7 +75,10 @@ class Frame:
             is_sealed=self.is_sealed,
             takes=self.takes,
         )
-        return self._handled(context, ModelRequest.of_text(messages, self.schema, dict(self.config.settings), mode))
+        # Without tools there is hardly a second request, and to have something cached has its price, too.
+        stable = stable if self.toolset.tools else 0
+        settings = dict(self.config.settings)
+        return self._handled(context, ModelRequest.of_text(messages, self.schema, settings, mode, stable))
 
     async def sent(self, request: ModelRequest) -> ModelRequest:
         """A request as it is sent: with the content of images, audio and files (M10).
@@ -119,13 +123,21 @@ class Frame:
 
 
 def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequest) -> ModelRequest:
+    before = deepcopy(request.messages)  # a handler may change them where they are
     try:
         changed: Any = handler(copy(message), request)
     except Exception as error:
         raise MessageError(f"the handler of {message['type']!r} failed: {error}", index=index) from error
     if not isinstance(changed, ModelRequest):
         raise MessageError(f"the handler of {message['type']!r} must return the ModelRequest", index=index)
-    return replace(request, messages=changed.messages, schema=changed.schema, settings=changed.settings)
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(before, changed.messages, strict=False))
+    return replace(
+        request,
+        messages=changed.messages,
+        schema=changed.schema,
+        settings=changed.settings,
+        stable=min(request.stable, sum(1 for _ in same)),
+    )
 
 
 def frame(
