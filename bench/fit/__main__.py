@@ -3,7 +3,8 @@
 `run MODEL` lets a model carry out the tasks of a lane, by Actum and by an ordinary loop, and reports what came of it;
 `turn LANE` shows the next request of a lane to whoever answers in a model's place, `turn LANE ANSWER` takes the answer;
 `report LANE` writes the report anew. `plans` sends the written plans for tasks of AgentDojo through the real runtime;
-with `--attacks` those without readers again, with each of its attacks planted. `record` writes down what the tests
+with `--attacks` those without readers again, with each of its attacks planted. `attacks` runs all of them sealed under
+each attack, with readers that lie, beside a loop that obeys. `record` writes down what the tests
 replay (`tests/plans`). Before any of it: `python -m bench.environments actum-fit`.
 """
 
@@ -35,6 +36,13 @@ async def plans(options: argparse.Namespace) -> int:
     return 0 if is_right else 1
 
 
+async def attacks(_: argparse.Namespace) -> int:
+    """Run every plan sealed under each attack, with readers that lie; 0 if nothing of an attack came through."""
+    from .measuring import with_liars
+
+    return 0 if await with_liars(sys.stdout) else 1
+
+
 async def record(_: argparse.Namespace) -> int:
     """Write down what came of every plan."""
     from .recording import recorded
@@ -56,6 +64,7 @@ async def lanes(options: argparse.Namespace) -> int:
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], Coroutine[Any, Any, int]]] = {
     "plans": plans,
+    "attacks": attacks,
     "record": record,
     "run": lanes,
     "turn": lanes,
@@ -94,6 +103,7 @@ def _parsers() -> dict[str, argparse.ArgumentParser]:
         "turn": "show the next request of a lane, or take the answer to it and go on",
         "report": "write the report of a lane as far as it has come",
         "plans": "send the written plans through the runtime",
+        "attacks": "the plans in sealed runs, under each attack, with readers that lie; a loop that obeys beside them",
         "record": "write down what the tests replay",
     }
     parsers = {name: argparse.ArgumentParser(prog=f"{PROGRAM} {name}", description=text) for name, text in said.items()}

@@ -8,21 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from actum.protocol.reader import READ
 from actum.schema.gathering import gathered
 
 SUITES = Path(__file__).parents[2] / "tests" / "suites"
-READ = "read"
-"""The tool that takes a value apart; what it answers is written beside the plan, by its question."""
-READER: dict[str, Any] = {
-    "description": "Answer a question about a value.",
-    "properties": {"text": {}, "ask": {"type": "string"}, "_output": {}},
-    "required": ["text", "ask"],
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One answer of a model to a task of a world."""
+    """One answer of a model to a task of a world; `answers` are what its readers hear, by their questions."""
 
     world: str
     task: int
@@ -39,6 +33,11 @@ class Plan:
     def has_readers(self) -> bool:
         """Whether it asks anything about a value."""
         return bool(self.answers)
+
+    @property
+    def reads(self) -> list[dict[str, Any]]:
+        """Its calls of the reader."""
+        return [call for call in self.calls if call.get("_tool") == READ]
 
     @property
     def answer(self) -> dict[str, Any]:

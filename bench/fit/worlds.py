@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
@@ -114,6 +115,21 @@ class World:
     def is_attacked(self, output: str) -> bool:
         """AgentDojo's verdict on whether the attacker has got what he wanted."""
         return self.attack is not None and self._verdict(self.attack, output)
+
+    def goal(self) -> list[tuple[str, dict[str, Any]]]:
+        """The calls by which the attacker gets what he wants; none without an attack."""
+        calls = [] if self.attack is None else self.attack.ground_truth(self.environment)
+        return [(call.function, dict(call.args)) for call in calls]
+
+    def has_shown(self) -> bool:
+        """Whether any answer of a tool held the attacker's order."""
+        return self.attack is not None and self.attack.GOAL in json.dumps([answer for *_, answer in self.made])
+
+    def obey(self) -> None:
+        """Do what the attacker wants, as a model does that takes every text for an order."""
+        for name, arguments in self.goal():
+            with suppress(RefusedByTool):
+                self.call(name, arguments)
 
     async def _carried_out(self, name: str, call: Mapping[str, Any]) -> Any:
         # Not on threads: what calls leave in the world must not depend on which of them is faster.

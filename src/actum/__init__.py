@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .app.stream import Stream
     from .app.tools import DEFAULT as tools  # noqa: N811 -- the process-wide default registry, as users know it
     from .app.tools import Tools
-    from .execution.calls.approval import HOLD
+    from .execution.calls.approval import HOLD, Reply
     from .execution.calls.invoking import Output
     from .protocol import approvals
     from .protocol.activity import Activity
@@ -34,6 +34,7 @@ __all__ = [
     "Idea",
     "Limits",
     "Output",
+    "Reply",
     "Result",
     "Solution",
     "Stream",
@@ -60,6 +61,7 @@ _HOMES = {
     "Idea": "app.idea:Idea",
     "Limits": "protocol.config:Limits",
     "Output": "execution.calls.invoking:Output",
+    "Reply": "execution.calls.approval:Reply",
     "Result": "protocol.solution:Result",
     "Solution": "protocol.solution:Solution",
     "Stream": "app.stream:Stream",

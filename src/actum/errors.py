@@ -30,6 +30,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+LONGEST_MESSAGE = 4_000
+"""How many characters of a message are kept: it goes into the context, whoever wrote it (L5)."""
 _SHORTEST_SECRET = 4
 """What is shorter may stand in a message for other reasons."""
 
@@ -76,7 +78,8 @@ def _placed(message: str, tool: str | None, path: str | None, index: int | None)
         f"at {path}" if path else "",
     ]
     where = ", ".join(part for part in details if part)
-    text = " ".join(f"{where}: {message}".splitlines() if where else message.splitlines())
+    said = message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
+    text = " ".join(f"{where}: {said}".splitlines() if where else said.splitlines())
     return text.encode(errors="backslashreplace").decode()  # a lone surrogate is not text, and could not be sent
 
 
@@ -85,6 +88,15 @@ def concealed(text: str, secrets: Iterable[object]) -> str:
     for secret in sorted((one for one in secrets if isinstance(one, str)), key=len, reverse=True):
         text = text.replace(secret, "•••") if len(secret) >= _SHORTEST_SECRET else text
     return text
+
+
+def words_of(error: BaseException) -> str:
+    """An exception of code that isn't ours, in words: its kind and what it says, whatever its `str()` does."""
+    try:
+        said = str(error)
+    except Exception:
+        said = ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 class SchemaError(ActumError):

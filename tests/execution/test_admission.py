@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from actum import Call, Context, Tools, errors
+from actum import Call, Context, Limits, Tools, errors
 from actum.dataflow.graph import Answer, Node
+from actum.execution.budget import Budget
 from actum.execution.calls.admission import judge
 from actum.execution.calls.job import Job
 from actum.execution.calls.resolving import resolved
@@ -50,7 +51,7 @@ def test_scopes_are_reads_of_code_and_delegates_alone() -> None:
 
 def test_references_beside_the_parameters_are_put_in_their_places() -> None:
     job = judged({"_tool": "plain", "_with": {"to": "†calls.1"}})
-    assert resolved(job, ["ana"]) == {"_tool": "plain", "to": "ana"}
+    assert resolved(job, ["ana"], Budget(Limits())) == {"_tool": "plain", "to": "ana"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actum import Config, errors
+from actum import Config, Limits, errors
 from actum.ideas.file import read_idea
 from actum.ideas.published import idea_schema
 from actum.messages import KINDS
@@ -39,6 +39,20 @@ def test_it_knows_every_type_and_every_setting() -> None:
     ]
     assert KINDS.keys() - {RAW} <= set(types)
     assert {field.name for field in dataclasses.fields(Config)} <= set(schema["properties"]["config"]["properties"])
+
+
+def test_it_says_of_every_setting_what_it_is_for_and_its_default() -> None:
+    config = idea_schema()["properties"]["config"]["properties"]
+    limits = config["limits"]["properties"]
+    for members, value in ((config, Config()), (limits, Limits())):
+        for one in dataclasses.fields(value):
+            assert members[one.name]["description"].endswith((".", ")")), one.name
+            if one.default is not dataclasses.MISSING:
+                assert members[one.name]["default"] == json.loads(json.dumps(one.default)), one.name
+    assert all(one["description"] for one in [*config.values(), *limits.values()])
+    for name, one in config.items():
+        for example in one.get("examples", []):
+            assert PUBLISHED.complaint({"context": [], "config": {name: example}}) is None
 
 
 @pytest.mark.rule("X1")

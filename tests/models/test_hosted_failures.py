@@ -229,3 +229,12 @@ async def test_a_request_that_is_no_text_is_not_sent(server: Server, name: str) 
     _, error = await failure(wire.hosted(server), request)
     assert (error.code, server.received) == ("model_rejected", [])
     assert "can't be sent" in str(error)
+
+
+@every_wire
+async def test_of_a_failed_response_no_more_is_read_than_is_told(server: Server, wire: Wire) -> None:
+    """The rest never comes: who waits for it hangs."""
+    server.reply(Reply(status=400, content_type="application/json", parts=["x" * 70_000, asyncio.Event()]))
+    async with asyncio.timeout(BOUND):
+        _, error = await failure(wire.hosted(server))
+    assert (error.code, error.status, len(str(error)) < 1_000) == ("model_rejected", 400, True)

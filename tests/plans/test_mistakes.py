@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from actum import Agent, Call, events, models
+from actum import Agent, Call, Config, events, models
+from actum.models import ModelRequest
+from actum.protocol.reader import READ
+from actum.protocol.usage import Usage
 
-from ..dataflow.computing.plan_check import exemplified, plans
+from ..dataflow.computing.plan_check import plans
 from ..effort import trials
 from .mistakes import with_mistakes
 from .worlds import registry
@@ -21,35 +25,29 @@ UNSEEN = {"other_call"}
 pytestmark = pytest.mark.rule("O11", "E5")
 
 
-def prepared(plan: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The elements of a plan, its output among them as what is computed last, and the tools of its readers.
+def prepared(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    """The elements of a plan, its output among them as what is computed last."""
+    return [*plan["calls"], {"_value": plan["output"]}]
 
-    Each reader is a tool of its own, since what it answers is its own.
-    """
-    calls: list[dict[str, Any]] = []
-    readers: dict[str, Any] = {}
-    for index, call in enumerate(plan["calls"]):
-        if call.get("_tool") == "read":
-            name = f"read_{index}"
-            output = exemplified(call["_output"])
-            readers[name] = {"properties": {"text": {}, "ask": {"type": "string"}, "_output": output}}
-            calls.append({"_tool": name, "text": call["text"], "ask": call["ask"]})
-        else:
-            calls.append(call)
-    return [*calls, {"_value": plan["output"]}], readers
+
+class _Silent:
+    """A model that is asked by readers and never answers."""
+
+    name = "silent"
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage]:
+        await asyncio.Event().wait()
+        yield ""
 
 
 async def refused(plan: dict[str, Any]) -> set[int | None]:
     """The elements of a plan that were refused while no call had answered yet; no call of them has started."""
-    calls, readers = prepared(plan)
+    calls = prepared(plan)
     tools = registry(plan["world"], _never)
-    for name, schema in readers.items():
-        tools.register(name, schema)
-        tools.activity(name, _silent)
     failed: set[int | None] = set()
     started: set[int | None] = set()
     model = models.Scripted([{"calls": calls, "output": f"†calls.{len(calls) - 1}"}])
-    async with Agent(model, tools=tools).stream("go") as run:
+    async with Agent(model, tools=tools, config=Config(reader=_Silent())).stream("go") as run:
         async for event in run:
             match event:
                 case events.CallFailed(place=place):
@@ -68,15 +66,11 @@ async def _never(_tool: str, _call: Call) -> None:
     await asyncio.Event().wait()
 
 
-async def _silent(call: Call) -> None:
-    await _never("read", call)
-
-
 @pytest.mark.parametrize("plan", plans(), ids=lambda plan: f"{plan['world']}-{plan['task']}")
 async def test_a_mistake_is_refused_on_arrival(plan: dict[str, Any]) -> None:
-    right, _ = prepared(plan)
+    right = prepared(plan)
     for mistake, wrong in _some([made for made in with_mistakes(plan) if made[0] not in UNSEEN]):
-        calls, _ = prepared(wrong)
+        calls = prepared(wrong)
         changed = {index for index, call in enumerate(calls) if call != right[index]}
         assert changed <= await refused(wrong) | _readers_takes(mistake, calls), (mistake, wrong)
 
@@ -95,4 +89,4 @@ def _readers_takes(mistake: str, calls: list[dict[str, Any]]) -> set[int]:
     """The readers that take a list as well as the one item that was meant."""
     if mistake != "forgotten_one":
         return set()
-    return {index for index, call in enumerate(calls) if str(call.get("_tool")).startswith("read_")}
+    return {index for index, call in enumerate(calls) if call.get("_tool") == READ}

@@ -15,6 +15,6 @@ async def test_a_plan_makes_its_calls_and_ends_in_one_request(plan: Plan) -> Non
     world = recorded(plan)
     outcome = await carried_out(plan, registry(plan.world, world.answer), "go")
     assert outcome.problems == []
-    assert outcome.requests == 1
+    assert (outcome.requests, outcome.readers) == (1, len(plan.reads))
     assert outcome.output == world.output
     assert sorted(world.made) == world.calls

@@ -563,3 +563,20 @@ async def test_waiting_is_told_as_an_event() -> None:
     assert [event.on for event in seen] == [("approval 0.0",)]
     result: Result[Any] = run.result
     assert result.waiting == ["approval 0.0"]
+
+
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize("reply", [True, HOLD], ids=["yes", "hold"])
+async def test_an_approver_that_is_not_async_is_asked_beside_the_event_loop(reply: Any) -> None:
+    desk, loops = Desk(), list[bool]()
+
+    def approver(made: Call, _tool: Any, _context: Context) -> Any:
+        try:
+            loops.append(asyncio.get_running_loop().is_running())
+        except RuntimeError:  # it may wait for somebody to type, and nothing else waits meanwhile
+            loops.append(False)
+        return reply
+
+    done = await desk.agent(approve=approver).run(plan(SEND, output="†calls.0"))
+    assert (loops, desk.ran) == ([False], sending("ana") if reply is True else [])
+    assert done.waiting == ["approval 0.0"] * (reply is HOLD)

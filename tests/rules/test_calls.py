@@ -482,14 +482,21 @@ async def test_a_path_that_nobody_fills_is_an_error_that_names_the_nearest() -> 
     context = [{"type": "state", "user": {"name": "Ann", "named": "x"}, "schema": schema}]
     result = await run(answer(call("double", n="†state.user.nmae")), answer(output=1), context=context, tools=toolbox())
     assert isinstance(result.errors[0], errors.UnresolvedReference)
-    assert str(result.errors[0]).endswith("nothing fills †state.user.nmae; †state.user has near it name")
+    assert str(result.errors[0]).endswith("nothing fills †state.user.nmae; †state.user has near it name, named")
 
 
 @pytest.mark.rule("C7", "E6")
-async def test_no_error_names_keys_that_no_schema_declares() -> None:
+async def test_no_error_names_keys_that_calls_have_brought_and_no_schema_declares() -> None:
+    tools = toolbox()
+    tools.register("find", {"properties": {"_output": {}, "_outputPath": {"const": "†state.user"}}})
+    tools.activity("find", lambda: {"nmae2": "Ann"})
+    steps = answer(call("find"), {"_then": True}, call("double", n="†state.user.nmae"))
     context = [{"type": "state", "user": {"name": "Ann"}}]
-    result = await run(answer(call("double", n="†state.user.nmae")), answer(output=1), context=context, tools=toolbox())
-    assert str(result.errors[0]).endswith("†state.user is an object of 1 key, of which this is none")
+    given = await run(answer(call("double", n="†state.user.nmae")), answer(output=1), context=context, tools=tools)
+    brought = await run(steps, answer(output=1), context=context, tools=tools)
+    assert str(given.errors[0]).endswith("†state.user has near it name")
+    assert "nmae2" not in str(brought.errors[0])
+    assert str(brought.errors[0]).endswith("of which this is none")
 
 
 @pytest.mark.rule("L7")

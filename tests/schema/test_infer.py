@@ -229,7 +229,7 @@ async def test_an_output_schema_that_is_none_is_refused_before_anything_is_asked
     agent = scripted(1)
     for schema in ({"type": "strng"}, 5, "text"):
         with pytest.raises(errors.SchemaError):
-            await agent.run("go", schema)
+            await agent.run("go", schema)  # pyright: ignore[reportCallIssue, reportArgumentType] -- not even a schema
     model = agent.model
     assert isinstance(model, models.Scripted)
     assert model.requests == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
@@ -40,12 +40,17 @@ from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver
 from .saved import SavedIdea
 from .stream import Stream
+from .text import member_of, text_of
 from .tools import DEFAULT
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from ..schema.lowering import Dialect
 
 T = TypeVar("T")
+JsonSchema: TypeAlias = Mapping[str, Any] | bool | None
+"""The schema of an output of which types say nothing; with any other form, the output is what the type says."""
 MessageType: TypeAlias = "Handler | type[dict[str, Any]]"
 """A user's own message type: a handler `(message, request) -> request`, or `dict` for one that is data (M2, M3)."""
 
@@ -95,11 +100,13 @@ class Agent:
         self._handlers, self._data_kinds = _split(message_types or {})
 
     @overload
-    async def run(self, context: Given, schema: type[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
+    async def run(
+        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+    ) -> Result[Any]: ...
     @overload
     async def run(
-        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
-    ) -> Result[Any]: ...
+        self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
+    ) -> Result[T]: ...
     async def run(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
         """Run until there is an output.
 
@@ -112,6 +119,24 @@ class Agent:
         loop = await self._loop(context, schema, input, Emitter())
         return await loop.run()
 
+    @overload
+    def stream(
+        self,
+        context: Given,
+        schema: JsonSchema = None,
+        *,
+        input: Mapping[str, Any] | None = None,
+        record: Tell | None = None,
+    ) -> Stream: ...
+    @overload
+    def stream(
+        self,
+        context: Given,
+        schema: TypeForm[T],
+        *,
+        input: Mapping[str, Any] | None = None,
+        record: Tell | None = None,
+    ) -> Stream[T]: ...
     def stream(
         self,
         context: Given,
@@ -130,16 +155,39 @@ class Agent:
 
         return Stream(begin)
 
-    @overload
-    def run_sync(self, context: Given, schema: type[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
+    def stream_text(
+        self, context: Given, schema: Any = str, *, input: Mapping[str, Any] | None = None, member: str = ""
+    ) -> AsyncGenerator[str]:
+        """The text of the output, piece by piece: at once where no call can still fail, else when they are done (O9).
+
+        `member` is the path of the text in an output that is none itself, such as `answer` or `items[0].title`.
+        A run that ends without an output gives no text. Closing the iterator early cancels the run (L7).
+
+        Raises:
+            SchemaError: the schema has no text there.
+            SolutionError: an answer broke off when text of it had been given, and the next one says other words.
+            ActumError: as `run`.
+        """
+        return text_of(self.stream(context, schema, input=input), member_of(schema, member))
+
     @overload
     def run_sync(
-        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
+        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]: ...
+    @overload
+    def run_sync(self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
     def run_sync(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
         """`run` for scripts and notebooks: outside an event loop, or beside the one that is running."""
         return blocking(self.run(context, schema, input=input))
 
+    @overload
+    async def request(
+        self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+    ) -> Solution[Any]: ...
+    @overload
+    async def request(
+        self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
+    ) -> Solution[T]: ...
     async def request(
         self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> Solution[Any]:
@@ -154,6 +202,14 @@ class Agent:
         own, schema = await self._linked(context, schema)
         return await request_once(self._setup(own, schema, input, budget, Emitter()), budget, Emitter())
 
+    @overload
+    async def resume(
+        self, context: Given | SavedIdea, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
+    ) -> Result[Any]: ...
+    @overload
+    async def resume(
+        self, context: Given | SavedIdea, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None
+    ) -> Result[T]: ...
     async def resume(
         self, context: Given | SavedIdea, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]:

@@ -171,7 +171,8 @@ class DelegateResolver:
     async def _fetched(self, url: str) -> SavedRequest:
         fetched = await self.fetcher.fetch(url)
         try:
-            text = read_idea(fetched.content.decode("utf-8"), url)
+            # In a thread: what a stranger wrote may take long to read, YAML most of all (L5).
+            text = await asyncio.to_thread(read_idea, fetched.content.decode("utf-8"), url)
         except (IdeaError, UnicodeDecodeError) as error:
             # What is wrong with it is said in its own words: they are from outside, and would be shown to a model.
             raise DelegateError(f"what was fetched from {told(url)!r} is not an Idea") from error

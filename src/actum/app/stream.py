@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from ..errors import ActumError
 from ..events import AnyEvent
@@ -13,8 +15,10 @@ from ..execution.loop import Loop
 from ..protocol.context import Context
 from ..protocol.solution import Result
 
+T_co = TypeVar("T_co", covariant=True, default=Any)
 
-class Stream:
+
+class Stream(Generic[T_co]):
     """`async with agent.stream(…) as run: async for event in run: …`, then `run.result`.
 
     The run continues at its own pace while its events wait to be read. Leaving the block before it is over cancels it;
@@ -27,7 +31,7 @@ class Stream:
         self._loop: Loop | None = None
         self._task: asyncio.Task[Result[Any]] | None = None
 
-    async def __aenter__(self) -> Stream:
+    async def __aenter__(self) -> Stream[T_co]:
         self._loop = await self._begin(self._events.put_nowait)
         self._task = asyncio.create_task(self._loop.run())
         self._task.add_done_callback(lambda _: self._events.put_nowait(None))
@@ -54,7 +58,7 @@ class Stream:
             raise error
 
     @property
-    def result(self) -> Result[Any]:
+    def result(self) -> Result[T_co]:
         """The result of the run.
 
         Raises:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ..schema.json import NotJson, decode, index_of
+from ..schema.json import MAX_DEPTH, NotJson, decode, index_of
 
 Segment: TypeAlias = str | int
 Path: TypeAlias = tuple[Segment, ...]
@@ -75,6 +75,8 @@ def scan_reference(text: str, start: int) -> tuple[Reference, int]:
     while segment := _SEGMENT.match(text, position):
         path.append(_segment(segment))
         position = segment.end()
+        if len(path) > MAX_DEPTH:
+            raise ReferenceSyntax(f"a path of more than {MAX_DEPTH} steps leads nowhere: no value nests so deep")
     if position < len(text) and text[position] in '.["†':
         raise ReferenceSyntax(f"no path segment can be read at character {position} of {clip(text)!r}")
     if kind.group() in NUMBERED and path and isinstance(path[0], str) and (number := index_of(path[0])) is not None:

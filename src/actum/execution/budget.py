@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
 
 from ..dataflow.computing.evaluator import RunAllowance
-from ..errors import LimitExceeded
+from ..errors import InvalidParameters, LimitExceeded
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
+from ..schema.json import NotJson
+from ..schema.weight import LEAST, weight, weight_of_text
+from .threads import Threads
 
 _LITTLE = 1
 """Below this many requests left after the next one, the model is warned."""
+_UNBOUNDED = 2**62
+MESSAGE = 16 * LEAST
+"""What a message counts as beside the values in it: its marks, and what is known of its call."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """What has been spent of limits. A delegate spends from its parent's budget: it is handed on, not copied."""
+    """What has been spent of limits. A delegate spends from its parent's budget: it is handed on, not copied.
+
+    Values are counted before they are made, also in worker threads. A run that has passed its bytes or its time has
+    passed them for good, its delegates with it.
+    """
 
     limits: Limits
     requests: int = 0
@@ -26,6 +39,20 @@ class Budget:
     started: float = field(default_factory=time.monotonic)
     computing: RunAllowance = field(default_factory=RunAllowance)
     """What computed values may cost, those of all of the run together (E4)."""
+    threads: Threads = field(default_factory=Threads)
+    """Where plain functions of the run and of its delegates run."""
+    bytes: int = 0
+    """What the values that were made would be, written out."""
+    passed: LimitExceeded | None = None
+    """The limit that nothing goes on past."""
+    _most: int = 0
+    _end: float = math.inf
+    _counting: Lock = field(default_factory=Lock, repr=False)
+
+    def __post_init__(self) -> None:
+        self._most = _UNBOUNDED if self.limits.bytes is None else self.limits.bytes
+        if self.limits.seconds is not None:
+            self._end = self.started + self.limits.seconds
 
     def ask(self, *, kept: int = 0) -> None:
         """Spend one request, of which the last `kept` are for others (D18).
@@ -39,6 +66,7 @@ class Budget:
         if most is not None and self.requests + kept >= most:
             raise LimitExceeded(f"of the run's {most} requests only the last is left, for its output", limit="requests")
         self._check(self.usage)
+        self.check()
         self.requests += 1
 
     def call(self) -> None:
@@ -60,12 +88,69 @@ class Budget:
         """Count what a request has cost; `ask` and the end of the tick judge it."""
         self.usage += usage
 
+    def weight(self, value: Any) -> int:
+        """The bytes of a value, counted no further than they are more than the run has left.
+
+        Raises:
+            NotJson: the value nests deeper than JSON may.
+        """
+        return weight(value, self._most - self.bytes)
+
+    def take(self, size: int) -> None:
+        """Count so many bytes, of values that are about to be made.
+
+        Raises:
+            LimitExceeded: the values of the run would be more than they may, or its time is over.
+        """
+        with self._counting:
+            self.bytes += size
+        if self.bytes > self._most or self.passed is not None or time.monotonic() >= self._end:
+            self.check()
+
+    def heard(self, text: str, signs: int) -> None:
+        """Count what a model says as it says it, with so many signs between its values; raises as `take`."""
+        self.take(max(len(text), LEAST * signs))
+
+    def arrived(self, text: str) -> None:
+        """Count a part of an answer again, for the message that it leaves, before it is read; raises as `take`."""
+        self.take(2 * MESSAGE + weight_of_text(text))
+
+    def take_parameters(self, values: Iterable[Any], tool: str) -> None:
+        """Count the values that are about to be put into a call of a tool.
+
+        Raises:
+            LimitExceeded: as `take`.
+            InvalidParameters: one nests deeper than JSON may.
+        """
+        try:
+            for value in values:
+                self.take(self.weight(value))
+        except NotJson as error:
+            raise InvalidParameters(f"what it refers to {error}", tool=tool) from None
+
+    def check(self) -> None:
+        """Whether the run may go on: what works for long asks now and then.
+
+        Raises:
+            LimitExceeded: its time is over, or it has passed what its values may be.
+        """
+        if self.passed is None and self.bytes > self._most:
+            self.passed = LimitExceeded(
+                f"the values of the run would be more than {self._most:,} bytes, written out", limit="bytes"
+            )
+        if self.passed is None and time.monotonic() >= self._end:
+            self.passed = self.out_of_time()
+        if self.passed is not None:
+            raise LimitExceeded(self.passed.message, limit=self.passed.limit)
+
+    def out_of_time(self) -> LimitExceeded:
+        """The error of a run whose time is over."""
+        return LimitExceeded(f"the run has taken its {self.limits.seconds} seconds", limit="seconds")
+
     @property
     def seconds_left(self) -> float | None:
         """Wall time that is left, None where it isn't limited."""
-        if self.limits.seconds is None:
-            return None
-        return max(0.0, self.limits.seconds - (time.monotonic() - self.started))
+        return None if self.limits.seconds is None else max(0.0, self._end - time.monotonic())
 
     def notices(self) -> Iterator[str]:
         """What the model should know of the budget before the next request."""

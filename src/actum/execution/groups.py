@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from os import urandom
 from typing import Any, Literal, TypeAlias
 
-from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference
+from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference, words_of
 from ..events import AnyEvent, CallFailed, CallFinished
 from ..generation.offer import Toolset
 from ..protocol.call import EACH, Call
@@ -18,7 +18,6 @@ from .budget import Budget
 from .calls.approval import Approve
 from .calls.calls import Calls
 from .calls.carrying import Delegate
-from .calls.invoking import in_thread
 from .calls.scheduler import Scheduler
 from .calls.script import Script
 from .emitter import Emitter
@@ -62,7 +61,7 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
         await _run_group(calls, Calls(scheduler, around.journal, drain=0), around.budget, group)
     except BaseException as error:
         if pattern == "all":
-            await asyncio.shield(asyncio.ensure_future(_undo(group, around.toolset, error)))
+            await asyncio.shield(asyncio.ensure_future(_undo(group, around, error)))
         raise
     return group.values()
 
@@ -154,8 +153,9 @@ def _index(place: Place) -> int:
     return place.index or 0
 
 
-async def _undo(group: _Group, toolset: Toolset, error: BaseException) -> None:
+async def _undo(group: _Group, around: Surroundings, error: BaseException) -> None:
     """Take back what was done, the last first; an undo that fails is noted and does not stop the others."""
+    toolset, threads = around.toolset, around.budget.threads
     for call, value in reversed(group.finished):
         activity = toolset.activity(toolset.find(call.tool), call)
         if activity is None or activity.compensation is None:
@@ -165,6 +165,6 @@ async def _undo(group: _Group, toolset: Toolset, error: BaseException) -> None:
             if inspect.iscoroutinefunction(undo):
                 await undo(call, value)
             else:
-                await in_thread(lambda undo=undo, call=call, value=value: undo(call, value))
+                await threads.run(lambda undo=undo, call=call, value=value: undo(call, value))
         except Exception as failure:
-            error.add_note(f"undoing {call.tool!r} failed: {type(failure).__name__}: {failure}")
+            error.add_note(f"undoing {call.tool!r} failed: {words_of(failure)}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ..dataflow.reference import ReferenceSyntax
+from ..dataflow.reference import Path, ReferenceSyntax
 from ..dataflow.template import Template, template
-from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
+from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError, words_of
 from ..protocol.call import Call, normalised
 from ..protocol.usage import Usage
 from ..schema.infer import Shape
@@ -19,10 +19,27 @@ from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
 from .fallback import otherwise, speaker
 from .model import Model, ModelRequest
+from .strings import OutputTexts
 
 
 class Receiver(Protocol):
     """Who takes the calls of an answer as they arrive."""
+
+    def heard(self, text: str, signs: int) -> None:
+        """So much more of the answer has come, with so many signs between its values.
+
+        Raises:
+            LimitExceeded: the run can't afford it.
+        """
+        ...
+
+    def arrived(self, text: str) -> None:
+        """An element of `calls`, or another part of the answer, is complete, and not read yet.
+
+        Raises:
+            LimitExceeded: the run can't afford what it says.
+        """
+        ...
 
     def element(self, index: int, call: Call | ActumError) -> None:
         """The index-th element of `calls` is complete: a call, or why it isn't one."""
@@ -32,8 +49,20 @@ class Receiver(Protocol):
         """The answer so far is void; it begins again."""
         ...
 
-    def partial(self, text: str) -> None:
-        """The text of `output` has grown to this."""
+
+class Listener(Protocol):
+    """Who is told of an output while it arrives."""
+
+    def partial(self, text: str, *, is_literal: bool) -> None:
+        """The text of `output` has grown to this; `is_literal`: a † means nothing in it."""
+        ...
+
+    def text(self, path: Path, text: str, *, is_sure: bool) -> None:
+        """A string of `output` has grown by this. `is_sure`: all calls have arrived, and no string before it refers."""
+        ...
+
+    def whole(self, output: Json, *, is_literal: bool) -> None:
+        """The output is complete, as it was authored."""
         ...
 
 
@@ -107,7 +136,14 @@ class Answered:
 
 
 async def ask(
-    model: Model, frame: Frame, judge: Judge, receiver: Receiver, asker: Asker, *, retries: int
+    model: Model,
+    frame: Frame,
+    judge: Judge,
+    receiver: Receiver,
+    asker: Asker,
+    *,
+    retries: int,
+    listener: Listener | None = None,
 ) -> tuple[Answered, Frame]:
     """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema, and for
     another of the models that stand for one where that has answered.
@@ -121,7 +157,7 @@ async def ask(
     while True:
         request = await frame.sent(asker.before(complaint, frame))
         try:
-            return await _attempt(speaker(model, frame), request, frame, judge, receiver, asker), frame
+            return await _attempt(speaker(model, frame), request, frame, judge, receiver, asker, listener), frame
         except ModelError as error:
             other = otherwise(model, frame, error)
             if other is not None:
@@ -144,10 +180,16 @@ async def ask(
 
 
 async def _attempt(
-    model: Model, request: ModelRequest, frame: Frame, judge: Judge, receiver: Receiver, asker: Asker
+    model: Model,
+    request: ModelRequest,
+    frame: Frame,
+    judge: Judge,
+    receiver: Receiver,
+    asker: Asker,
+    listener: Listener | None,
 ) -> Answered:
     parser, answered = AnswerParser(), Answered()
-    told = 0
+    following = _Following(parser, frame, judge, listener) if listener is not None else None
     usage = Usage(requests=1)
     try:
         async with _stream(model, request) as deltas:
@@ -165,15 +207,29 @@ async def _attempt(
                 if isinstance(delta, Usage):
                     usage = delta
                     continue
-                for part in parser.feed(delta):
-                    _take(part, answered, frame, judge, receiver)
-                told = _tell_partial(parser, told, receiver)
+                for piece in (delta,) if len(delta) <= _MOST_AT_ONCE else _pieces(delta):
+                    before = parser.signs
+                    for part in parser.feed(piece):
+                        _take(part, answered, frame, judge, receiver)
+                        if following is not None and isinstance(part, Member) and part.name == "output":
+                            following.end(answered)
+                    receiver.heard(piece, parser.signs - before)
+                    if following is not None:
+                        following.go_on()
         parser.finish()
     finally:
         answered.model = model.name
         answered.usage = usage = replace(usage, fallbacks=1) if frame.speaker else usage
         asker.after(usage)
     return answered
+
+
+_MOST_AT_ONCE = 65_536
+"""How many characters are read before it is asked whether the run can afford them (L5)."""
+
+
+def _pieces(text: str) -> Iterator[str]:
+    return (text[start : start + _MOST_AT_ONCE] for start in range(0, len(text), _MOST_AT_ONCE))
 
 
 @contextlib.asynccontextmanager
@@ -196,10 +252,11 @@ async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIt
 
 
 def _failed(model: Model, error: Exception) -> ModelError:
-    return ModelError(f"the model {model.name!r} failed: {type(error).__name__}: {error}")
+    return ModelError(f"the model {model.name!r} failed: {words_of(error)}")
 
 
 def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge, receiver: Receiver) -> None:
+    receiver.arrived(part.text)
     if isinstance(part, Element):
         if part.text == "null" and not frame.toolset.tools:
             return  # without tools `calls` is a list of null for decoders that know no empty list
@@ -263,10 +320,40 @@ def _output(value: Json, judge: Judge) -> Template | None:
 _LEAST_GROWTH = 16
 
 
-def _tell_partial(parser: AnswerParser, told: int, receiver: Receiver) -> int:
-    """Report the output when it has grown by a twentieth, so that reporting costs no more than reading."""
-    length = parser.partial_output.length
-    if length < told + _LEAST_GROWTH + told // 20:
-        return told
-    receiver.partial(parser.partial_output.text)
-    return length
+class _Following:
+    """Tells of the output while it arrives."""
+
+    def __init__(self, parser: AnswerParser, frame: Frame, judge: Judge, listener: Listener) -> None:
+        parser.follow_output()
+        self._parser = parser
+        self._listener = listener
+        self._is_literal = judge.is_literal
+        self._texts = OutputTexts(is_literal=judge.is_literal) if frame.lowered.keeps_output else None
+        """None where strings stand elsewhere on the wire than in the output: they are told when it is complete."""
+        self._told = 0
+        self._has_ended = False
+
+    def go_on(self) -> None:
+        """Tell what is new."""
+        if self._has_ended or not (new := self._parser.new_output()):
+            return
+        self._tell_texts(new)
+        length = self._parser.partial_output.length
+        # When it has grown by a twentieth, so that telling all of it costs no more than reading it.
+        if length >= self._told + _LEAST_GROWTH + self._told // 20:
+            self._told = length
+            self._listener.partial(self._parser.partial_output.text, is_literal=self._is_literal)
+
+    def end(self, answered: Answered) -> None:
+        """Tell what is left, now that the output is complete."""
+        self._tell_texts(self._parser.new_output())
+        self._has_ended = True
+        if answered.authored is not None:
+            self._listener.whole(answered.authored, is_literal=self._is_literal)
+
+    def _tell_texts(self, new: str) -> None:
+        texts = self._texts
+        if texts is None:
+            return
+        for path, text in texts.feed(new):
+            self._listener.text(path, text, is_sure=self._parser.has_calls and not texts.is_filled)

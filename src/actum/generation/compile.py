@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import MessageError
+from ..errors import MessageError, words_of
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.message import is_brought
@@ -127,7 +127,7 @@ def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequ
     try:
         changed: Any = handler(copy(message), request)
     except Exception as error:
-        raise MessageError(f"the handler of {message['type']!r} failed: {error}", index=index) from error
+        raise MessageError(f"the handler of {message['type']!r} failed: {words_of(error)}", index=index) from error
     if not isinstance(changed, ModelRequest):
         raise MessageError(f"the handler of {message['type']!r} must return the ModelRequest", index=index)
     same = takewhile(lambda pair: pair[0] == pair[1], zip(before, changed.messages, strict=False))

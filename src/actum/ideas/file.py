@@ -9,7 +9,7 @@ from typing import Any, cast
 from ..errors import IdeaError, MessageError, SchemaError
 from ..protocol.context import Context
 from ..protocol.message import BY
-from ..schema.json import JsonObject, decode, is_list, is_object, plain
+from ..schema.json import MAX_DEPTH, JsonObject, decode, is_list, is_object, plain
 from ..schema.links import opened
 from ..schema.validator import Validator
 from .layout import laid_out
@@ -145,10 +145,7 @@ def _yaml(text: str, name: str) -> object:
     except ImportError:
         raise IdeaError(f"{name}: reading YAML needs PyYAML: pip install 'actum[yaml]'") from None
     try:
-        # An alias can make a small file huge; JSON has none, so neither has an Idea.
-        tokens = cast("Iterable[object]", yaml.scan(text))  # pyright: ignore[reportUnknownMemberType] -- stubs leave it open
-        if any(isinstance(token, yaml.AliasToken) for token in tokens):
-            raise IdeaError(f"{name}: aliases (*name) are not accepted in an Idea")
+        _check_tokens(cast("Iterable[Any]", yaml.scan(text)), name)  # pyright: ignore[reportUnknownMemberType] -- stubs leave it open
         loader: Any = yaml.SafeLoader(text)
         node: Any = loader.get_single_node()
         _check_keys(node, name)
@@ -157,6 +154,21 @@ def _yaml(text: str, name: str) -> object:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
         raise IdeaError(f"{name}: {getattr(error, 'problem', None) or 'not YAML'}{where}") from None
+
+
+_OPENING = ("[", "{", "<block sequence start>", "<block mapping start>")
+_CLOSING = ("]", "}", "<block end>")
+
+
+def _check_tokens(tokens: Iterable[Any], name: str) -> None:
+    """Refuse what would make a small file huge, which JSON can't, and what nests so deep that reading is quadratic."""
+    depth = 0
+    for token in tokens:
+        if token.id == "<alias>":
+            raise IdeaError(f"{name}: aliases (*name) are not accepted in an Idea")
+        depth += (token.id in _OPENING) - (token.id in _CLOSING)
+        if depth > MAX_DEPTH:
+            raise IdeaError(f"{name}: nests deeper than {MAX_DEPTH}")
 
 
 def _constructed(loader: Any, node: Any, name: str) -> object:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from functools import lru_cache
+from inspect import cleandoc, getsource
+from itertools import pairwise
+from textwrap import dedent
 from typing import get_type_hints
 
 from ..messages import KINDS, Key, Kind
 from ..messages.role import RAW
 from ..protocol.call import EACH, META, THEN, VALUE, WHEN, WITH
 from ..protocol.config import Config, Limits
-from ..schema.infer import adapter_of, schema_of
+from ..schema.infer import adapter_of, jsonable, schema_of
 from ..schema.json import JsonObject
 
 ADDRESS = "https://json-schema.org/draft/2020-12/schema"
@@ -143,20 +150,61 @@ def _config() -> JsonObject:
                 "description": "Python modules or files that register Activities; local Ideas only.",
                 "type": ["string", "array"],
                 "items": _STRING,
+                "examples": ["tools.py", ["shop.tools"]],
             },
-            "model": {**_STRING, "description": "A model such as openai:gpt-5.2."},
+            "model": {**_STRING, "description": "The model that is asked.", "examples": ["openai:gpt-5.2"]},
             "limits": {
                 "type": "object",
                 "description": "What a run may spend.",
                 "properties": _members(Limits),
                 "additionalProperties": False,
+                "examples": [{"requests": 20, "seconds": 120, "usd": 0.5}],
             },
             "origin": {**_STRING, "description": "The file that relative paths start from."},
         },
     }
 
 
+_EXAMPLES: JsonObject = {
+    "reader": ["openai:gpt-5.2-mini"],
+    "settings": [{"temperature": 0}],
+    "tools": [["weather", "read"]],
+    "allow_hosts": [["ideas.example.internal"]],
+    "grants": [["weather"]],
+}
+
+
 def _members(value: type) -> JsonObject:
-    """The schema of each field of a dataclass, as its type says; none of its numbers may be negative."""
-    members = {name: schema_of(adapter_of(hint), "validation") for name, hint in get_type_hints(value).items()}
-    return {name: {**own, **_LEAST} if own.get("type") in _NUMBERS else own for name, own in members.items()}
+    """The schema of each field of a dataclass: its type, what is said of it there, and its default.
+
+    None of the numbers may be negative.
+    """
+    hints, defaults, told = get_type_hints(value), _defaults(value), _told(value)
+    members: JsonObject = {}
+    for name, hint in hints.items():
+        own = schema_of(adapter_of(hint), "validation")
+        own |= _LEAST if own.get("type") in _NUMBERS else {}
+        own |= {"description": told[name]} if name in told else {}
+        own |= {"default": defaults[name]} if name in defaults else {}
+        members[name] = own | ({"examples": _EXAMPLES[name]} if name in _EXAMPLES else {})
+    return members
+
+
+def _defaults(value: type) -> JsonObject:
+    return {one.name: jsonable(one.default) for one in fields(value) if one.default is not MISSING}
+
+
+@lru_cache
+def _told(value: type) -> Mapping[str, str]:
+    """The docstring below each field of a class, which editors show; none where its source isn't at hand."""
+    try:
+        source = ast.parse(dedent(getsource(value))).body[0]
+    except (OSError, TypeError):
+        return {}
+    return {
+        field.target.id: cleandoc(text)
+        for field, below in pairwise(source.body if isinstance(source, ast.ClassDef) else ())
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+        if isinstance(text := below.value.value, str)
+    }

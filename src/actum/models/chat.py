@@ -72,7 +72,8 @@ async def answer(
             content = response.content
             await check_content(endpoint.provider, response.status, response.headers, content.iter_any)
             if not response.ok:
-                raise failures.of_status(name, response.status, response.headers, await response.text(errors="replace"))
+                body = await failures.beginning(content.iter_any())
+                raise failures.of_status(name, response.status, response.headers, body.decode(errors="replace"))
             events = _Events(endpoint, model)
             # Until the stream says that it is done: some hosts keep the connection open for long.
             while not events.is_done and (chunk := await content.readany()):

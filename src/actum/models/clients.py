@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import httpx2
 
-from . import wire
+from . import failures, wire
 from .endpoint import Endpoint, Kind
 from .pool import IDLE_SECONDS, Client, check_content, client_of
 
@@ -44,6 +44,9 @@ def _client(provider: str, trusted: ssl.SSLContext) -> Client:
             opened.append(response)
         with suppress(httpx2.HTTPError):
             await check_content(provider, response.status_code, response.headers, response.aiter_bytes)
+            if response.is_error:
+                # What is read here is what `aread` would have read; the SDKs read all of it.
+                setattr(response, "_content", await failures.beginning(response.aiter_bytes()))  # noqa: B010
 
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=_IDLE, keepalive_expiry=IDLE_SECONDS)
     http = httpx2.AsyncClient(limits=limits, event_hooks={"response": [check]}, timeout=_SILENCE, verify=trusted)

@@ -21,17 +21,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from ..errors import ModelError
+from ..errors import ModelError, words_of
 from ..schema.json import is_object
 
 if TYPE_CHECKING:
     from pydantic_ai.exceptions import ModelAPIError
 
 _LONGEST_REASON = 500
+LONGEST_BODY = 64 * 2**10
+"""How many bytes of a failed response are read, once unpacked: what went wrong stands at its beginning."""
 _SILENT = "nothing was received for as long as `timeout` allows"
 _CONNECTION = {
     *("TransportError", "StreamError", "ConnectionError"),  # httpx2's
@@ -77,6 +79,16 @@ def plain(error: Exception, name: str, *, answered: bool) -> ModelError:
 
 def _own(error: Exception) -> ModelError | None:
     return next((cause for cause in _causes(error) if isinstance(cause, ModelError)), None)
+
+
+async def beginning(content: AsyncIterator[bytes]) -> bytes:
+    """What the body of a failed response begins with: a host may send, or pack, more than there is room for."""
+    body = bytearray()
+    async for part in content:
+        body += part[: LONGEST_BODY - len(body)]
+        if len(body) >= LONGEST_BODY:
+            break
+    return bytes(body)
 
 
 def of_status(name: str, status: int, headers: Mapping[str, str], body: str) -> ModelError:
@@ -199,7 +211,7 @@ def _uncategorised(error: ModelAPIError, name: str, status: int | None, said: st
 def _foreign(error: Exception, name: str, answered: bool) -> ModelError:
     """Judge an error that isn't the library's: it leaves some transport and decoding errors of the SDKs as they are."""
     kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
-    reason = _short(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    reason = _short(words_of(error))
     if kinds & {"TimeoutException", "TimeoutError"}:
         return ModelError(f"{name}: {_SILENT}", code="model_timeout", retryable=True)
     if kinds & _CONNECTION:

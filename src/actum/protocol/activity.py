@@ -7,7 +7,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, cast, get_type_hints
+
+from typing_extensions import ParamSpec, TypeVar
 
 from ..errors import InvalidParameters, SchemaError
 from ..schema.infer import adapter_of, is_plain
@@ -25,6 +27,10 @@ _KEY = "key"
 _GIVEN = ARGUMENTS | {_KEY}
 _KEYWORD = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
 Undo = Callable[[Call, Any], "Awaitable[None] | None"]
+# An `Activity` without arguments is one of any function.
+P = ParamSpec("P", default=...)
+R_co = TypeVar("R_co", covariant=True, default=Any)
+U = TypeVar("U", bound=Undo)
 
 
 @dataclass
@@ -35,23 +41,27 @@ class _Undoing:
 
 
 @dataclass(eq=False)
-class Activity:
+class Activity(Generic[P, R_co]):
     """A named function. Called directly, it is that function; `undo` declares its compensation for `all` (C5).
 
     It may take `call`, `tool`, `context` and the call's idempotency `key`, and any parameter by its own name, typed.
+    It has the function's signature and docstring, for type checkers, editors and `help`.
     """
 
     name: str
-    function: Callable[..., Any]
+    function: Callable[P, R_co]
     tool: Tool | None = None
     """The interface that was made from the same function, None if there is none."""
     _undoing: _Undoing = field(default_factory=_Undoing, repr=False)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __post_init__(self) -> None:
+        functools.update_wrapper(self, self.function, updated=())
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         """Call the function itself."""
         return self.function(*args, **kwargs)
 
-    def undo(self, function: Undo) -> Undo:
+    def undo(self, function: U) -> U:
         """Declare what takes back a call that was done: `(call, result)`, sync or async."""
         self._undoing.function = function
         return function
@@ -61,20 +71,18 @@ class Activity:
         """What takes back a call that was done, None if nothing was declared."""
         return self._undoing.function
 
-    def under(self, name: str, tool: Tool | None = None) -> Activity:
+    def under(self, name: str, tool: Tool | None = None) -> Activity[P, R_co]:
         """The same function under another name, with the same `undo` (A6)."""
         return Activity(name=name, function=self.function, tool=tool or self.tool, _undoing=self._undoing)
 
-    def of(self, _call: Call) -> Activity:
+    def of(self, _call: Call) -> Activity[P, R_co]:
         """The Activity that carries out a call: this one."""
         return self
 
     @cached_property
     def is_async(self) -> bool:
         """Whether it runs on the event loop; otherwise it runs in a worker thread."""
-        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(
-            getattr(self.function, "__call__", None)  # noqa: B004 -- an object with an async __call__ is async
-        )
+        return is_async(self.function)
 
     @cached_property
     def signature(self) -> inspect.Signature:
@@ -172,6 +180,13 @@ class Choice:
     def of(self, call: Call) -> Activity:
         """The one that a call has chosen, which has been judged."""
         return self.options[call["_activity"]]
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether a call of it is awaited on the event loop, rather than made in a worker thread (A1)."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 -- an object with an async __call__ is async
+    )
 
 
 def type_hints(function: Callable[..., Any]) -> dict[str, Any]:

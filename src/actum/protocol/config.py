@@ -15,46 +15,54 @@ _SWITCHES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """Every field has a default that is right for most.
-
-    `meta` asks for the identity of the Idea, None only where the request has one (T5); `reasoning` for a reason with
-    every call (T7). `flow` offers conditions, lists, order and computed values (T16), `paths` an output path for every
-    call, None only where the context holds data (T8), `shapes` tells what tools return (T13). `readers` offers the
-    reader where a result may be prose; `reader` is the model that carries it out, or its name, None the run's own
-    (D18). `sealed` keeps what calls bring from the model that plans (S10). `upfront` resolves delegates before
-    composition (D8). `retries` is how often an unusable answer is asked for again (L3), `instanced_output` asks for one
-    output per instance (I4), `mode` "lazy" only plans (P2). `settings` go to the model as they are. `tool_budget` is
-    how many tokens, roughly, tools' schemas may take before only their names are offered (T12). `references` is the
-    form of references in the composed schema, None leaves it to the model's profile (T9). `parallel` is how many calls
-    run at once; `drain` how many seconds a run waits at its end for calls that nothing waits for (C8). `tools` are the
-    names of the registered tools that are offered, None for all of them; a delegate is offered none but those that its
-    own config names. `allow_hosts`, `grants`, `max_delegate_bytes` and `max_depth` bound delegates (D10, D12);
-    `max_media_bytes` all images, audio and files of a run together, each counted once (M10).
-    """
+    """How requests are made. Every field has a default that is right for most."""
 
     meta: bool | None = None
+    """Asks for the identity of the Idea; None only where the request has one (T5)."""
     reasoning: bool = False
+    """Asks for a reason with every call (T7)."""
     flow: bool = True
+    """Offers conditions, lists, order and computed values (T16)."""
     paths: bool | None = None
+    """Offers an output path for every call; None only where the context holds data (T8)."""
     shapes: bool = True
+    """Tells what tools return (T13)."""
     readers: bool = True
+    """Offers the reader where a result may be prose (D18)."""
     reader: Any = None
+    """The model that carries the reader out, or its name; None the run's own (D18)."""
     sealed: bool = False
+    """Keeps what calls bring from the model that plans (S10)."""
     upfront: bool = False
+    """Resolves delegates before composition, so that their schemas are a contract (D8)."""
     retries: int = 2
+    """How often an unusable answer is asked for again (L3)."""
     instanced_output: bool = False
+    """Asks for one output per instance (I4)."""
     mode: Literal["eager", "lazy"] = "eager"
+    """Whether calls are made as they arrive, or, "lazy", only planned (P2)."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Settings such as temperature, which go to the model as they are."""
     tool_budget: int = 16_000
+    """How many tokens, roughly, tools' schemas may take before only their names are offered (T12)."""
     references: Literal["wide", "aside"] | None = None
+    """The form of references in the composed schema; None leaves it to the model's profile (T9)."""
     parallel: int = 1_000
+    """How many calls run at once."""
     drain: float = 10.0
+    """How many seconds a run waits at its end for calls that nothing waits for (C8)."""
     tools: Sequence[str] | None = None
+    """The names of the registered tools that are offered; None for all, for a delegate those that its config names."""
     allow_hosts: Sequence[str] = ()
+    """Hosts that a delegate may be fetched from although their address is private (D12)."""
     grants: Sequence[str] = ()
+    """Tools, Activities and models that a delegate from outside may use (D12)."""
     max_delegate_bytes: int = 1_000_000
+    """How large a delegate may be that is fetched (D12)."""
     max_depth: int = 8
+    """How deep delegates may call each other (D10)."""
     max_media_bytes: int = 20_000_000
+    """How many bytes all images, audio and files of a run may have together, each counted once (M10)."""
 
     def __post_init__(self) -> None:
         if self.mode not in ("eager", "lazy"):
@@ -105,21 +113,25 @@ def _is_model(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds of one run, its delegates included; None bounds nothing.
-
-    `requests` to the model, `calls` started, `seconds` of wall time, `tokens` in and out, `usd` of money, `depth` of
-    delegates. A count or price that the model does not tell is not counted.
-    """
+    """Bounds of one run, its delegates included; None bounds nothing."""
 
     requests: int | None = 50
+    """How many requests to the model."""
     calls: int | None = None
+    """How many calls are started."""
     seconds: float | None = None
+    """How long it takes, in seconds of wall time."""
     tokens: int | None = None
+    """How many tokens in and out; those that a model does not tell are not counted."""
     usd: float | None = None
+    """How much money, in US dollars; a price that is not known is not counted."""
     depth: int | None = None
+    """How deep delegates may call each other."""
+    bytes: int | None = 256 * 2**20
+    """How large the values of the run would be, written out, whatever they share; each counts as 64 at least."""
 
     def __post_init__(self) -> None:
-        for name in ("requests", "calls", "seconds", "tokens", "usd", "depth"):
+        for name in ("requests", "calls", "seconds", "tokens", "usd", "depth", "bytes"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
                 raise SchemaError(

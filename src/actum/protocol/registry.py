@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
-from typing import Any, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from ..errors import SchemaError
 from ..schema.gathering import gathered
@@ -15,7 +15,8 @@ from .activity import ARGUMENTS, Activity, Choice, type_hints
 from .declaration import parse_tool
 from .tool import Effects, Tool
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 _SPELT = {"effects": "_effects", "timeout": "_timeout"}
 """The keywords of a decorator that are meta-properties."""
 
@@ -28,7 +29,7 @@ class Registry:
         self._activities: dict[str, Activity] = {}
 
     @overload
-    def tool(self, function: Callable[..., Any], /) -> Activity: ...
+    def tool(self, function: Callable[P, R], /) -> Activity[P, R]: ...
     @overload
     def tool(
         self,
@@ -39,7 +40,7 @@ class Registry:
         effects: Effects | None = None,
         timeout: float | None = None,
         **meta: Any,
-    ) -> Callable[[Callable[..., Any]], Activity]: ...
+    ) -> Callable[[Callable[P, R]], Activity[P, R]]: ...
     def tool(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Make an interface and its implementation from one typed function.
 
@@ -62,8 +63,8 @@ class Registry:
     @staticmethod
     def activity_of(function: Callable[..., Any], options: Mapping[str, Any]) -> Activity:
         """The interface and implementation behind a typed function, not registered."""
-        same = function if isinstance(function, Activity) else None
-        function = function.function if isinstance(function, Activity) else function
+        same = _registered(function)
+        function = same.function if same else function
         name = options.get("name") or getattr(function, "__name__", None)
         if not isinstance(name, str):
             raise SchemaError("it has no name of its own: give it one with name=")
@@ -88,13 +89,17 @@ class Registry:
         self._tools[parsed.name] = parsed
         return parsed
 
+    @overload
+    def activity(self, name: str, function: Callable[P, R]) -> Activity[P, R]: ...
+    @overload
+    def activity(self, name: str, function: None = None) -> Callable[[Callable[P, R]], Activity[P, R]]: ...
     def activity(self, name: str, function: Callable[..., Any] | None = None) -> Any:
         """Register an implementation under a name, as a decorator or at once; under several, one by one (A1, A6)."""
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- a bare @activity is a likely slip
             raise SchemaError("an Activity needs a name: @tools.activity('name')")
         if function is None:
             return partial(self.activity, name)
-        same = function if isinstance(function, Activity) else None
+        same = _registered(function)
         activity = same.under(name) if same else Activity(name=name, function=function)
         self._activities[name] = activity
         return activity
@@ -160,6 +165,11 @@ class Registry:
 
     def __contains__(self, name: object) -> bool:
         return name in self._tools
+
+
+def _registered(function: Callable[..., Any]) -> Activity | None:
+    """What a decorator below this one has made, None where it is the function itself (A6)."""
+    return cast("Activity", function) if isinstance(function, Activity) else None
 
 
 def _is_of(function: Callable[..., Any], modules: Collection[str]) -> bool:

@@ -8,6 +8,7 @@ import jsonschema_rs
 from jsonschema_rs import canonical
 
 from .json import Json
+from .judging import MOST_JUDGEMENTS, judgements
 
 
 def admits(wide: Json, narrow: Json) -> bool | None:
@@ -16,6 +17,8 @@ def admits(wide: Json, narrow: Json) -> bool | None:
     Only what is proven is answered; schemas with references to elsewhere, and what the canonical form doesn't model,
     are not.
     """
+    if max(judgements(wide), judgements(narrow)) > MOST_JUDGEMENTS:
+        return None
     try:
         one, other = _canonical(wide), _canonical(narrow)
         found = one.covers(other)

@@ -117,10 +117,10 @@ def plain(value: object, depth: int = 0) -> Json:
         return _plain_string(value)
     if depth >= MAX_DEPTH:
         raise NotJson(f"nests deeper than {MAX_DEPTH}")
-    if isinstance(value, Mapping):
-        return _plain_object(cast("Mapping[object, object]", value), depth)
     if isinstance(value, list | tuple):
         return [plain(item, depth + 1) for item in cast("list[object]", value)]
+    if isinstance(value, Mapping):
+        return _plain_object(cast("Mapping[object, object]", value), depth)
     raise NotJson(f"a {type(value).__name__} is not JSON")
 
 

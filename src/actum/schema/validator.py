@@ -11,30 +11,42 @@ from typing import Any
 import jsonschema_rs
 
 from ..errors import SchemaError
-from .json import Json, JsonObject, encode, is_list, is_object
+from .json import Json, JsonObject, NotJson, encode, is_list, is_object
+from .judging import MOST_JUDGEMENTS, judgements
+from .weight import LEAST, weight
 
 _LINEAR = jsonschema_rs.RegexOptions()
 # Look-around has no linear-time engine; published tools use it, so it runs with a bound on its backtracking instead.
 _BOUNDED = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 _MOST_MESSAGES = 3
 _MOST_TEXT = 300
+_FEW_JUDGEMENTS = 50
+_MOST_WORK = 100_000_000
+"""How often all the parts of a value may be judged together."""
 
 
 class Validator:
     """A compiled schema.
 
     Raises:
-        SchemaError: for an invalid schema, naming the path in it; for a reference that leaves it.
+        SchemaError: for an invalid schema, naming the path in it; for a reference that leaves it; for one that judges
+            a value more often than can be waited for.
     """
 
-    __slots__ = ("_compiled", "_text")
+    __slots__ = ("_compiled", "_judgements", "_text")
 
     def __init__(self, schema: Json, *, tool: str | None = None, at: str = "") -> None:
         self._text = encode(schema)
+        self._judgements = _judgements(self._text)
+        if self._judgements > MOST_JUDGEMENTS:
+            problem = f"its schemas would judge one value more than {MOST_JUDGEMENTS:,} times"
+            raise SchemaError(f"not a usable JSON Schema: {problem}", tool=tool, path=at or None)
         self._compiled = _compile(self._text, tool, at)
 
     def accepts(self, value: Json) -> bool:
         """Whether the value is valid."""
+        if self._is_too_much(value):
+            return False
         try:
             return self._compiled.is_valid(value)
         except ValueError:
@@ -46,6 +58,8 @@ class Validator:
         Without `quotes` nothing of the value is quoted, nor a key that the schema doesn't name: others may have
         written it (E6).
         """
+        if self._is_too_much(value):
+            return f"it is too large for a schema that judges each part of it up to {self._judgements:,} times"
         try:
             if self._compiled.is_valid(value):
                 return None
@@ -53,6 +67,16 @@ class Validator:
         except ValueError as error:
             problems = [str(error)] if quotes else []
         return "; ".join(problems) or "it is not valid"
+
+    def _is_too_much(self, value: Json) -> bool:
+        """Whether judging would take longer than can be waited for: nothing can cut it short (L5)."""
+        if self._judgements <= _FEW_JUDGEMENTS:
+            return False
+        most = _MOST_WORK // self._judgements * LEAST
+        try:
+            return weight(value, most) > most
+        except NotJson:
+            return True
 
     def _problems(self, value: Json) -> Iterator[str]:
         for error in self._compiled.iter_errors(value):
@@ -104,6 +128,11 @@ def _compile(text: str, tool: str | None, at: str) -> Any:
 
 
 @lru_cache(maxsize=4096)
+def _judgements(text: str) -> int:
+    return judgements(loads(text))
+
+
+@lru_cache(maxsize=4096)
 def _compiled(text: str, mask: str | None = None) -> Any:
     # Keyed by the text: the same schema is compiled once, whoever holds it and however often it is rebuilt.
     schema = loads(text)
@@ -128,6 +157,8 @@ def unsatisfiable(schema: JsonObject) -> set[str]:
     """The paths of the innermost schemas that provably no value satisfies; a literal `false` is meant, and left out."""
     from jsonschema_rs import canonical
 
+    if judgements(schema) > MOST_JUDGEMENTS:
+        return set()
     try:
         found = canonical.find_unsatisfiable(schema, draft=jsonschema_rs.Draft202012, offline=True)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError):

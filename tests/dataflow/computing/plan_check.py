@@ -1,5 +1,5 @@
 """Whole plans over the tools of AgentDojo, checked as they arrive: what each reference means, and what each parameter
-takes. Their readers say in an example what they answer."""
+takes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from actum.dataflow.computing.source import Computation
 from actum.dataflow.computing.text import Computed, read_text
 from actum.dataflow.reference import Reference
 from actum.schema.json import is_list, is_object
+from actum.schema.shapes import schema_of_shape
 from actum.schema.types import (
     ANYTHING,
     BOOLEAN,
@@ -34,7 +35,6 @@ from actum.schema.types import (
 
 SUITES = Path(__file__).parents[2] / "suites"
 _REFERENCE = re.compile(r"†\w+(?:\.\w+)*\Z")
-_WORDS = {"number", "integer", "boolean", "null"}
 
 
 @cache
@@ -105,8 +105,8 @@ class PlanCheck:
         return NULL if tool["returns"] is None else type_of(tool["returns"])
 
     def of_reader(self, call: dict[str, Any]) -> Type:
-        self.of([call["text"], call["ask"]])
-        return type_of(exemplified(call["_output"]))
+        self.of([call["of"], call["ask"]])
+        return type_of(schema_of_shape(call["as"]))
 
     def of(self, value: Any) -> Type:
         """The type of an authored value."""
@@ -132,15 +132,3 @@ class PlanCheck:
         for segment in reference.path[1:]:
             found = member(found, segment)
         return found
-
-
-def exemplified(example: Any) -> dict[str, Any]:
-    """The schema of what an example stands for."""
-    if is_object(example):
-        properties = {key: exemplified(one) for key, one in example.items()}
-        return {"type": "object", "properties": properties, "required": list(properties)}
-    if is_list(example):
-        return {"type": "array", "items": exemplified(example[0])}
-    if isinstance(example, str):
-        return {"type": [word if word in _WORDS else "string" for word in example.split("|")]}
-    return {"type": "number"}

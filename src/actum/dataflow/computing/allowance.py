@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,12 @@ from .sizes import expanded
 MOST_STEPS = 2_000_000
 MOST_SIZE = 1_000_000
 MOST_STEPS_OF_A_RUN = 50_000_000
+_STRETCH = 20_000
+"""After how many steps it is asked again whether the run may go on."""
+
+
+def _always() -> None:
+    pass
 
 
 @dataclass(slots=True)
@@ -26,36 +33,51 @@ class RunAllowance:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What one expression may take, and from which total it spends."""
+    """What one expression may take, and from which total it spends.
+
+    `check` raises where the run may not go on, as when its time is over (L5).
+    """
 
     run: RunAllowance | None = None
     steps: int = MOST_STEPS
     size: int = MOST_SIZE
+    check: Callable[[], None] = _always
 
 
 class Meter:
-    """Counts what one evaluation takes."""
+    """Counts what one evaluation takes, stretch by stretch; between two it looks whether the run may go on."""
 
-    __slots__ = ("_allowance", "_steps", "left")
+    __slots__ = ("_allowance", "_behind", "_steps", "left")
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
         run = allowance.run
         self._steps = allowance.steps if run is None else max(0, min(allowance.steps, run.left))
-        self.left = self._steps
+        self.left = min(self._steps, _STRETCH)
+        """What is left of the stretch."""
+        self._behind = self._steps - self.left
+        """What is left behind it."""
 
     def settle(self) -> None:
         """Take what was spent from the run's total."""
         if self._allowance.run is not None:
-            self._allowance.run.left -= self._steps - max(self.left, 0)
+            self._allowance.run.left -= self._steps - max(self.left + self._behind, 0)
 
     def spend(self, steps: int) -> None:
         """Count steps that are about to be made.
 
         Raises:
             ComputingError: there are not so many left.
+            LimitExceeded: the run may not go on.
         """
         self.left -= steps
+        if self.left < 0:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self._allowance.check()
+        stretch = min(self._behind, _STRETCH - self.left)
+        self.left, self._behind = self.left + stretch, self._behind - stretch
         if self.left < 0:
             if self._steps < self._allowance.steps:
                 raise ComputingError("the run's computed values take too many steps in all: compute less")

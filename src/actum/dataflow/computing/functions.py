@@ -111,7 +111,11 @@ def _range(meter: Meter, *ends: Any) -> list[int]:
         raise ComputingError("range() takes a step other than 0") from None
     if any(abs(end) > LARGEST for end in ends):
         raise ComputingError("the number is too large")
-    meter.fit(max(0, -((found.start - found.stop) // found.step)))
+    size = max(0, -((found.start - found.stop) // found.step))
+    try:
+        meter.fit(size)
+    except ComputingError:  # how many numbers it has is what the data says (E6)
+        raise ComputingError("range() has more numbers than a value may have") from None
     meter.spend(len(found))
     return list(found)
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from ...dataflow.expression import MISSING
 from ...dataflow.graph import Node
-from ...errors import ApprovalDenied, InvalidParameters, UnresolvedReference
+from ...errors import ApprovalDenied, InvalidParameters, UnresolvedReference, words_of
+from ...protocol.activity import is_async
 from ...protocol.approvals import Asked, Decision, approval, reply_to
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
 from ..record.journal import Journal
+from ..threads import Threads
 from .admission import judge
 from .job import Job
 from .register import Register
@@ -27,12 +30,13 @@ class Hold(Enum):
 
 
 HOLD: Final = Hold.HOLD
-Reply: TypeAlias = "bool | str | Mapping[str, Any] | Hold"
-Approve: TypeAlias = Callable[[Asked, Tool, Context], Awaitable[Reply]]
-"""`True` runs the call, `False` or a reason denies it, a Call replaces it, `HOLD` lets it wait for a later run."""
+Reply: TypeAlias = bool | str | Mapping[str, Any] | Hold
+"""What an approver says of a call: `True` runs it, `False` or a reason denies it, a Call replaces it, `HOLD` waits."""
+Approve: TypeAlias = Callable[[Asked, Tool, Context], Awaitable[Reply] | Reply]
+"""Who is asked about each call; one that isn't `async` is asked in a worker thread."""
 
 
-async def decide(approve: Approve, call: Asked, tool: Tool, context: Context) -> Call | None:
+async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, context: Context) -> Call | None:
     """Ask; return the call that may run, None where it has to wait.
 
     Raises:
@@ -40,9 +44,10 @@ async def decide(approve: Approve, call: Asked, tool: Tool, context: Context) ->
         InvalidParameters: what should run instead is no call, or has another condition.
     """
     try:
-        decision: Any = await approve(call, tool, context)
+        asked: partial[Any] = partial(approve, call, tool, context)
+        decision: Any = await (asked() if is_async(approve) else threads.settle(asked))
     except Exception as error:
-        raise ApprovalDenied(f"the approver failed: {type(error).__name__}: {error}", tool=tool.name) from error
+        raise ApprovalDenied(f"the approver failed: {words_of(error)}", tool=tool.name) from error
     if decision is HOLD:
         return None
     if decision is True:
@@ -57,10 +62,11 @@ async def decide(approve: Approve, call: Asked, tool: Tool, context: Context) ->
 class Approvals:
     """What was decided of the calls of one run, and the approver who is asked about the others (L6)."""
 
-    def __init__(self, journal: Journal, register: Register, approve: Approve | None) -> None:
+    def __init__(self, journal: Journal, register: Register, approve: Approve | None, threads: Threads) -> None:
         self._journal = journal
         self._register = register
         self.approve = approve
+        self._threads = threads
 
     def decision(self, job: Job) -> Decision | None:
         """What was decided of a call, before this run or in it."""
@@ -89,7 +95,7 @@ class Approvals:
         if approved is not None and (approved.replacement or approved.holds_for(call, context)):
             return call
         if self.approve is not None:
-            return await decide(self.approve, _asked(job, call), job.tool, context)
+            return await decide(self.approve, self._threads, _asked(job, call), job.tool, context)
         return call if approved is None else None  # other values than those that were approved are asked about again
 
     def hold(self, job: Job, shown: JsonObject | None) -> None:

@@ -15,6 +15,7 @@ from ...protocol.context import Context
 from ...protocol.place import Place
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
+from ..budget import Budget
 from ..record.crossing import Recipient
 from ..record.journal import Journal, check_written
 from .approval import Approvals, shown
@@ -92,6 +93,7 @@ class Carrier:
     approvals: Approvals
     results: Results
     delegate: Delegate
+    budget: Budget
     lineage: Lineage
     is_stopped: bool = False
     """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
@@ -132,7 +134,7 @@ class Carrier:
             if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
             keyed = context.keyed(job.key) if activity.sees_context else context
-            return await invoke(call, job.tool, keyed, activity)
+            return await invoke(call, job.tool, keyed, activity, self.budget)
         except ActumError as error:
             return error
         except asyncio.CancelledError:
@@ -147,7 +149,7 @@ class Carrier:
     def _replaced(self, job: Job, approved: Call, context: Context) -> tuple[Call, Context]:
         """The call that was approved in the place of another, with its values, and what crosses to it."""
         before = (job.scopes, job.node.instance)
-        call = resolved(job, self.approvals.replace(job, approved))
+        call = resolved(job, self.approvals.replace(job, approved), self.budget)
         if before == (job.scopes, job.node.instance):
             return call, context  # exactly what was approved crosses
         return call, self._scoped(job) if job.scopes else self.journal.nothing
@@ -156,7 +158,10 @@ class Carrier:
         """What of the context crosses to a call."""
         authored = [expression for expression, _ in (job.parent or job).authored]
         recipient = Recipient(place=job.place, references=[one for each in authored for one in references(each)])
-        return self.journal.scoped(job.scopes, job.node.instance, recipient)
+        self.budget.check()  # of the many that may have been begun, one finds out that they are too much
+        crossing = self.journal.scoped(job.scopes, job.node.instance, recipient)
+        self.budget.take_parameters(crossing, job.tool.name)
+        return crossing
 
     async def _delegated(self, job: Job, call: Call, context: Context) -> Carried:
         """Let the delegate continue from where it was cut before; if it is cut again, keep its context (L8)."""
@@ -169,7 +174,8 @@ class Carrier:
             crossing=frozenset(self.journal.brought.kinds),
         )
         try:
-            return judged(await self.delegate(call, job.tool, context.keyed(job.key), suspension), job.tool)
+            returned = await self.delegate(call, job.tool, context.keyed(job.key), suspension)
+            return judged(returned, job.tool, self.budget)
         except Suspended:
             return Held(tuple(_within(job.of, one) for one in suspension.waiting))
         finally:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from ...dataflow.computing.evaluator import Filter, RunAllowance
-from .invoking import in_thread
+from ...dataflow.computing.evaluator import Filter
+from ...errors import ActumError
+from ..budget import Budget
 from .job import Job
 from .resolving import Resolved, is_heavy, output_values, resolve
 from .workers import Workers
@@ -21,10 +22,10 @@ _Reading: TypeAlias = tuple[Job, Sequence[Any]]
 class Computing:
     """What the calls of one run compute. `then` is given what one has come to that was worked out beside the loop."""
 
-    def __init__(self, allowance: RunAllowance, then: Callable[[Job, Resolved], None]) -> None:
-        self._allowance = allowance
+    def __init__(self, budget: Budget, then: Callable[[Job, Resolved], None]) -> None:
+        self._budget = budget
         self._beside: Workers[_Reading, Resolved] = Workers(
-            partial(_compute, allowance), lambda reading, found: then(reading[0], found)
+            partial(_compute, budget), lambda reading, found: then(reading[0], found)
         )
 
     def bind(self, tasks: asyncio.TaskGroup) -> None:
@@ -40,17 +41,21 @@ class Computing:
         if job.computes and is_heavy(values):
             self._beside.add((job, values))
             return None
-        return resolve(job, values, self._allowance)
+        return resolve(job, values, self._budget)
 
     async def output(self, values: Sequence[Any], optional: frozenset[ast.expr], filters: list[Filter]) -> list[Any]:
         """What the expressions of an output come to; `values` are what they read (O7, E4).
 
         Raises:
             InvalidParameters: one of them can't be computed.
+            LimitExceeded: the run can't afford them.
         """
-        work = partial(output_values, values, optional, filters, self._allowance)
-        return await in_thread(work) if is_heavy(values) else work()
+        work = partial(output_values, values, optional, filters, self._budget)
+        return await self._budget.threads.run(work) if is_heavy(values) else work()
 
 
-async def _compute(allowance: RunAllowance, reading: _Reading) -> Resolved:
-    return await in_thread(partial(resolve, *reading, allowance))
+async def _compute(budget: Budget, reading: _Reading) -> Resolved:
+    try:
+        return await budget.threads.run(partial(resolve, *reading, budget))
+    except ActumError as error:  # there is no thread
+        return error

@@ -119,11 +119,13 @@ def hint(reference: Reference, answer: Answer, instance: str | None, journal: Jo
         kinds = ", ".join(f"†{kind}" for kind in journal.memory.kinds() if kind != RESULT) or "none"
         return f"the data kinds that exist: {kinds}; results are †{CALLS}.N and †{RESULTS}.N"
     wanted = reference.path[depth] if depth < len(reference.path) else ""
-    return f"{nearest} {_contents(value, wanted, _declared(nearest, journal))}"
+    return f"{nearest} {_contents(value, wanted, _told(nearest, value, journal))}"
 
 
-def _declared(place: Reference, journal: Journal) -> Set[str]:
-    """The keys that the schema of a data kind declares at a place."""
+def _told(place: Reference, value: Any, journal: Journal) -> Set[str]:
+    """The keys at a place of a data kind that may be told: declared ones, and all where no call has left any of it."""
+    if place.kind not in journal.brought.kinds and is_object(value):
+        return value.keys()
     schema = notes_of(journal.messages, place.kind, journal.data_kinds).get("schema")
     found = ANYTHING if schema is None else type_of(schema, is_open=True)
     try:
@@ -160,10 +162,10 @@ def _hint_of_calls(reference: Reference, answer: Answer) -> str:
     return f"{Reference(CALLS, reference.path[:depth])} {_contents(value, '')}"
 
 
-def _contents(value: Any, wanted: object, declared: Set[str] = frozenset()) -> str:
-    """What a value is, with no keys but declared ones: others may have written them (E6)."""
+def _contents(value: Any, wanted: object, told: Set[str] = frozenset()) -> str:
+    """What a value is, with no keys but those that may be told: others may have written them (E6)."""
     if is_object(value):
-        keys = [key for key in islice(value, _MOST_COMPARED) if key in declared]
+        keys = [key for key in islice(value, _MOST_COMPARED) if key in told]
         near = get_close_matches(str(wanted), keys, n=3, cutoff=0.6)
         if keys:
             named = ", ".join(clip(key, 40) for key in (near or keys)[:_MOST_NAMED])

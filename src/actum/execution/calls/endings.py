@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from ...dataflow.graph import Status
-from ...errors import ActumError
+from ...errors import ActumError, LimitExceeded
 from ...events import CallFailed, CallSkipped, CallWaiting
 from ...protocol.call import Call
 from ...protocol.place import Place
 from ...schema.json import legible
+from ..budget import MESSAGE, Budget
 from ..emitter import Emitter
 from ..record.entries import Failed
 from ..record.journal import Journal
@@ -34,6 +37,7 @@ class Endings:
         attempts: Attempts,
         approvals: Approvals,
         emit: Emitter,
+        budget: Budget,
     ) -> None:
         self._register = register
         self._graph = register.graph
@@ -43,6 +47,7 @@ class Endings:
         self._attempts = attempts
         self._approvals = approvals
         self._emit = emit
+        self._budget = budget
         self.failures: list[Failure] = []
         """Those that the model has not been told of."""
 
@@ -77,6 +82,7 @@ class Endings:
         """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
         job.is_started = True  # it leaves a message under its place, which is taken then
         self._graph.settle(job.node, Status.SKIPPED)
+        self._count(MESSAGE)
         self._journal.skip(job.call, job.of, job.marks)
         if job.followers:
             self._attempts.lead(job)
@@ -112,8 +118,14 @@ class Endings:
         is_missed = job is None or job.has_result or job.is_awaited or not job.has_begun or job.tool.effects != "none"
         if is_missed and (job is None or job.parent is None):
             self.failures.append(failure)
+            self._count(len(failure.error.message))
             if self._journal.is_recorded and job is not None and job.is_started:
                 self._journal.tell(Failed(place=job.place, call=dict(job.call), error=legible(failure.error.message)))
         if self._emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
             self._emit(CallFailed(call=call, place=place, error=failure.error))
+
+    def _count(self, size: int) -> None:
+        """Count what a call without a result leaves; that it was too much, whatever starts next finds out."""
+        with suppress(LimitExceeded):
+            self._budget.take(size)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import functools
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
 from ...dataflow.reference import Reference, ReferenceSyntax, scan_reference
-from ...errors import ActivityError, ActumError, InvalidParameters
+from ...errors import ActivityError, ActumError, InvalidParameters, words_of
 from ...messages import MessageObject, is_message
 from ...protocol.activity import Activity
 from ...protocol.call import Call
@@ -18,6 +16,7 @@ from ...protocol.context import Context
 from ...protocol.tool import Tool
 from ...schema.infer import jsonable
 from ...schema.json import Json, NotJson, is_list, plain
+from ..budget import Budget
 from .job import Yield
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -31,16 +30,18 @@ class Output:
     path: str
 
 
-async def invoke(call: Call, tool: Tool, context: Context, activity: Activity) -> Yield:
-    """Run an Activity for a call and judge what it returns.
+async def invoke(call: Call, tool: Tool, context: Context, activity: Activity, budget: Budget) -> Yield:
+    """Run an Activity for a call and judge what it returns, which is counted before it is copied (L5).
 
     Raises:
         InvalidParameters: an argument or the result doesn't fit its type or schema (A4).
         ActivityError: the function raised, or returned what is not JSON.
+        LimitExceeded: the run can't afford what it returned.
     """
     arguments = activity.arguments(call, tool, context)
     try:
-        returned = await (activity.function(**arguments) if activity.is_async else _in_thread(activity, arguments))
+        function = functools.partial(activity.function, **arguments)
+        returned = await (function() if activity.is_async else budget.threads.settle(function))
     except ActumError:
         raise
     except asyncio.CancelledError:
@@ -48,51 +49,26 @@ async def invoke(call: Call, tool: Tool, context: Context, activity: Activity) -
             raise
         raise ActivityError("it was cancelled from within", tool=tool.name) from None
     except Exception as error:
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ActivityError(text, tool=tool.name) from error
-    return judged(returned, tool)
+        raise ActivityError(words_of(error), tool=tool.name) from error
+    return judged(returned, tool, budget)
 
 
-async def _in_thread(activity: Activity, arguments: dict[str, Any]) -> Any:
-    returned = await in_thread(functools.partial(activity.function, **arguments))
-    return await returned if _is_awaitable(returned) else returned
+def judged(returned: Any, tool: Tool, budget: Budget) -> Yield:
+    """What an Activity returned, as JSON that fits the tool's `_output` (A4).
 
-
-def _is_awaitable(returned: object) -> TypeGuard[Awaitable[Any]]:
-    return isinstance(returned, Awaitable)
-
-
-async def in_thread(function: Callable[[], Any]) -> Any:
-    """Run a sync function in a worker thread and wait for its end, also when cancelled.
-
-    Python can't stop a thread. A cancelled run therefore waits until the function returns, so that nothing outlives it
-    (L7); a function that never returns keeps its run from ending.
+    Raises:
+        InvalidParameters: it doesn't fit.
+        ActivityError: it is not JSON.
+        LimitExceeded: the run can't afford it.
     """
-    context = contextvars.copy_context()
-    future = asyncio.get_running_loop().run_in_executor(None, functools.partial(context.run, function))
-    try:
-        return await asyncio.shield(future)
-    except asyncio.CancelledError:
-        while not future.done():
-            try:
-                await asyncio.wait([future])
-            except asyncio.CancelledError:
-                continue
-        if not future.cancelled():
-            future.exception()
-        raise
-
-
-def judged(returned: Any, tool: Tool) -> Yield:
-    """What an Activity returned, as JSON that fits the tool's `_output` (A4)."""
     path = None
     if isinstance(returned, Output):
         path, returned = _named_path(returned.path, tool), returned.value
     if type(returned) not in _SCALARS and (messages := _messages(returned)):
         return Yield(messages=messages, path=path)
-    value = _json(returned, tool)
+    value, size = _json(returned, tool, budget)
     check_result(value, tool)
-    return Yield(value=value, path=path)
+    return Yield(value=value, path=path, weight=size)
 
 
 def check_result(value: Json, tool: Tool) -> None:
@@ -110,16 +86,24 @@ def _messages(returned: object) -> tuple[MessageObject, ...]:
     return tuple(items) if all(is_message(item) for item in items) else ()
 
 
-def _json(returned: Any, tool: Tool) -> Json:
+def _json(returned: Any, tool: Tool, budget: Budget) -> tuple[Json, int]:
+    """What was returned as JSON, and its weight."""
     try:
-        return plain(returned)
+        budget.take(size := budget.weight(returned))
+        return plain(returned), size
     except NotJson as reason:
         if isinstance(returned, float):
-            raise ActivityError(f"it returned what is not JSON: {reason}", tool=tool.name) from None
+            raise _not_json(reason, tool) from None
     try:
-        return plain(jsonable(returned))
+        value: Any = jsonable(returned)
+        budget.take(size := budget.weight(value))
+        return plain(value), size
     except (ValueError, RecursionError) as reason:
-        raise ActivityError(f"it returned what is not JSON: {reason}", tool=tool.name) from None
+        raise _not_json(reason, tool) from None
+
+
+def _not_json(reason: Exception, tool: Tool) -> ActivityError:
+    return ActivityError(f"it returned what is not JSON: {reason}", tool=tool.name)
 
 
 def _named_path(path: str, tool: Tool) -> Reference:

@@ -209,11 +209,15 @@ class Batch:
 
 
 class Yield(NamedTuple):
-    """What a call has returned: a value, the path that the Activity named, the messages that it returned instead."""
+    """What a call has returned: a value, the path that the Activity named, the messages that it returned instead.
+
+    `weight` is the value's, None where it isn't known yet (L5).
+    """
 
     value: Json = None
     path: Reference | None = None
     messages: tuple[MessageObject, ...] = ()
+    weight: int | None = None
 
 
 class Failure(NamedTuple):

@@ -1,6 +1,7 @@
 """From a call as it was authored to the call that is made: its condition judged, its values in place (C3, C10, C12).
 
-Pure: what a ready call refers to goes in, so that what takes long can be worked out beside the event loop (E4).
+Pure: what a ready call refers to goes in, so that what takes long can be worked out beside the event loop (E4). What
+it would come to is counted before it is made (L5).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
-from ...dataflow.computing.evaluator import Allowance, ComputingError, Filter, RunAllowance, value_of, weight
+from ...dataflow.computing.evaluator import Allowance, ComputingError, Filter, value_of, weight
 from ...dataflow.expression import MISSING, Bound, Expression, references
 from ...dataflow.fold import Fold, exported
 from ...dataflow.reference import Reference, clip
@@ -20,8 +21,9 @@ from ...dataflow.template import Template, escaped
 from ...errors import ActumError, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, VALUE, WHEN, WITH, Call
 from ...protocol.tool import Tool
-from ...schema.json import JsonObject, copy, is_list
+from ...schema.json import JsonObject, NotJson, copy, is_list
 from ...schema.quoting import spelled, told
+from ..budget import MESSAGE, Budget
 from .job import ITEM, Batch, Job
 
 _HEAVY = 10_000
@@ -48,24 +50,27 @@ def is_heavy(values: Sequence[Any]) -> bool:
     return any(isinstance(one, Bound) and weight(one.values.values()) > _HEAVY for one in values)
 
 
-def resolve(job: Job, values: Sequence[Any], allowance: RunAllowance) -> Resolved:
+def resolve(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:
     """The next step of a ready call; `values` are those of its node's expressions."""
     try:
         if job.condition is not None and not job.is_decided:
-            return _condition(job, job.condition, _computed(job, values, allowance))
+            return _condition(job, job.condition, _computed(job, values, budget))
         if job.batch is not None:
-            return list(_items(job, job.batch, values, allowance))
-        return resolved(job, _computed(job, values, allowance) if job.computes else values)
+            return list(_items(job, job.batch, values, budget))
+        return resolved(job, _computed(job, values, budget) if job.computes else values, budget)
     except ActumError as error:
         return error
 
 
-def resolved(job: Job, values: Sequence[Any]) -> Call:
+def resolved(job: Job, values: Sequence[Any], budget: Budget) -> Call:
     """The call with its values in place of references, fixed meta-properties filled in, judged by the tool (C3).
 
     Raises:
-        InvalidParameters: the parameters don't fit the tool's schema.
+        InvalidParameters: the parameters don't fit the tool's schema, or nest too deep.
+        LimitExceeded: the run can't afford the values.
     """
+    if values:
+        budget.take_parameters(values, job.tool.name)
     parameters = job.template.value if job.is_final else job.template.fill([exported(value) for value in values])
     if job.is_value:
         return Call.of(parameters)
@@ -100,39 +105,46 @@ def output_values(
     values: Sequence[Any],
     optional: frozenset[ast.expr],
     filters: list[Filter],
-    allowance: RunAllowance,
+    budget: Budget,
 ) -> list[Any]:
     """What the expressions of an output come to (O7, E).
 
     Raises:
         InvalidParameters: one of them can't be computed.
+        LimitExceeded: the run can't afford them.
     """
     found: list[Any] = []
     for one in values:
         try:
-            found.append(_worked_out(one, optional, filters, allowance) if isinstance(one, Bound) else one)
+            found.append(_worked_out(one, optional, filters, budget) if isinstance(one, Bound) else one)
         except ComputingError as error:
             raise InvalidParameters(str(error), path="output") from None
+    try:
+        for value in found:
+            budget.take(budget.weight(value))
+    except NotJson as error:
+        raise InvalidParameters(f"what it refers to {error}", path="output") from None
     return found
 
 
-def _worked_out(bound: Bound, optional: frozenset[ast.expr], filters: list[Filter], allowance: RunAllowance) -> Any:
+def _worked_out(bound: Bound, optional: frozenset[ast.expr], filters: list[Filter], budget: Budget) -> Any:
     read = bound.values.__getitem__
-    return value_of(bound.computed, read, Allowance(run=allowance), optional=optional, filters=filters)
+    allowance = Allowance(run=budget.computing, check=budget.check)
+    return value_of(bound.computed, read, allowance, optional=optional, filters=filters)
 
 
-def _computed(job: Job, values: Sequence[Any], allowance: RunAllowance) -> Sequence[Any]:
+def _computed(job: Job, values: Sequence[Any], budget: Budget) -> Sequence[Any]:
     """The values with the computed ones worked out."""
     if not job.computes:
         return values
-    return [_value(job, one, allowance) if isinstance(one, Bound) else one for one in values]
+    return [_value(job, one, budget) if isinstance(one, Bound) else one for one in values]
 
 
-def _value(job: Job, bound: Bound, allowance: RunAllowance) -> Any:
+def _value(job: Job, bound: Bound, budget: Budget) -> Any:
     try:
         if job.filters is None:
             job.filters = []
-        return _worked_out(bound, job.optional, job.filters, allowance)
+        return _worked_out(bound, job.optional, job.filters, budget)
     except ComputingError as error:
         raise InvalidParameters(str(error), tool=job.tool.name, path=job.path_of(bound.computed)) from None
 
@@ -148,7 +160,7 @@ def _condition(job: Job, condition: Template, values: Sequence[Any]) -> bool:
     return value
 
 
-def _items(job: Job, own: Batch, values: Sequence[Any], allowance: RunAllowance) -> Iterator[Item]:
+def _items(job: Job, own: Batch, values: Sequence[Any], budget: Budget) -> Iterator[Item]:
     """The call for each item; `values` are those of what is outside of the items.
 
     Raises:
@@ -156,21 +168,28 @@ def _items(job: Job, own: Batch, values: Sequence[Any], allowance: RunAllowance)
         UnresolvedReference: an item lacks what `†each.…` names.
     """
     count = len(own.items.expressions)
-    items: Any = own.items.fill([exported(one) for one in _computed(job, values[:count], allowance)])
+    listed = _computed(job, values[:count], budget)
+    budget.take_parameters(listed, job.tool.name)
+    items: Any = own.items.fill([exported(one) for one in listed])
     if not is_list(items):
         raise InvalidParameters(f"it comes to {told(items)}, not a list", tool=job.tool.name, path=EACH)
     meta = {key: value for key, value in job.call.items() if key.startswith("_") and key not in _LEFT_OUT}
     conditions, own_condition = own.conditions, own.condition
-    outside = list(_outside(job, own, iter(values[count:]), allowance))
+    outside = list(_outside(job, own, iter(values[count:]), budget))
+    literal = budget.weight(job.template.value)
     for number, item in enumerate(items):
-        filled = [_of_item(one, item, number, job, value, allowance) for one, value in outside]
+        filled = [_of_item(one, item, number, job, value, budget) for one, value in outside]
         is_skipped = own_condition is not None and not _condition(job, own_condition, filled[:conditions])
+        budget.take(MESSAGE)
+        for _ in range(2):  # the call as it is kept, and as it is made
+            budget.take(literal)
+            budget.take_parameters(filled, job.tool.name)
         parameters: Any = {} if is_skipped else job.template.fill([exported(one) for one in filled[conditions:]])
         named = {} if job.is_value else {"_tool": job.tool.name}
         yield Item(Call.of({**named, **meta, **escaped(parameters)}), parameters, is_skipped)
 
 
-def _outside(job: Job, own: Batch, values: Iterator[Any], allowance: RunAllowance) -> Iterator[tuple[Expression, Any]]:
+def _outside(job: Job, own: Batch, values: Iterator[Any], budget: Budget) -> Iterator[tuple[Expression, Any]]:
     """The expressions of a call for every item, each with its value, or with what it reads besides the item."""
     for expression in own.expressions:
         if isinstance(expression, Reference) and expression.kind == ITEM:
@@ -178,10 +197,10 @@ def _outside(job: Job, own: Batch, values: Iterator[Any], allowance: RunAllowanc
             continue
         value = next(values)
         is_same = isinstance(value, Bound) and _ITEM not in references(expression)
-        yield expression, _value(job, value, allowance) if is_same else value
+        yield expression, _value(job, value, budget) if is_same else value
 
 
-def _of_item(expression: Expression, item: Any, number: int, job: Job, value: Any, allowance: RunAllowance) -> Any:
+def _of_item(expression: Expression, item: Any, number: int, job: Job, value: Any, budget: Budget) -> Any:
     """What an expression comes to for one item."""
     if isinstance(expression, Reference) and expression.kind == ITEM:
         part = Fold(item).read(expression.path)
@@ -190,4 +209,4 @@ def _of_item(expression: Expression, item: Any, number: int, job: Job, value: An
         return copy(part)
     if not isinstance(value, Bound):
         return value
-    return _value(job, Bound(value.computed, {**value.values, _ITEM: item}), allowance)
+    return _value(job, Bound(value.computed, {**value.values, _ITEM: item}), budget)

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...dataflow.expression import MISSING
+from ...dataflow.fold import MOST_GAP
 from ...dataflow.graph import Graph, Status, any_overlap
 from ...dataflow.reference import Reference
 from ...errors import InvalidParameters, ScopeDenied
 from ...events import CallFinished, CallStarted
 from ...protocol.call import Call
 from ...protocol.provenance import CODE, MODEL
-from ...schema.json import JsonObject, is_object
+from ...schema.json import JsonObject, NotJson, is_list, is_object
+from ...schema.weight import LEAST
+from ..budget import MESSAGE, Budget
 from ..emitter import Emitter
 from ..record.journal import GATES, Journal
 from .job import OPENED_BETWEEN_RUNS, Job, Yield
@@ -21,8 +24,9 @@ from .job import OPENED_BETWEEN_RUNS, Job, Yield
 class Results:
     """Turns results into messages; knows who has written a path last, and which have been erased."""
 
-    def __init__(self, journal: Journal, graph: Graph, emit: Emitter) -> None:
+    def __init__(self, journal: Journal, graph: Graph, emit: Emitter, budget: Budget) -> None:
         self._journal = journal
+        self._budget = budget
         self._graph = graph
         self._emit = emit
         self._last: dict[tuple[Reference, str | None], int] = {}
@@ -59,20 +63,24 @@ class Results:
         Raises:
             InvalidParameters: the path that the Activity named isn't one of the call's, or can't take the value.
             ScopeDenied: it would open a gate.
+            LimitExceeded: the run can't afford what would be written.
         """
         self.finished += 1
         marks = job.marks if job.filters or job.derived or job.is_result_derived else None
         if job.parent is not None:
             value = self._append(job, result)[0] if result.messages else result.value
+            self._afford(job, value, result.weight)
             self._journal.item(job.call, job.of, value, marks)
             return value, ()
         if result.messages:
             return self._append(job, result)
         if job.path is None and result.path is None and job.has_result:
+            self._afford(job, result.value, result.weight)
             self._journal.result(job.call, job.of, result.value, job.node.instance, marks)
             return result.value, ()
         targets = self._targets(job, result)
         self._check_gates(job, result.value, targets)
+        self._afford(job, result.value, result.weight, targets)
         for target in targets:
             self._note(job, target)
             self._journal.write(job.call, job.of, result.value, target, job.method, job.node.instance, marks)
@@ -102,8 +110,32 @@ class Results:
         values = [self._journal.memory.read(target, job.node.instance) for target in job.node.written or job.targets]
         return (values[-1],) if values and MISSING not in values else None
 
+    def _afford(self, job: Job, value: Any, size: int | None = None, targets: Sequence[Reference] = ()) -> None:
+        """Count what a call has returned as it is about to be written, with the call where that is done twice (L5)."""
+        try:
+            size = self._budget.weight(value) if size is None else size
+            if len(targets) > 1:
+                size = (size + self._budget.weight(job.call) + MESSAGE) * len(targets)
+        except NotJson as error:
+            raise InvalidParameters(f"what it returns {error}", tool=job.tool.name) from None
+        for target in targets:
+            size += self._gaps(job, target)
+        self._budget.take(size)
+
+    def _gaps(self, job: Job, target: Reference) -> int:
+        """The empty places in lists that a path makes."""
+        size = 0
+        for depth, segment in enumerate(target.path):
+            if isinstance(segment, int):
+                held = self._journal.memory.read(Reference(target.kind, target.path[:depth]), job.node.instance)
+                gap = segment - (len(held) if is_list(held) else 0)
+                size += LEAST * gap if 0 < gap <= MOST_GAP else 0  # a wider one is refused
+        return size
+
     def _append(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
         own = (job.node.instance, job.marks)
+        for message in result.messages:
+            self._afford(job, message.to_dict())
         written = [self._journal.append(job.call, job.of, message, *own) for message in result.messages]
         values = [message.to_dict() for message in result.messages]
         value = values[0] if len(values) == 1 else values

@@ -61,8 +61,8 @@ class Scheduler:
         self._awaits_all = awaits_all
         self.register = Register(journal, toolset)
         self._graph = self.register.graph
-        self.results = Results(journal, self._graph, emit)
-        self._approvals = Approvals(journal, self.register, approve)
+        self.results = Results(journal, self._graph, emit, budget)
+        self._approvals = Approvals(journal, self.register, approve, budget.threads)
         self._latent = Latent(self._graph, self.results)
         self.attempts = Attempts(self.register.jobs, self._graph, journal)
         self._standstill = Standstill(self.register, journal, emit)
@@ -73,10 +73,11 @@ class Scheduler:
             approvals=self._approvals,
             results=self.results,
             delegate=delegate,
+            budget=budget,
             lineage=self._lineage,
         )
         self._workers: Workers[_Work, Carried] = Workers(self._carrier, self._ended)
-        self.computing = Computing(budget.computing, self._computed)
+        self.computing = Computing(budget, self._computed)
         self.batches = Batches(self.register, journal, self._approvals)
         self.endings = Endings(
             register=self.register,
@@ -86,11 +87,16 @@ class Scheduler:
             attempts=self.attempts,
             approvals=self._approvals,
             emit=emit,
+            budget=budget,
         )
         self.under_way = UnderWay()
-        self.stop: LimitExceeded | None = None
-        """Why no call can start any more."""
+        self._stop: LimitExceeded | None = None
         self._is_pumping = False
+
+    @property
+    def stop(self) -> LimitExceeded | None:
+        """Why no call can start any more."""
+        return self._stop or self._budget.passed
 
     def bind(self, tasks: asyncio.TaskGroup) -> None:
         """Let the tasks of the calls belong to this group."""
@@ -136,8 +142,8 @@ class Scheduler:
         """Wait until nothing runs and nothing can start."""
         self.pump()
         await self.under_way.until(self._is_quiet)
-        if self.stop is not None:
-            raise self.stop
+        if (stop := self.stop) is not None:
+            raise LimitExceeded(stop.message, limit=stop.limit)
 
     def _is_quiet(self) -> bool:
         may_free = self._graph.waiting and self.under_way.others and not self.stop
@@ -172,7 +178,7 @@ class Scheduler:
             return  # what a start makes ready is started by the same loop, however long the chain
         self._is_pumping = True
         try:
-            while not (self._carrier.is_stopped or self.stop):
+            while not (self._carrier.is_stopped or self._stop or self._budget.passed):
                 if hopeless:
                     self._give_up(hopeless.popleft())
                 elif ready and self.under_way.awaited < self._parallel:
@@ -227,6 +233,8 @@ class Scheduler:
                 self.endings.skip(job, "its condition is false")
             case list():
                 self._make_items(job, found)
+            case LimitExceeded():
+                pass  # it has not begun, and stays for a run that can afford it
             case _:
                 self.endings.refuse(job, found)
 
@@ -244,7 +252,7 @@ class Scheduler:
                 check_scopes(job, self.register.failed)
             self._budget.call()
         except LimitExceeded as error:
-            self.stop = error  # what has started may end
+            self._stop = error  # what has started may end
             return
         except ActumError as error:
             self.endings.refuse(job, error)

@@ -68,7 +68,7 @@ class Delegation:
         if serving is not None:
             activity = serving.of(call)
             activity.check(tool)
-            return _returned(await invoke(call, tool, context, activity))
+            return _returned(await invoke(call, tool, context, activity, self.budget))
         kept = suspension or Suspension(place=Place(0), call=call)
         if isinstance(tool, Reader):
             return await self._read(call, tool, kept)
@@ -79,7 +79,7 @@ class Delegation:
         if serving is None:
             return await self._run(name, call, tool, found, context, kept)
         own = Context.checked(self._messages(found, context, call), found.context.data_kinds, found.context.origin)
-        return _returned(await invoke(call, tool, own.keyed(context.key), serving.of(call)))
+        return _returned(await invoke(call, tool, own.keyed(context.key), serving.of(call), self.budget))
 
     async def contract(self, tool: Tool) -> Tool:
         """The tool as its delegate is, for one that is resolved beforehand (D8)."""

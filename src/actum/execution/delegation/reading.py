@@ -72,14 +72,19 @@ class _Asking:
     budget: Budget
     emit: Emitter
 
+    def heard(self, text: str, signs: int) -> None:
+        """Count what is said as it is said (L5)."""
+        self.budget.heard(text, signs)
+
+    def arrived(self, text: str) -> None:
+        """Count what is about to be read (L5)."""
+        self.budget.arrived(text)
+
     def element(self, index: int, call: Call | ActumError) -> None:
         """Ignore what tries to be a call."""
 
     def restart(self) -> None:
         """Begin again: nothing has been taken."""
-
-    def partial(self, text: str) -> None:
-        """Keep what is not whole to itself."""
 
     def before(self, complaint: str | None, frame: Frame) -> ModelRequest:
         """Spend a request, but not the last one, and make it."""
