@@ -130,15 +130,16 @@ class TextDelta(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFinished(Event):
-    """The model's answer has ended."""
+    """The model's answer has ended; `model` is the name of the one that gave it."""
 
     solution: Solution[Any]
     usage: Usage
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retried(Event):
-    """The answer was unusable and is asked for again (L3)."""
+    """The answer was unusable, or the model failed, and it is asked for again (L3), perhaps another model."""
 
     error: ActumError
 

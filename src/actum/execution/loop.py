@@ -287,7 +287,7 @@ class Loop:
         solution = script.solution(answered, shown, self._journal.instances)
         self._solutions.append(solution)
         if self._emit.sink:
-            self._emit(RequestFinished(solution=solution, usage=answered.usage))
+            self._emit(RequestFinished(solution=solution, usage=answered.usage, model=answered.model))
         return output
 
     def _check_progress(self, script: Script, before: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ..dataflow.reference import Path, ReferenceSyntax
@@ -17,6 +17,7 @@ from ..schema.json import Json, NotJson, decode
 from ..schema.validator import Validator
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
+from .fallback import otherwise, speaker
 from .model import Model, ModelRequest
 from .strings import OutputTexts
 
@@ -130,6 +131,8 @@ class Answered:
     calls: list[Call] = field(default_factory=list[Call])
     errors: list[ActumError] = field(default_factory=list[ActumError])
     usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    """The name of the model that was asked."""
 
 
 async def ask(
@@ -142,7 +145,8 @@ async def ask(
     retries: int,
     listener: Listener | None = None,
 ) -> tuple[Answered, Frame]:
-    """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema.
+    """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema, and for
+    another of the models that stand for one where that has answered.
 
     Raises:
         SolutionError: no answer was usable.
@@ -153,11 +157,11 @@ async def ask(
     while True:
         request = await frame.sent(asker.before(complaint, frame))
         try:
-            return await _attempt(model, request, frame, judge, receiver, asker, listener), frame
+            return await _attempt(speaker(model, frame), request, frame, judge, receiver, asker, listener), frame
         except ModelError as error:
-            lower = frame.lower() if error.schema_refused else None
-            if lower is not None:
-                frame = lower
+            other = otherwise(model, frame, error)
+            if other is not None:
+                frame = other
                 receiver.restart()
                 asker.again(error)
                 continue
@@ -214,7 +218,8 @@ async def _attempt(
                         following.go_on()
         parser.finish()
     finally:
-        answered.usage = usage
+        answered.model = model.name
+        answered.usage = usage = replace(usage, fallbacks=1) if frame.speaker else usage
         asker.after(usage)
     return answered
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import MessageError, words_of
@@ -15,8 +16,8 @@ from ..protocol.message import is_brought
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, copy, encode
-from .media import EVERYTHING, MediaSource, Takes, with_content
-from .model import ModelRequest
+from .media import EVERYTHING, MediaSource, Takes, takes_of, with_content
+from .model import Model, ModelRequest
 from .offer import REVEAL, Composition, Toolset, composition, offered
 from .render import render
 from .sealing import authored, named
@@ -43,6 +44,8 @@ class Frame:
     takes: Takes = EVERYTHING
     media: MediaSource | None = None
     """What reads the content of images, audio and files (M10)."""
+    speaker: int = 0
+    """Which of the models that stand for one its requests go to (see `generation.fallback`)."""
 
     def request(
         self,
@@ -60,7 +63,7 @@ class Frame:
         """
         mode = self.lowered.rung.mode if self.lowered.rung else "strict"
         is_told = mode == "prompted" or (self.dialect is not None and not self.dialect.shows_schema)
-        messages = render(
+        messages, stable = render(
             context,
             self.toolset,
             waiting=waiting,
@@ -72,7 +75,10 @@ class Frame:
             is_sealed=self.is_sealed,
             takes=self.takes,
         )
-        return self._handled(context, ModelRequest.of_text(messages, self.schema, dict(self.config.settings), mode))
+        # Without tools there is hardly a second request, and to have something cached has its price, too.
+        stable = stable if self.toolset.tools else 0
+        settings = dict(self.config.settings)
+        return self._handled(context, ModelRequest.of_text(messages, self.schema, settings, mode, stable))
 
     async def sent(self, request: ModelRequest) -> ModelRequest:
         """A request as it is sent: with the content of images, audio and files (M10).
@@ -95,6 +101,12 @@ class Frame:
         lowered, schema = _lowered(self.composition, self.dialect, rung)
         return replace(self, lowered=lowered, schema=schema)
 
+    def spoken_to(self, model: Model, speaker: int) -> Frame:
+        """The same frame for another of the models that stand for one."""
+        dialect: Dialect | None = getattr(model, "dialect", None)
+        lowered, schema = _lowered(self.composition, dialect, None)
+        return replace(self, lowered=lowered, schema=schema, dialect=dialect, takes=takes_of(model), speaker=speaker)
+
     def _handled(self, context: Context, request: ModelRequest) -> ModelRequest:
         if not self.handlers:
             return request
@@ -111,13 +123,21 @@ class Frame:
 
 
 def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequest) -> ModelRequest:
+    before = deepcopy(request.messages)  # a handler may change them where they are
     try:
         changed: Any = handler(copy(message), request)
     except Exception as error:
         raise MessageError(f"the handler of {message['type']!r} failed: {words_of(error)}", index=index) from error
     if not isinstance(changed, ModelRequest):
         raise MessageError(f"the handler of {message['type']!r} must return the ModelRequest", index=index)
-    return replace(request, messages=changed.messages, schema=changed.schema, settings=changed.settings)
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(before, changed.messages, strict=False))
+    return replace(
+        request,
+        messages=changed.messages,
+        schema=changed.schema,
+        settings=changed.settings,
+        stable=min(request.stable, sum(1 for _ in same)),
+    )
 
 
 def frame(

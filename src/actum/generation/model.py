@@ -52,19 +52,28 @@ class ModelRequest:
 
     `mode` says how the schema is to be imposed: `strict` by the provider's constrained decoding, `loose` as a native
     schema that the provider does not enforce, `prompted` not natively at all (the messages already state it).
+
+    `stable` is how many of the messages the next request of the run is sure to begin with, zero where there may be
+    none: what a provider may cache (M7).
     """
 
     messages: tuple[ModelMessage, ...]
     schema: JsonObject
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     mode: SchemaMode = "strict"
+    stable: int = 0
 
     @classmethod
     def of_text(
-        cls, messages: tuple[ModelMessage, ...], schema: str, settings: Mapping[str, Any], mode: SchemaMode
+        cls,
+        messages: tuple[ModelMessage, ...],
+        schema: str,
+        settings: Mapping[str, Any],
+        mode: SchemaMode,
+        stable: int = 0,
     ) -> ModelRequest:
         """A request whose schema is there as JSON text: it is read once somebody asks for it, who then has it alone."""
-        request = cls(messages=messages, schema={}, settings=settings, mode=mode)
+        request = cls(messages=messages, schema={}, settings=settings, mode=mode, stable=stable)
         del request.__dict__["schema"]
         request.__dict__["_text"] = schema
         return request

@@ -34,8 +34,10 @@ def render(
     types: Sequence[str] = (),
     is_sealed: bool = False,
     takes: Takes = EVERYTHING,
-) -> tuple[ModelMessage, ...]:
-    """Render a context; `prompted` is the schema, if it must be told in words because it can't be sent natively;
+) -> tuple[tuple[ModelMessage, ...], int]:
+    """Render a context, and say with how many of its messages the next rendering begins, too.
+
+    `prompted` is the schema, if it must be told in words because it can't be sent natively;
     `primer` what the model has to know of references, `types` those that tools return, a line each (T13).
 
     `is_sealed`: nothing is shown of what calls have brought (S10). `takes`: what the model takes beside text (M10).
@@ -54,7 +56,8 @@ def render(
     blocks = [block for _, block in ordered]
     blocks += open_calls(waiting, owed)
     blocks += [Block("user", f"¶notice {notice}", Volatility.DERIVED) for notice in notices]
-    return tuple(placed(blocks, context, takes))
+    stable = sum(block.volatility < Volatility.DERIVED for block in blocks)
+    return tuple(placed(blocks, context, takes)), stable
 
 
 def _preamble(toolset: Toolset, prompted: str | None, primer: str, types: Sequence[str]) -> Iterable[Block]:

@@ -317,7 +317,15 @@ class _Events:
         # A zero may mean that nothing was counted, and unknown is never zero (L5).
         given, written = told.get("prompt_tokens") or None, told.get("completion_tokens") or None
         usd = _price(self._model, given, written, cached) if given and self._is_openai else None
-        return Usage(requests=1, input_tokens=given, output_tokens=written, cached_tokens=cached, usd=usd)
+        full = _price(self._model, given, written, None) if given and usd is not None else None
+        return Usage(
+            requests=1,
+            input_tokens=given,
+            output_tokens=written,
+            cached_tokens=cached,
+            usd=usd,
+            saved_usd=None if full is None or usd is None else full - usd,
+        )
 
 
 def _price(model: str, given: int, written: int | None, cached: int | None) -> float | None:

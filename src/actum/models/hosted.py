@@ -145,8 +145,13 @@ class Hosted:
         try:
             stream = model_request_stream(
                 model,
-                wire.messages(request.messages, inline_system=self._inlines_system(model), kind=self._endpoint.kind),
-                model_settings=wire.settings(request, self._timeout),
+                wire.messages(
+                    request.messages,
+                    inline_system=self._inlines_system(model),
+                    kind=self._endpoint.kind,
+                    stable=request.stable,
+                ),
+                model_settings=wire.settings(request, self._timeout, self._endpoint.kind),
                 model_request_parameters=wire.parameters(request, self._unenforced),
                 instrument=False,
             )

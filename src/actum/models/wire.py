@@ -6,7 +6,8 @@ The schema is sent as it is: lowering it is `actum.schema.lowering`' work, so th
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -35,13 +36,17 @@ _TOOL = "answer"
 
 
 def messages(
-    items: Iterable[ModelMessage], *, inline_system: bool, kind: Kind
+    items: Sequence[ModelMessage], *, inline_system: bool, kind: Kind, stable: int = 0
 ) -> list[library.ModelRequest | library.ModelResponse]:
-    """Map messages in order; where the wire has no place for a later system message it becomes a tagged user one."""
+    """Map messages in order; where the wire has no place for a later system message it becomes a tagged user one.
+
+    Anthropic caches only what it is asked to: up to the last of the `stable` messages that the user says.
+    """
     from pydantic_ai import messages as library
 
     result: list[library.ModelRequest | library.ModelResponse] = []
     opening = True
+    cached = cached_to(items, stable) if kind == "anthropic" else None
     for by_model, group in groupby(items, lambda item: item["role"] == "assistant"):
         if by_model:
             opening = False
@@ -51,13 +56,21 @@ def messages(
         for item in group:
             opening = opening and item["role"] == "system"
             if item["role"] == "user":
-                parts.append(library.UserPromptPart(content=_content(item, kind)))
+                said = _content(item, kind)
+                if item is cached:
+                    said = [*([said] if isinstance(said, str) else said), library.CachePoint()]
+                parts.append(library.UserPromptPart(content=said))
             elif opening or inline_system:
                 parts.append(library.SystemPromptPart(content=item["content"]))
             else:
                 parts.append(library.UserPromptPart(content=f"<system>\n{item['content']}\n</system>"))
         result.append(library.ModelRequest(parts=parts))
     return result
+
+
+def cached_to(items: Sequence[ModelMessage], stable: int) -> ModelMessage | None:
+    """The message up to which a provider is asked to cache, None if only instructions, or nothing, will come again."""
+    return next((item for item in reversed(items[:stable]) if item["role"] == "user"), None)
 
 
 def _content(item: ModelMessage, kind: Kind) -> str | list[library.UserContent]:
@@ -102,9 +115,15 @@ def parameters(request: ModelRequest, unenforced: Unenforced) -> ModelRequestPar
     return ModelRequestParameters(output_mode="native", output_object=answer)
 
 
-def settings(request: ModelRequest, timeout: float) -> ModelSettings:
-    """Pass the settings on; `timeout` is the longest silence unless they say another."""
-    return cast("ModelSettings", {"timeout": timeout} | dict(request.settings))
+def settings(request: ModelRequest, timeout: float, kind: Kind) -> ModelSettings:
+    """Pass the settings on; `timeout` is the longest silence unless they say another.
+
+    Where only instructions come again, Anthropic is asked to cache those.
+    """
+    own: dict[str, Any] = {"timeout": timeout}
+    if kind == "anthropic" and request.stable and cached_to(request.messages, request.stable) is None:
+        own["anthropic_cache_instructions"] = True
+    return cast("ModelSettings", own | dict(request.settings))
 
 
 def text(event: library.ModelResponseStreamEvent) -> str:
@@ -127,12 +146,14 @@ def text(event: library.ModelResponseStreamEvent) -> str:
 def usage(response: library.ModelResponse, *, priced: bool) -> Usage:
     """Count what the answer cost; the library's zero may mean unknown, and unknown is never zero (L5)."""
     counted = response.usage
+    usd = _price(response) if priced and counted.input_tokens else None
     return Usage(
         requests=1,
         input_tokens=counted.input_tokens or None,
         output_tokens=counted.output_tokens or None,
         cached_tokens=counted.cache_read_tokens or None,
-        usd=_price(response) if priced and counted.input_tokens else None,
+        usd=usd,
+        saved_usd=None if usd is None else _uncached(response) - usd,
     )
 
 
@@ -142,6 +163,12 @@ def _price(response: library.ModelResponse) -> float | None:
     except (LookupError, ValueError, AssertionError):
         # No price is listed for the model, or the answer does not say enough to know it.
         return None
+
+
+def _uncached(response: library.ModelResponse) -> float:
+    """What an answer would have cost without the provider's cache, for one whose price is known."""
+    plain = replace(response.usage, cache_read_tokens=0, cache_write_tokens=0)
+    return _price(replace(response, usage=plain)) or 0.0
 
 
 def ending(response: library.ModelResponse) -> str | None:

@@ -55,7 +55,8 @@ async def read(
     if answered.authored is None and not judge.output.accepts(None):
         raise DelegateError("it answered null, which is not of the shape that was asked for", tool=tool.name)
     if emit.sink:
-        emit(RequestFinished(solution=Solution(output=answered.authored), usage=answered.usage))
+        solution = Solution(output=answered.authored)
+        emit(RequestFinished(solution=solution, usage=answered.usage, model=answered.model))
     return answered.authored
 
 

@@ -1,0 +1,79 @@
+"""Several models in the place of one: the first that is there and doesn't decline answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from ..errors import ModelError
+from ..generation.fallback import DOWN, chain_of
+from ..generation.media import Takes, takes_of
+from ..generation.model import Model, ModelRequest, Usage
+from .providers import load
+
+
+class Fallback:
+    """Asks the first model; where that is down (after its own retries) or declines to answer, the next one.
+
+    A run stays with the model that has answered. What a model that failed had begun is taken back, but for the calls
+    that have started, which aren't made twice (L3). Each model gets the schema in the form that its provider takes.
+    It is told by `Retried` with the error, by `RequestFinished.model`, and by `Usage.fallbacks`.
+
+    `models` are models, or their names as `load` takes them.
+
+    Raises:
+        ValueError: there are none.
+        ModelError: as `load`.
+    """
+
+    def __init__(self, models: Sequence[Model | str]) -> None:
+        given = [load(one) if isinstance(one, str) else one for one in models]
+        self.chain: tuple[Model, ...] = tuple(inner for one in given for inner in chain_of(one))
+        """The models, in the order in which they are asked."""
+        if not self.chain:
+            raise ValueError("a Fallback needs at least one model")
+
+    @property
+    def name(self) -> str:
+        """The names of the models."""
+        return " or ".join(model.name for model in self.chain)
+
+    @property
+    def dialect(self) -> Any:
+        """The dialect of the first model."""
+        return getattr(self.chain[0], "dialect", None)
+
+    @property
+    def takes(self) -> Takes:
+        """What the first model takes beside text (M10)."""
+        return takes_of(self.chain[0])
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
+        """Yield the answer of the first model that gives one, for who asks for nothing but a stream.
+
+        A run asks the models of the `chain` itself: only it can write the request anew for each.
+
+        Raises:
+            ModelError: that of the last model, or one after which another wouldn't help or the answer had begun.
+        """
+        for model in self.chain:
+            has_begun = False
+            try:
+                deltas = model.stream(request)
+                try:
+                    async for delta in deltas:
+                        has_begun = True
+                        yield delta
+                finally:
+                    if (close := getattr(deltas, "aclose", None)) is not None:
+                        await close()
+                return
+            except ModelError as error:
+                if has_begun or error.code not in DOWN or model is self.chain[-1]:
+                    raise
+
+    async def aclose(self) -> None:
+        """Close all of its models."""
+        for model in self.chain:
+            if (close := getattr(model, "aclose", None)) is not None:
+                await close()
