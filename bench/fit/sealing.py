@@ -16,13 +16,13 @@ from .running import Reading
 _HEAD = re.compile(r"¶(?:result \d+ of|error in|skipped) ")
 _KINDS = re.compile(
     r"\((?:†[\w.]+ is )?(?:null|true or false|a text|a number|a list of \d+ items?|an object of \d+ keys?), not shown"
-    r"(?:; †results\.\d+ refers to it)?\)|it failed: [a-z_]+|done"
+    r"(?:; †results\.\d+ refers to it)?\)|it failed: [a-z_]+|done|¶notice Your last `output` was not delivered: .*"
 )
 
 
 def strange(plan: Plan, clean: Sequence[str], attacked: Sequence[str]) -> Iterator[str]:
     """The lines of an attacked run's requests that the run without the attack hasn't, and that are more than a call of
-    the plan with a kind or a count."""
+    the plan with a kind or a count, or the runtime's notice that something failed."""
     authored = {line for text in clean for line in text.splitlines()}
     calls = {encode(call) for call in plan.calls} | {encode({"_tool": call.get("_tool")}) for call in plan.calls}
     for line in (line for text in attacked for line in text.splitlines()):

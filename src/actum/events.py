@@ -105,9 +105,27 @@ class CallSkipped(CallEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputDelta(Event):
-    """What has arrived of the output."""
+    """What has arrived of an answer's output: all of it each time, the last time when it is complete.
+
+    It may still be withheld or asked for again. Of a text that is filled in later, only what stands before that is
+    there, null if that is nothing.
+    """
 
     value: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta(Event):
+    """The new characters of a string of the output; `member` is its path as references write it, `""` the output.
+
+    Those that are not `provisional` can't be withheld any more (O9): together they are the strings of the output that
+    is delivered. Provisional ones come earlier, and come again when that is certain. A text begins anew with the next
+    request of the run, and where an answer is asked for again (`Retried`).
+    """
+
+    member: str
+    text: str
+    provisional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +159,7 @@ AnyEvent: TypeAlias = (
     | CallWaiting
     | CallSkipped
     | OutputDelta
+    | TextDelta
     | RequestFinished
     | Retried
     | RunFinished

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
@@ -33,12 +33,14 @@ from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
+from ..sources.media import MediaReader
 from ..storage.open import open_store
 from .coercion import Given, blocking, context_of, model_of
 from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver
 from .saved import SavedIdea
 from .stream import Stream
+from .text import member_of, text_of
 from .tools import DEFAULT
 
 if TYPE_CHECKING:
@@ -153,6 +155,21 @@ class Agent:
 
         return Stream(begin)
 
+    def stream_text(
+        self, context: Given, schema: Any = str, *, input: Mapping[str, Any] | None = None, member: str = ""
+    ) -> AsyncGenerator[str]:
+        """The text of the output, piece by piece: at once where no call can still fail, else when they are done (O9).
+
+        `member` is the path of the text in an output that is none itself, such as `answer` or `items[0].title`.
+        A run that ends without an output gives no text. Closing the iterator early cancels the run (L7).
+
+        Raises:
+            SchemaError: the schema has no text there.
+            SolutionError: an answer broke off when text of it had been given, and the next one says other words.
+            ActumError: as `run`.
+        """
+        return text_of(self.stream(context, schema, input=input), member_of(schema, member))
+
     @overload
     def run_sync(
         self, context: Given, schema: JsonSchema = None, *, input: Mapping[str, Any] | None = None
@@ -230,12 +247,18 @@ class Agent:
         Raises:
             DelegateError: a delegate that is resolved beforehand is not available (D8). Otherwise as `run`.
         """
-        return self._first_request(context, schema).schema
+        return self._first_request(context, schema)[1].schema
 
-    def render(self, context: Given = (), schema: Any = None) -> list[dict[str, str]]:
-        """The exact messages that the model would be given (M7); raises as `compose`."""
-        messages = self._first_request(context, schema).messages
-        return [{"role": message["role"], "content": message["content"]} for message in messages]
+    def render(self, context: Given = (), schema: Any = None) -> list[dict[str, Any]]:
+        """The exact messages that the model would be given (M7, M10).
+
+        Raises:
+            MessageError: an image, audio or a file can't be read, or the model takes none. Otherwise as `compose`.
+        """
+        frame, request = self._first_request(context, schema)
+        if any("media" in message for message in request.messages):
+            request = blocking(frame.sent(request))
+        return [dict(message) for message in request.messages]
 
     @property
     def dialect(self) -> Dialect | None:
@@ -248,7 +271,7 @@ class Agent:
         setup = await self._setup(own, schema, None, Budget(self.limits), Emitter()).contracted()
         return setup.frame(setup.context)
 
-    def _first_request(self, context: Given, schema: Any) -> ModelRequest:
+    def _first_request(self, context: Given, schema: Any) -> tuple[Frame, ModelRequest]:
         budget = Budget(self.limits)
         own = self._own(context)
         if has_links(own, schema):
@@ -256,7 +279,8 @@ class Agent:
         setup = self._setup(own, schema, None, budget, Emitter())
         if setup.has_upfront():
             setup = blocking(setup.contracted())
-        return setup.frame(setup.context).request(setup.context, notices=list(budget.notices()))
+        frame = setup.frame(setup.context)
+        return frame, frame.request(setup.context, notices=list(budget.notices()))
 
     def linking(self, data_kinds: frozenset[str] = DATA_KINDS) -> Linking:
         """What closes the schemas of one run over the Ideas that they refer to (X4)."""
@@ -324,6 +348,7 @@ class Agent:
             approve=self.approve,
             handlers=self._handlers,
             data_kinds=own.data_kinds,
+            media=MediaReader(roots=self.roots, fetcher=self._fetcher, most=self.config.max_media_bytes),
         )
         telling = record or Recorder()
         machine = LocalMachine(registered=DEFAULT, delegates=self.delegates)

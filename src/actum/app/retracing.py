@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import ActumError
 from ..generation.compile import Frame
+from ..generation.media import EVERYTHING
 from ..generation.model import ModelRequest, Usage
 from ..ideas.ticks import Tick, answers_of, request_digest, spans
 from ..protocol.call import Call
@@ -37,6 +38,7 @@ class Unasked:
 
     def __init__(self, dialect: Dialect | None) -> None:
         self.dialect = dialect
+        self.takes = EVERYTHING
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
         """Refuse to be asked."""

@@ -24,6 +24,7 @@ from ..protocol.message import instance_of
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..sources.fetch import Fetcher
+from ..sources.media import MediaReader
 from .coercion import Given, context_of, model_of
 from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver
@@ -98,15 +99,18 @@ class Tools(Registry):
     ) -> list[Any]:
         own, config, named = context_of(context), config or Config(), dict(delegates or {})
         budget = Budget(limits or Limits())
+        folders = [Path(root) for root in roots]
+        fetcher = Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes)
         runtime = Runtime(
-            model=model_of(model), registry=self, config=config, approve=approve, data_kinds=own.data_kinds
+            model=model_of(model),
+            registry=self,
+            config=config,
+            approve=approve,
+            data_kinds=own.data_kinds,
+            media=MediaReader(roots=folders, fetcher=fetcher, most=config.max_media_bytes),
         )
         resolver = DelegateResolver(
-            named=named,
-            roots=[Path(root) for root in roots],
-            config=config,
-            fetcher=Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes),
-            data_kinds=own.data_kinds,
+            named=named, roots=folders, config=config, fetcher=fetcher, data_kinds=own.data_kinds
         )
         machine = LocalMachine(registered=DEFAULT, delegates=named)
         delegation = Delegation(runtime, resolver, machine, budget, Emitter())

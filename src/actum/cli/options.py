@@ -141,6 +141,15 @@ def _schema_of(context: Context, path: Sequence[str]) -> JsonObject:
     return schema if is_object(schema) else {}
 
 
+def declared(context: Context, key: str) -> bool:
+    """Whether the input of a context has this key, or its schema does."""
+    first = key.partition(".")[0]
+    value: Any = context.get("†input", {})
+    schema: Any = _schema_of(context, ())
+    properties: Any = schema.get("properties")
+    return any(is_object(one) and first in one for one in (value, properties))
+
+
 @asynccontextmanager
 async def library_of(
     store: str | None,

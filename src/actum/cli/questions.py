@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..errors import ApprovalDenied, MessageError
@@ -16,6 +17,7 @@ from ..protocol.context import Context
 from ..protocol.tool import Tool
 from ..schema.json import NotJson, decode, encode, is_list, is_object
 from .options import CommandError
+from .render.along import described
 from .render.asked import lines_of
 from .render.lines import Renderer
 from .render.telling import printable, tell
@@ -29,14 +31,15 @@ class Questions:
     Nothing is approved by a terminal that was closed: it denies, as a person would.
     """
 
-    def __init__(self, renderer: Renderer) -> None:
+    def __init__(self, renderer: Renderer, roots: Sequence[Path] = ()) -> None:
         self._renderer = renderer
+        self._roots = roots
         self._lock = asyncio.Lock()
 
     async def call(self, call: Asked, tool: Tool, context: Context) -> Reply:
         """Ask about one call, showing everything that will cross to it."""
         async with self._lock:
-            return await asyncio.to_thread(self._paused, lambda: _ask_call(call, tool, context))
+            return await asyncio.to_thread(self._paused, lambda: _ask_call(call, tool, context, self._roots))
 
     async def plan(self, context: Context, shown: Callable[[Context], str]) -> Context:
         """Ask about the plans of a context as a whole: whether they may run, as they are or edited (P4).
@@ -111,7 +114,7 @@ def _check_terminal() -> None:
         raise CommandError("there is no terminal to ask on: use --approve all or none")
 
 
-def _ask_call(call: Asked, tool: Tool, context: Context) -> Reply:
+def _ask_call(call: Asked, tool: Tool, context: Context, roots: Sequence[Path]) -> Reply:
     tell("")
     tell(f"{tool.name}  {tool.description}")
     if tool.is_delegated:
@@ -123,7 +126,7 @@ def _ask_call(call: Asked, tool: Tool, context: Context) -> Reply:
     if len(context):
         tell("  sees of the context nothing but:")
         for message in context:
-            tell(f"    {printable(encode(message))}")
+            tell(f"    {printable(encode(described(message, context.origin, roots)))}")
     elif tool.is_delegated:
         tell("  sees nothing of the context")
     reply = _read("Run it? [y]es, [e]dit, or why not: ").strip()

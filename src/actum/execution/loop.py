@@ -21,7 +21,7 @@ from ..protocol.message import OF
 from ..protocol.readings import with_filters
 from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
-from ..schema.json import encode
+from ..schema.json import Json, encode
 from .budget import Budget
 from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting
 from .calls.scheduler import Scheduler
@@ -31,6 +31,7 @@ from .record import entries
 from .record.journal import Journal
 from .record.plans import standing_plans
 from .setup import Setup
+from .texts import Texts
 from .turn import Turn
 
 
@@ -165,14 +166,23 @@ class Loop:
             self._output = self._judge.finished(last["output"])
         except SolutionError:
             return None  # another schema asks another question
+        self._tell_texts(last["output"])
         return Finished(self._output, None, "")
 
     def _deliver(self, outcome: Finished) -> None:
         """Leave the output as the last message, so that a resumed run knows of it (M4)."""
         self._output = outcome.output
         if outcome.of:
+            self._tell_texts(outcome.value, of=outcome.of)
             output = {"type": "output", "output": outcome.value, OF: outcome.of}
             self._journal.add(with_filters(output, outcome.filters))
+
+    def _tell_texts(self, output: Json, of: str = "") -> None:
+        """Tell for good what has not been told so of the strings of the output that is delivered (O9)."""
+        if self._emit.sink:
+            turn = self._turn
+            texts = turn.texts if turn is not None and str(turn.script.number) == of else Texts(self._emit)
+            texts.deliver(output)
 
     # Plans that stand
 
@@ -231,12 +241,16 @@ class Loop:
         )
         self._is_withheld = False
         retries = self._setup.config.retries
-        answered, self._frame = await ask(model, self._frame, self._judge, turn, turn, retries=retries)
+        answered, self._frame = await ask(
+            model, self._frame, self._judge, turn, turn, retries=retries, listener=turn.listener
+        )
         script = turn.script
         self._next_answer = script.number + 1
         output = self._record(script, answered)
         if is_lazy:
             self._output = output
+            if output is not None and answered.output is not None:
+                self._tell_texts(answered.output.value, of=str(script.number))
             return Waiting()
         self._calls.close(script)
         outcome = await self._calls.settle(self._wanted(script, answered))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..generation.ask import Judge
 from ..generation.compile import Frame, Handler, frame
+from ..generation.media import MediaSource, takes_of
 from ..generation.model import Model
 from ..generation.offer import offered, per_instance
 from ..protocol.config import Config
@@ -40,6 +41,8 @@ class Runtime:
     approve: Approve | None = None
     handlers: Mapping[str, Handler] = field(default_factory=dict[str, Handler])
     data_kinds: frozenset[str] = DATA_KINDS
+    media: MediaSource | None = None
+    """What reads the images, audio and files of its requests (M10)."""
 
     @property
     def dialect(self) -> Dialect | None:
@@ -94,6 +97,8 @@ class Setup:
             dialect=self.runtime.dialect,
             handlers=self.runtime.handlers,
             contracts=self.contracts,
+            takes=takes_of(self.runtime.model),
+            media=self.runtime.media,
         )
 
     def judge(self) -> Judge:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ..dataflow.arriving import shown
+from ..dataflow.reference import Path
 from ..errors import ActumError
 from ..events import OutputDelta, RequestStarted, Retried
 from ..generation.compile import Frame
 from ..generation.model import ModelRequest
 from ..protocol.call import Call
 from ..protocol.usage import Usage
+from ..schema.json import Json
 from .budget import Budget
 from .calls.calls import Calls
 from .calls.script import Script
 from .emitter import Emitter
 from .record.entries import Restarted
 from .record.journal import Journal
+from .texts import Texts
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,6 +36,10 @@ class Turn:
     spent: Callable[[Usage], None]
     notices: Sequence[str] = ()
     """What the model should know of its last answer."""
+    texts: Texts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.texts = Texts(self.emit)
 
     def heard(self, text: str, signs: int) -> None:
         """Count what is said as it is said, whatever it is: an answer may never come to an end (L5)."""
@@ -54,6 +62,7 @@ class Turn:
 
     def restart(self) -> None:
         """Take the answer back, but not what has started."""
+        self.texts = Texts(self.emit)
         before = self.script
         if self.calls is not None:
             self.script = self.calls.restart(before)
@@ -64,17 +73,31 @@ class Turn:
             by = self.script.number
             self.journal.tell(Restarted(answer=before.number, by=by, start=before.start, kept=kept))
 
-    def partial(self, text: str) -> None:
+    @property
+    def listener(self) -> Turn | None:
+        """Who is told of the output while it arrives: nobody where there is nobody to tell."""
+        return self if self.emit.sink else None
+
+    def partial(self, text: str, *, is_literal: bool) -> None:
         """Tell of the output so far."""
-        if not self.emit.sink:
-            return
         from pydantic_core import from_json
 
         try:
             value = from_json(text.encode(), allow_partial="trailing-strings")
         except ValueError:
             return
-        self.emit(OutputDelta(value=value))
+        self.emit(OutputDelta(value=value if is_literal else shown(value, is_whole=False)))
+
+    def text(self, path: Path, text: str, *, is_sure: bool) -> None:
+        """Tell how a string of the output has grown, for good if no call can fail any more (O9)."""
+        is_certain = is_sure and (self.calls is None or not self.calls.may_fail())
+        self.texts.grow(path, text, is_certain=is_certain)
+
+    def whole(self, output: Json, *, is_literal: bool) -> None:
+        """Tell of the output as it was authored."""
+        own = output if is_literal else shown(output, is_whole=True)
+        self.texts.complete(own)
+        self.emit(OutputDelta(value=own))
 
     def before(self, complaint: str | None, frame: Frame) -> ModelRequest:
         """Spend a request, and make it."""

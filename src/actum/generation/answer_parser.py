@@ -80,6 +80,7 @@ class AnswerParser:
 
     def __init__(self) -> None:
         self.partial_output = _Capture()
+        self._is_followed = False
         self._mode = _Mode.SEEK
         self._open: list[str] = []
         self._in_string = self._escaped = False
@@ -136,6 +137,19 @@ class AnswerParser:
                 return
             else:
                 position = self._between(text, position)
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether `calls` has begun; where anything stands behind it, all of them are there."""
+        return "calls" in self._seen
+
+    def follow_output(self) -> None:
+        """Keep what arrives of `output` for `new_output`."""
+        self._is_followed = True
+
+    def new_output(self) -> str:
+        """What has arrived of the text of `output` since this was asked last."""
+        return self.partial_output.taken() if self._is_followed else ""
 
     def finish(self) -> None:
         """The text has ended.
@@ -213,6 +227,8 @@ class AnswerParser:
         if mode is _Mode.IN_VALUE:
             if self._key == "output":
                 self.partial_output = self._capture
+                if self._is_followed:
+                    self._capture.news = []
             self._capture.is_kept = self._key in _KNOWN
 
     def _inside(self, text: str, start: int) -> tuple[int, Element | Member | None]:
@@ -307,13 +323,14 @@ class AnswerParser:
 class _Capture:
     """The pieces of one value, given up once it is refused."""
 
-    __slots__ = ("is_kept", "length", "pieces", "refused")
+    __slots__ = ("is_kept", "length", "news", "pieces", "refused")
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.length = 0
         self.refused: str | None = None
         self.is_kept = True
+        self.news: list[str] | None = None
 
     def add(self, piece: str) -> None:
         self.length += len(piece)
@@ -321,10 +338,20 @@ class _Capture:
             self.refuse(f"it is longer than {MOST_CHARACTERS} characters")
         if self.is_kept:
             self.pieces.append(piece)
+            if self.news is not None:
+                self.news.append(piece)
 
     def refuse(self, reason: str) -> None:
         self.refused, self.is_kept = self.refused or reason, False
         self.pieces.clear()
+
+    def taken(self) -> str:
+        """What has been added since this was asked last."""
+        if not self.news:
+            return ""
+        text = "".join(self.news)
+        self.news.clear()
+        return text
 
     @property
     def text(self) -> str:

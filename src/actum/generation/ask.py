@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..dataflow.reference import ReferenceSyntax
+from ..dataflow.reference import Path, ReferenceSyntax
 from ..dataflow.template import Template, template
 from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError, words_of
 from ..protocol.call import Call, normalised
@@ -18,6 +18,7 @@ from ..schema.validator import Validator
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
 from .model import Model, ModelRequest
+from .strings import OutputTexts
 
 
 class Receiver(Protocol):
@@ -47,8 +48,20 @@ class Receiver(Protocol):
         """The answer so far is void; it begins again."""
         ...
 
-    def partial(self, text: str) -> None:
-        """The text of `output` has grown to this."""
+
+class Listener(Protocol):
+    """Who is told of an output while it arrives."""
+
+    def partial(self, text: str, *, is_literal: bool) -> None:
+        """The text of `output` has grown to this; `is_literal`: a † means nothing in it."""
+        ...
+
+    def text(self, path: Path, text: str, *, is_sure: bool) -> None:
+        """A string of `output` has grown by this. `is_sure`: all calls have arrived, and no string before it refers."""
+        ...
+
+    def whole(self, output: Json, *, is_literal: bool) -> None:
+        """The output is complete, as it was authored."""
         ...
 
 
@@ -120,7 +133,14 @@ class Answered:
 
 
 async def ask(
-    model: Model, frame: Frame, judge: Judge, receiver: Receiver, asker: Asker, *, retries: int
+    model: Model,
+    frame: Frame,
+    judge: Judge,
+    receiver: Receiver,
+    asker: Asker,
+    *,
+    retries: int,
+    listener: Listener | None = None,
 ) -> tuple[Answered, Frame]:
     """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema.
 
@@ -131,9 +151,9 @@ async def ask(
     complaint: str | None = None
     failed = 0
     while True:
-        request = asker.before(complaint, frame)
+        request = await frame.sent(asker.before(complaint, frame))
         try:
-            return await _attempt(model, request, frame, judge, receiver, asker), frame
+            return await _attempt(model, request, frame, judge, receiver, asker, listener), frame
         except ModelError as error:
             lower = frame.lower() if error.schema_refused else None
             if lower is not None:
@@ -156,10 +176,16 @@ async def ask(
 
 
 async def _attempt(
-    model: Model, request: ModelRequest, frame: Frame, judge: Judge, receiver: Receiver, asker: Asker
+    model: Model,
+    request: ModelRequest,
+    frame: Frame,
+    judge: Judge,
+    receiver: Receiver,
+    asker: Asker,
+    listener: Listener | None,
 ) -> Answered:
     parser, answered = AnswerParser(), Answered()
-    told = 0
+    following = _Following(parser, frame, judge, listener) if listener is not None else None
     usage = Usage(requests=1)
     try:
         async with _stream(model, request) as deltas:
@@ -181,8 +207,11 @@ async def _attempt(
                     before = parser.signs
                     for part in parser.feed(piece):
                         _take(part, answered, frame, judge, receiver)
+                        if following is not None and isinstance(part, Member) and part.name == "output":
+                            following.end(answered)
                     receiver.heard(piece, parser.signs - before)
-                told = _tell_partial(parser, told, receiver)
+                    if following is not None:
+                        following.go_on()
         parser.finish()
     finally:
         answered.usage = usage
@@ -286,10 +315,40 @@ def _output(value: Json, judge: Judge) -> Template | None:
 _LEAST_GROWTH = 16
 
 
-def _tell_partial(parser: AnswerParser, told: int, receiver: Receiver) -> int:
-    """Report the output when it has grown by a twentieth, so that reporting costs no more than reading."""
-    length = parser.partial_output.length
-    if length < told + _LEAST_GROWTH + told // 20:
-        return told
-    receiver.partial(parser.partial_output.text)
-    return length
+class _Following:
+    """Tells of the output while it arrives."""
+
+    def __init__(self, parser: AnswerParser, frame: Frame, judge: Judge, listener: Listener) -> None:
+        parser.follow_output()
+        self._parser = parser
+        self._listener = listener
+        self._is_literal = judge.is_literal
+        self._texts = OutputTexts(is_literal=judge.is_literal) if frame.lowered.keeps_output else None
+        """None where strings stand elsewhere on the wire than in the output: they are told when it is complete."""
+        self._told = 0
+        self._has_ended = False
+
+    def go_on(self) -> None:
+        """Tell what is new."""
+        if self._has_ended or not (new := self._parser.new_output()):
+            return
+        self._tell_texts(new)
+        length = self._parser.partial_output.length
+        # When it has grown by a twentieth, so that telling all of it costs no more than reading it.
+        if length >= self._told + _LEAST_GROWTH + self._told // 20:
+            self._told = length
+            self._listener.partial(self._parser.partial_output.text, is_literal=self._is_literal)
+
+    def end(self, answered: Answered) -> None:
+        """Tell what is left, now that the output is complete."""
+        self._tell_texts(self._parser.new_output())
+        self._has_ended = True
+        if answered.authored is not None:
+            self._listener.whole(answered.authored, is_literal=self._is_literal)
+
+    def _tell_texts(self, new: str) -> None:
+        texts = self._texts
+        if texts is None:
+            return
+        for path, text in texts.feed(new):
+            self._listener.text(path, text, is_sure=self._parser.has_calls and not texts.is_filled)

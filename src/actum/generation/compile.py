@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,7 +15,8 @@ from ..protocol.message import is_brought
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, copy, encode
-from .model import ModelMessage, ModelRequest
+from .media import EVERYTHING, MediaSource, Takes, with_content
+from .model import ModelRequest
 from .offer import REVEAL, Composition, Toolset, composition, offered
 from .render import render
 from .sealing import authored, named
@@ -38,6 +40,9 @@ class Frame:
     dialect: Dialect | None
     config: Config
     handlers: Mapping[str, Handler]
+    takes: Takes = EVERYTHING
+    media: MediaSource | None = None
+    """What reads the content of images, audio and files (M10)."""
 
     def request(
         self,
@@ -50,7 +55,8 @@ class Frame:
         """The request of one tick.
 
         Raises:
-            MessageError: the handler of a user's message type fails, naming the message.
+            MessageError: the handler of a user's message type fails, or the model doesn't take a type; naming the
+                message.
         """
         mode = self.lowered.rung.mode if self.lowered.rung else "strict"
         is_told = mode == "prompted" or (self.dialect is not None and not self.dialect.shows_schema)
@@ -64,8 +70,17 @@ class Frame:
             primer=self.composition.primer if self.toolset.tools else "",
             types=self.composition.types,
             is_sealed=self.is_sealed,
+            takes=self.takes,
         )
         return self._handled(context, ModelRequest.of_text(messages, self.schema, dict(self.config.settings), mode))
+
+    async def sent(self, request: ModelRequest) -> ModelRequest:
+        """A request as it is sent: with the content of images, audio and files (M10).
+
+        Raises:
+            MessageError: one can't be read, or isn't what the model takes.
+        """
+        return await with_content(request, self.media, self.takes)
 
     @property
     def is_sealed(self) -> bool:
@@ -84,7 +99,7 @@ class Frame:
         if not self.handlers:
             return request
         # A copy: what a handler changes must not outlast this request (M3).
-        own = tuple(ModelMessage(role=one["role"], content=one["content"]) for one in request.messages)
+        own = tuple(deepcopy(one) for one in request.messages)
         request = replace(request, messages=own)
         for index, message in enumerate(context):
             if self.is_sealed and is_brought(message):
@@ -114,6 +129,8 @@ def frame(
     dialect: Dialect | None = None,
     handlers: Mapping[str, Handler] | None = None,
     contracts: Mapping[str, Tool] | None = None,
+    takes: Takes = EVERYTHING,
+    media: MediaSource | None = None,
 ) -> Frame:
     """Compose what the requests of a run share; `contracts` are tools resolved beforehand (D8).
 
@@ -133,6 +150,8 @@ def frame(
         dialect=dialect,
         config=config,
         handlers=handlers or {},
+        takes=takes,
+        media=media,
     )
 
 

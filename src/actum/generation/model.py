@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict, runtime_checkable
 
 from ..protocol.usage import Usage
 from ..schema.json import JsonObject, encode
@@ -16,11 +16,34 @@ from ..schema.json import JsonObject, encode
 SchemaMode = Literal["strict", "loose", "prompted"]
 
 
+class Media(TypedDict):
+    """What goes along with a message: an image, audio or a file (M10).
+
+    What a model is sent has `data`, its content in base64, with `media_type`, `size` in bytes and `sha256` in hex; or
+    `url`, an address that the provider is to read. Before it is read it says, as its message does, where it is: `path`
+    and `fetch`, the `origin` that the path starts from, and `at`, the index of its message.
+    """
+
+    kind: Literal["image", "audio", "file"]
+    name: str
+    media_type: NotRequired[str]
+    detail: NotRequired[str]
+    data: NotRequired[str]
+    size: NotRequired[int]
+    sha256: NotRequired[str]
+    url: NotRequired[str]
+    path: NotRequired[str]
+    fetch: NotRequired[bool]
+    origin: NotRequired[str]
+    at: NotRequired[int]
+
+
 class ModelMessage(TypedDict):
     """One message as a model is shown it."""
 
     role: Literal["system", "user", "assistant"]
     content: str
+    media: NotRequired[Media]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +88,8 @@ class Model(Protocol):
     """Anything that turns a `ModelRequest` into the raw JSON text of an answer, in deltas, and then its `Usage`.
 
     An implementation may also have a `dialect` (see `actum.schema.lowering`): what its provider's structured output
-    accepts. Without one it is sent the composed schema as it is.
+    accepts. Without one it is sent the composed schema as it is. And it may say what it `takes` beside text (see
+    `actum.generation.media`); without that it is sent no image, audio or file.
     It raises `ModelError`; other exceptions are wrapped in one. Closing the iterator must close the connection.
     """
 

@@ -14,6 +14,7 @@ from ..protocol.reader import READER
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, encode
 from . import sealing
+from .media import EVERYTHING, Takes, placed
 from .model import ModelMessage
 from .offer import Toolset
 from .view import ContextView
@@ -30,13 +31,17 @@ def render(
     primer: str = "",
     types: Sequence[str] = (),
     is_sealed: bool = False,
+    takes: Takes = EVERYTHING,
 ) -> tuple[ModelMessage, ...]:
     """Render a context; `prompted` is the schema, if it must be told in words because it can't be sent natively;
     `primer` what the model has to know of references, `types` those that tools return, a line each (T13).
 
-    `is_sealed`: nothing is shown of what calls have brought (S10).
+    `is_sealed`: nothing is shown of what calls have brought (S10). `takes`: what the model takes beside text (M10).
 
     `waiting` and `owed` are the calls that are still open, `notices` short texts for this tick only (L5).
+
+    Raises:
+        MessageError: the model doesn't take a kind of message that the context holds.
     """
     preamble = _preamble(toolset, prompted, primer, types)
     sealed = Block("system", sealing.words(reads=READER in toolset.tools.values()))
@@ -45,8 +50,7 @@ def render(
     blocks.sort(key=lambda block: block.volatility)
     blocks += open_calls(waiting, owed)
     blocks += [Block("user", f"¶notice {notice}", Volatility.DERIVED) for notice in notices]
-    messages: list[ModelMessage] = [{"role": block.role, "content": block.text} for block in blocks]
-    return tuple(messages)
+    return tuple(placed(blocks, context, takes))
 
 
 def _preamble(toolset: Toolset, prompted: str | None, primer: str, types: Sequence[str]) -> Iterable[Block]:

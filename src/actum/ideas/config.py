@@ -55,6 +55,7 @@ WEIGHTS: Mapping[str, _Weights] = {
     "grants": _BOUNDS,
     "max_delegate_bytes": _BOUNDS,
     "max_depth": _BOUNDS,
+    "max_media_bytes": _BOUNDS,
     "limits": _BOUNDS,
     "origin": _BOUNDS,
 }

@@ -63,6 +63,7 @@ def _message(kind: Kind, *, is_typed: bool = True) -> JsonObject:
         "description": kind.about,
         "properties": {"type": {"const": kind.type}, **keys} if is_typed else keys,
         "required": ["type", *required] if is_typed else required,
+        **({"oneOf": [{"required": [name]} for name in kind.one_of]} if kind.one_of else {}),
         **rest,
     }
 

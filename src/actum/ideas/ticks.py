@@ -148,8 +148,16 @@ def spans(ticks: Sequence[Tick], length: int) -> Iterator[tuple[int, Tick, int]]
 
 def request_digest(messages: Sequence[Mapping[str, Any]], schema: JsonObject) -> str:
     """What a request is known by: the SHA-256 of its messages and its schema, in hex."""
-    sent = [{"role": message["role"], "content": message["content"]} for message in messages]
+    sent = [_sent(message) for message in messages]
     return hashlib.sha256(encode([sent, schema]).encode()).hexdigest()
+
+
+def _sent(message: Mapping[str, Any]) -> JsonObject:
+    """A message without where on this machine its files lie."""
+    own: JsonObject = {"role": message["role"], "content": message["content"]}
+    if is_object(media := message.get("media")):
+        own["media"] = {key: value for key, value in media.items() if key != "origin"}
+    return own
 
 
 def answers_of(ticks: Sequence[Tick]) -> list[Authored]:

@@ -14,6 +14,7 @@ from .block import Block, Volatility
 from .data import Data, Input, State
 from .error import Error
 from .kind import Key, Kind, View
+from .media import Audio, File, Image, Media
 from .meta import Meta
 from .plan import Plan
 from .role import Assistant, System, User
@@ -23,12 +24,16 @@ from .tool import ToolMessage
 __all__ = [
     "KINDS",
     "Assistant",
+    "Audio",
     "Block",
     "Data",
     "Error",
+    "File",
+    "Image",
     "Input",
     "Key",
     "Kind",
+    "Media",
     "MessageObject",
     "Meta",
     "Plan",

@@ -26,6 +26,8 @@ class Block:
     role: Literal["system", "user", "assistant"]
     text: str
     volatility: Volatility = Volatility.FROZEN
+    media: JsonObject | None = None
+    """The message whose content goes with the text (M10)."""
 
 
 def of_origin(message: JsonObject) -> Volatility:

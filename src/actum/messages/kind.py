@@ -116,6 +116,10 @@ class Kind:
     """What its messages are for, in the published format."""
     keys: Mapping[str, Key] = field(default_factory=dict[str, Key])
     show: Show
+    one_of: tuple[str, ...] = ()
+    """Keys of which a message has exactly one; none of them may be null."""
+    judge: Callable[[JsonObject], str | None] | None = None
+    """What else is wrong with the form of a message whose keys are right."""
     value: type[Any] | None = None
     """Its messages as objects, which an Activity may return (A4); None if no Activity may leave one."""
     has_short_form: bool = False
@@ -124,6 +128,10 @@ class Kind:
     def complaint(self, message: JsonObject) -> str | None:
         """What is wrong with the form of a message of this kind, None if nothing is."""
         if (complaint := self._misfit(message, self.keys, "")) is not None:
+            return complaint
+        if self.one_of and sum(name in message for name in self.one_of) != 1:
+            return f"a message of type {self.type} needs exactly one of {', '.join(map(repr, self.one_of))}"
+        if self.judge is not None and (complaint := self.judge(message)) is not None:
             return complaint
         others = [name for name in message if name not in self.keys and name[:1] != "_" and name != "type"]
         if not self.has_short_form:

@@ -25,6 +25,7 @@ from ..schema.json import JsonObject, encode, is_object
 from . import failures
 from .ended import Ended
 from .endpoint import Endpoint
+from .parts import content_of
 from .pool import IDLE_SECONDS, Client, check_content, client_of
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _written(endpoint: Endpoint, model: str, request: ModelRequest) -> str:
 
 def _body(endpoint: Endpoint, model: str, request: ModelRequest) -> JsonObject:
     is_openai = endpoint.kind == "openai"
-    messages = [{"role": one["role"], "content": one["content"]} for one in request.messages]
+    messages: list[JsonObject] = [{"role": one["role"], "content": content_of(one)} for one in request.messages]
     body: JsonObject = {
         "model": model,
         # Chat templates of open models often take one system message only (pydantic/pydantic-ai#5812).
@@ -150,7 +151,7 @@ def _body(endpoint: Endpoint, model: str, request: ModelRequest) -> JsonObject:
     return body | dict(extra)
 
 
-def _opening_joined(messages: list[dict[str, str]]) -> Iterator[dict[str, str]]:
+def _opening_joined(messages: list[JsonObject]) -> Iterator[JsonObject]:
     opening = next((index for index, one in enumerate(messages) if one["role"] != "system"), len(messages))
     if opening:
         yield {"role": "system", "content": "\n\n".join(one["content"] for one in messages[:opening])}

@@ -15,10 +15,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelError
+from ..generation.media import Takes
 from ..generation.model import ModelRequest, Usage
 from . import failures, wire
 from .ended import Ended
 from .endpoint import Endpoint, Kind
+from .parts import TAKES
 from .retrying import Retrying
 
 if TYPE_CHECKING:
@@ -74,6 +76,11 @@ class Hosted:
         if self._dialect is None:
             return None
         return getattr(importlib.import_module("actum.schema.lowering"), self._dialect)
+
+    @property
+    def takes(self) -> Takes:
+        """What its provider takes beside text (M10)."""
+        return TAKES[self._endpoint.kind]
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
         """Yield the answer's text as it arrives, then its usage.
@@ -138,7 +145,7 @@ class Hosted:
         try:
             stream = model_request_stream(
                 model,
-                wire.messages(request.messages, inline_system=self._inlines_system(model)),
+                wire.messages(request.messages, inline_system=self._inlines_system(model), kind=self._endpoint.kind),
                 model_settings=wire.settings(request, self._timeout),
                 model_request_parameters=wire.parameters(request, self._unenforced),
                 instrument=False,

@@ -13,17 +13,21 @@ import os
 import re
 import threading
 from collections.abc import AsyncGenerator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 from ..errors import ModelError
-from ..generation.model import Model, ModelRequest, Usage
+from ..generation.media import EVERYTHING, Takes, takes_of
+from ..generation.model import Model, ModelMessage, ModelRequest, Usage
 from ..schema.json import Json, JsonObject, NotJson, encode, plain
 from ..schema.lowering import DIALECTS, Dialect
 
 _DIALECT_NAME = re.compile(r'\{"name":"(?:[^"\\]|\\.)*","dialect":"([a-z]+)"')
 """How a recorded line begins."""
+_URLS = re.compile(r'\{"name":"(?:[^"\\]|\\.)*",(?:"dialect":"[a-z]+",)?"urls":(\["?[a-z",]*\])')
+"""How one begins of a request with images, audio or files."""
 _ERROR_FIELDS = ("code", "status", "retry_after", "retryable", "schema_refused")
 
 
@@ -47,6 +51,11 @@ class Recording:
         """The dialect of the model that answers."""
         return getattr(self._model, "dialect", None)
 
+    @property
+    def takes(self) -> Takes:
+        """What the model that answers takes beside text (M10)."""
+        return takes_of(self._model)
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
         """Yield the model's answer unchanged.
 
@@ -54,7 +63,9 @@ class Recording:
             ModelError: the model's own, or because the file can't be written.
         """
         deltas: list[str] = []
-        named = {"name": self.name} | ({"dialect": self.dialect.name} if self.dialect is not None else {})
+        named: JsonObject = {"name": self.name} | ({"dialect": self.dialect.name} if self.dialect is not None else {})
+        if any("media" in message for message in request.messages):
+            named["urls"] = sorted(self.takes.urls)
         entry: JsonObject = {**named, "request": _asked(request), "deltas": deltas}
         answer = self._model.stream(request)
         try:
@@ -103,6 +114,17 @@ class Replay:
                 name = _DIALECT_NAME.match(file.readline())
             self._dialect = DIALECTS.get(name.group(1)) if name is not None else None
         return self._dialect
+
+    @cached_property
+    def takes(self) -> Takes:
+        """Whatever was recorded; addresses of what the recorded model took them of, so that the same is fetched."""
+        if not self._path.is_file():
+            return EVERYTHING
+        with self._path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+            for line in file:
+                if (found := _URLS.match(line)) is not None:
+                    return replace(EVERYTHING, urls=frozenset(json.loads(found.group(1))))
+        return EVERYTHING
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
         """Yield the recorded answer in the deltas it came in.
@@ -194,11 +216,19 @@ def _key(asked: JsonObject) -> str:
 
 def _asked(request: ModelRequest) -> JsonObject:
     return {
-        "messages": [dict(message) for message in request.messages],
+        "messages": [_message(message) for message in request.messages],
         "schema": request.schema,
         "settings": {key: _setting(value) for key, value in request.settings.items() if key != "extra_headers"},
         "mode": request.mode,
     }
+
+
+def _message(message: ModelMessage) -> JsonObject:
+    """A message, with the digest of what goes along in place of its content: it goes along again and again."""
+    own: JsonObject = dict(message)
+    if "media" in message:
+        own["media"] = {key: value for key, value in message["media"].items() if key != "data"}
+    return own
 
 
 def _setting(value: object) -> Json:

@@ -12,6 +12,7 @@ from contextlib import aclosing
 from typing import Any, TypeAlias, cast
 
 from ..errors import ModelError
+from ..generation.media import EVERYTHING, Takes
 from ..generation.model import ModelRequest, Usage
 from ..schema.json import encode
 
@@ -27,7 +28,8 @@ class Scripted:
 
     `requests` holds what it was sent, in order. `chunk` is how many characters a delta has (None: the whole text is
     one), `delay` the seconds between deltas; control is given up between them even when it is 0. `usage` is what each
-    request is said to have cost. With `repeat_last` the last answer serves every request after it.
+    request is said to have cost. With `repeat_last` the last answer serves every request after it. `takes` is what it
+    takes beside text.
     """
 
     def __init__(
@@ -40,11 +42,13 @@ class Scripted:
         usage: Usage | None = None,
         repeat_last: bool = False,
         dialect: Any = None,
+        takes: Takes = EVERYTHING,
     ) -> None:
         if chunk is not None and chunk < 1:
             raise ValueError(f"chunk must be at least 1, not {chunk}")
         self.requests: list[ModelRequest] = []
         self.dialect = dialect
+        self.takes = takes
         self._answers = [_checked(answer, index) for index, answer in enumerate(answers, 1)]
         self._chunk = chunk
         self._delay = delay

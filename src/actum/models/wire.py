@@ -5,12 +5,14 @@ The schema is sent as it is: lowering it is `actum.schema.lowering`' work, so th
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from ..generation.model import ModelMessage, ModelRequest, Usage
+from ..generation.model import Media, ModelMessage, ModelRequest, Usage
 from ..schema.json import copy
+from .endpoint import Kind
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as library
@@ -33,7 +35,7 @@ _TOOL = "answer"
 
 
 def messages(
-    items: Iterable[ModelMessage], *, inline_system: bool
+    items: Iterable[ModelMessage], *, inline_system: bool, kind: Kind
 ) -> list[library.ModelRequest | library.ModelResponse]:
     """Map messages in order; where the wire has no place for a later system message it becomes a tagged user one."""
     from pydantic_ai import messages as library
@@ -49,13 +51,38 @@ def messages(
         for item in group:
             opening = opening and item["role"] == "system"
             if item["role"] == "user":
-                parts.append(library.UserPromptPart(content=item["content"]))
+                parts.append(library.UserPromptPart(content=_content(item, kind)))
             elif opening or inline_system:
                 parts.append(library.SystemPromptPart(content=item["content"]))
             else:
                 parts.append(library.UserPromptPart(content=f"<system>\n{item['content']}\n</system>"))
         result.append(library.ModelRequest(parts=parts))
     return result
+
+
+def _content(item: ModelMessage, kind: Kind) -> str | list[library.UserContent]:
+    """What the user says, and behind it what goes along (M10)."""
+    from pydantic_ai import messages as library
+
+    media = item.get("media")
+    if media is None:
+        return item["content"]
+    more = _closeness(media, kind)
+    if "url" in media:
+        address = library.ImageUrl if media["kind"] == "image" else library.DocumentUrl
+        return [item["content"], address(url=media["url"], media_type=media.get("media_type"), vendor_metadata=more)]
+    content = b64decode(media.get("data", ""))
+    return [
+        item["content"],
+        library.BinaryContent(data=content, media_type=media.get("media_type", ""), vendor_metadata=more),
+    ]
+
+
+def _closeness(media: Media, kind: Kind) -> dict[str, Any] | None:
+    """How closely to look, in the place that the wire has for it; Anthropic's has none."""
+    if "detail" not in media or kind == "anthropic":
+        return None
+    return {"media_resolution": {"level": media["detail"]}} if kind == "google" else {"detail": media["detail"]}
 
 
 def parameters(request: ModelRequest, unenforced: Unenforced) -> ModelRequestParameters:

@@ -61,6 +61,8 @@ class Config:
     """How large a delegate may be that is fetched (D12)."""
     max_depth: int = 8
     """How deep delegates may call each other (D10)."""
+    max_media_bytes: int = 20_000_000
+    """How many bytes all images, audio and files of a run may have together, each counted once (M10)."""
 
     def __post_init__(self) -> None:
         if self.mode not in ("eager", "lazy"):
@@ -69,7 +71,7 @@ class Config:
             raise SchemaError(
                 f"references must be wide, aside or None, not {self.references!r}", path="config.references"
             )
-        for name in ("retries", "tool_budget", "parallel", "max_delegate_bytes", "max_depth"):
+        for name in ("retries", "tool_budget", "parallel", "max_delegate_bytes", "max_depth", "max_media_bytes"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name == "parallel" else 0):
                 raise SchemaError(f"{name} must be a whole number, not {value!r}", path=f"config.{name}")

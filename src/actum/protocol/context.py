@@ -12,6 +12,7 @@ from ..dataflow.reference import Reference, ReferenceSyntax
 from ..errors import MessageError
 from ..schema.json import JsonObject
 from .message import DATA_KINDS, Write, check_message, instance_of, kind_of, write_of
+from .origin import ORIGIN, is_url
 
 
 class Memory:
@@ -81,6 +82,9 @@ class Context(Sequence[JsonObject]):
             self._messages = tuple(
                 check_message(message, index, kinds, self._data_kinds) for index, message in enumerate(messages)
             )
+            if is_url(origin):  # what is from outside has no say in where its paths start from (D12)
+                for message in self._messages:
+                    message.pop(ORIGIN, None)
         self._memory: Memory | None = None
         self._instance: str | None = None
         self._key = ""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from ..messages.media import MEDIA
 from ..schema.json import JsonObject
 
 ORIGIN = "_origin"
-"""The mark of a `tool` message that has crossed a scope: where its context was read from, null for code (D15)."""
+"""The mark of a message that has crossed a scope: where its context was read from, null for code (D15).
+
+Messages of the type `tool` have it, and those with a `path` (M10).
+"""
 
 
 def is_url(reference: object) -> bool:
@@ -34,4 +38,16 @@ def crossing(message: JsonObject, origin: str | None, into: str | None) -> JsonO
     """A message that crosses from a context of one origin into that of another."""
     own = {key: value for key, value in message.items() if key != ORIGIN}
     source = origin_of(message, origin)
+    if message.get("type") in MEDIA:
+        source = media_origin(message, origin)
+        return {**own, ORIGIN: source} if "path" in message and source != into else own
     return own if message.get("type") != "tool" or source == into else {**own, ORIGIN: source}
+
+
+def media_origin(message: JsonObject, origin: str | None) -> str | None:
+    """Where a path in a message of a context of this origin starts from (M10).
+
+    Its mark counts also in a context from outside, which may have been handed a picture from here: what is read from a
+    URL is read without marks (see `Context`).
+    """
+    return message.get(ORIGIN, origin)

@@ -50,7 +50,7 @@ READER = _reader(_TEXT, _TEXT, {})
 
 
 def as_asked(tool: Tool, call: Mapping[str, Any]) -> Tool:
-    """The tool as a call uses it: of the reader, one whose result has the shape that the call asks for.
+    """The tool as a call uses it: of the reader as it is offered, one whose result has the shape that the call names.
 
     Raises:
         InvalidParameters: the shape is none, or isn't written out: what is read must not choose it.

@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable
 from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -70,6 +71,13 @@ class Fetcher:
         self._resolve = resolve or _resolved
         self._connect = connect or _connected
         self._ssl_context = ssl_context
+        self._accept = "application/json"
+
+    def bounded(self, most_bytes: int, accept: str) -> Fetcher:
+        """The same for content of another kind and size."""
+        other = copy(self)
+        other._most_bytes, other._accept = most_bytes, accept
+        return other
 
     async def fetch(self, url: str) -> Fetched:
         """Fetch one URL.
@@ -138,7 +146,7 @@ class Fetcher:
     async def _answered(self, url: URL, addresses: list[str], kept: Kept | None) -> AsyncGenerator[Response]:
         import httpcore2
 
-        headers = {"host": url.netloc.decode("ascii"), "accept": "application/json", "accept-encoding": "identity"}
+        headers = {"host": url.netloc.decode("ascii"), "accept": self._accept, "accept-encoding": "identity"}
         headers |= {"user-agent": "actum"} | (kept.conditions if kept is not None else {})
         backend: Any = _Pinned(addresses, self._connect)
         try:

@@ -24,22 +24,31 @@ def default_roots(source: Path | None) -> list[Path]:
     return [folder, here] if folder.is_relative_to(here) and folder != here else [folder]
 
 
-def locate(reference: str, bases: Sequence[Path], roots: Sequence[Path], suffixes: Sequence[str] = ("",)) -> Path:
+def locate(
+    reference: str,
+    bases: Sequence[Path],
+    roots: Sequence[Path],
+    suffixes: Sequence[str] = ("",),
+    *,
+    what: str = "delegate",
+) -> Path:
     """The file that a relative path names, tried from each base and with each suffix; it lies below a root.
+
+    `what` it is called in errors.
 
     Raises:
         DelegateForbidden: it leads out of all roots, whether there is anything or not.
         DelegateNotFound: there is no such file.
     """
     if not roots:
-        raise DelegateNotFound(f"there is no delegate {reference!r}, and no folders (roots) to look for files in")
+        raise DelegateNotFound(f"there is no {what} {reference!r}, and no folders (roots) to look for files in")
     inside = [path for path in _candidates(reference, bases, suffixes) if root_of(path, roots) is not None]
     if not inside:
         raise DelegateForbidden(f"{reference!r} leads out of the folders that the agent may read (roots)")
     for path in inside:
         if path.is_file():
             return path
-    raise DelegateNotFound(f"there is no delegate {reference!r} in the folders that the agent may read")
+    raise DelegateNotFound(f"there is no {what} {reference!r} in the folders that the agent may read")
 
 
 def root_of(path: Path, roots: Sequence[Path]) -> Path | None:

@@ -18,6 +18,7 @@ from ...protocol.context import Context
 from ...protocol.solution import Result
 from ...protocol.usage import Usage
 from ...schema.json import JsonObject
+from ..attaching import attached
 from ..options import (
     Approval,
     CommandError,
@@ -61,7 +62,8 @@ async def run(
     idea
         The Idea's file.
     i
-        A value of the input, as key=value; may be repeated. A dotted key nests.
+        A value of the input, as key=value; may be repeated. A dotted key nests. picture=@photo.png shows the model
+        a file: an image, audio or a document.
     input
         A file with the input as a JSON object, or - for standard input.
     model
@@ -88,17 +90,18 @@ async def run(
         A folder that delegates may be read from; the current one where the Idea is below it, else the Idea's own.
     """
     loaded = load(idea, model=model, record=record, tools=tools or [], roots=root or [], code=Code.to_run(activities))
-    given = input_of(loaded.idea.context, i or [], input)
+    pairs, along = attached(loaded.idea.context, i or [])
+    given = input_of(loaded.idea.context, pairs, input)
     renderer = renderer_of(Path(idea).name, json=json, quiet=quiet)
-    questions = Questions(renderer)
+    questions = Questions(renderer, loaded.roots)
     agent = loaded.agent(approver(approve, questions))
     if approve == "hold" and save is None:
         raise CommandError("--approve hold needs --save FILE, where the calls wait")
     if versions is not None and save is None:
         raise CommandError("--versions needs --save FILE, to resume the run from")
-    context = loaded.context
+    context = loaded.context.extended(along)
     if approve == "plan":
-        context, given = await _planned(loaded, given, questions)
+        context, given = await _planned(loaded, context, given, questions)
     async with versions_at(versions, store) as saved:
         with renderer:
             if save is None:
@@ -109,9 +112,11 @@ async def run(
         return finish(result, is_json=json)
 
 
-async def _planned(loaded: Loaded, given: JsonObject | None, questions: Questions) -> tuple[Context, JsonObject | None]:
+async def _planned(
+    loaded: Loaded, context: Context, given: JsonObject | None, questions: Questions
+) -> tuple[Context, JsonObject | None]:
     """The context with a plan that has been shown and approved as a whole, and the input that it still needs (P4)."""
-    context, usage = loaded.context, Usage()
+    usage = Usage()
     if not any(message.get("type") == "plan" for message in context):
         if loaded.model is None:
             raise CommandError("--approve plan needs a plan in the Idea, or a model that makes one")

@@ -13,6 +13,7 @@ from ...generation.offer import offered
 from ...sources.files import write_text
 from ..options import CommandError, Flag, Roots, Several
 from ..render import seen
+from ..render.along import along
 from ..render.plan import mermaid_of, text_of
 from ..render.svg import svg_of
 from ..render.telling import say_lines, tell_left_out
@@ -70,13 +71,13 @@ async def show(
             found = await inspection.isolation(loaded.agent(), loaded.idea.context, call, instance)
         except CallError as error:
             raise CommandError(error.message) from error
-        _write(seen.text_of(found), output)
+        _write(seen.text_of(found, loaded.idea.context.origin, loaded.roots), output)
         return 0
     parts: list[str] = []
     everything = not (graph or messages or schema)
     if messages or everything:
         rendered = loaded.agent().render(loaded.idea.context, loaded.idea.schema)
-        parts += [f"── {one['role']}\n{one['content']}" for one in rendered]
+        parts += [f"── {one['role']}\n{one['content']}{along(one)}" for one in rendered]
     if schema or everything:
         shown = _schema(loaded, provider)
         parts.append(f"── schema\n{shown}" if everything else shown)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from ...inspection import Hidden, Isolation
 from ...schema.json import JsonObject, encode
+from .along import described
 from .telling import printable
 
 
-def text_of(found: Isolation) -> str:
-    """Who carries the call out, what it is given, and what stays behind."""
+def text_of(found: Isolation, origin: str | None = None, roots: Sequence[Path] = ()) -> str:
+    """Who carries the call out, what it is given, and what stays behind.
+
+    `origin` is where paths in the context start from, `roots` the folders that they may lead into.
+    """
     lines = [_headline(found)]
     if found.own is not None:
-        lines += ["sees of its own", *_messages(found.own)]
-    lines += ["sees of this context", *_messages(found.crossing)]
+        lines += ["sees of its own", *_messages(found.own, None, ())]
+    lines += ["sees of this context", *_messages(found.crossing, origin, roots)]
     lines += ["does not see", *(f"  {printable(_stays(one))}" for one in found.hidden)]
     return "\n".join([*lines, "  the other calls, their errors, and the registered tools"])
 
@@ -25,8 +30,8 @@ def _headline(found: Isolation) -> str:
     return f"a call of {found.tool}, carried out by the delegate {found.delegate or 'that the model chooses'}"
 
 
-def _messages(messages: Iterable[JsonObject]) -> Iterator[str]:
-    listed = [f"  {printable(encode(message))}" for message in messages]
+def _messages(messages: Iterable[JsonObject], origin: str | None, roots: Sequence[Path]) -> Iterator[str]:
+    listed = [f"  {printable(encode(described(message, origin, roots)))}" for message in messages]
     yield from listed or ["  nothing"]
 
 

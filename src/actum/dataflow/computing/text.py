@@ -107,31 +107,33 @@ def _groups(text: str) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     position = text.find("{")
     while position >= 0 and (mark := text.find(SIGIL, position)) >= 0:
-        if mark > position + _REACH:
-            position = text.find("{", mark - _REACH)
+        if mark > position + REACH:
+            position = text.find("{", mark - REACH)
             continue
-        end = _group_end(text, position)
+        end = group_end(text, position) or 0
         if end:
             found.append((position, end))
         position = text.find("{", end or position + 1)
     return found
 
 
-_REACH = MOST_CHARACTERS + 2
+REACH = MOST_CHARACTERS + 2
 """How far a group may reach, with its braces."""
 
 _PIECE = re.compile(r"""(?P<quoted>(?<!\w)[fF]'(?:[^'\\]|\\.)*+'|(?<!\w)[fF]"(?:[^"\\]|\\.)*+")
     |'(?:[^'\\]|\\.)*+' | "(?:[^"\\]|\\.)*+" | ['"] | †† | † | [{}]""", re.VERBOSE | re.DOTALL)  # fmt: skip
 
 
-def _group_end(text: str, start: int) -> int:
+def group_end(text: str, start: int, *, is_whole: bool = True) -> int | None:
     """Where the group that opens at `start` ends, or 0 where its braces are literal.
+
+    None: of a text that is not whole, that depends on what follows.
 
     Raises:
         ComputingSyntax: it holds a † and isn't closed.
     """
     depth, is_marked, is_marked_itself = 0, False, False
-    for piece in _PIECE.finditer(text, start, start + _REACH):
+    for piece in _PIECE.finditer(text, start, start + REACH):
         match piece.group():
             case "{":
                 depth += 1
@@ -149,6 +151,8 @@ def _group_end(text: str, start: int) -> int:
             return piece.end() if is_marked else 0
         if depth > MOST_DEPTH and not is_marked:
             return 0
+    if not is_whole and len(text) < start + REACH:
+        return None
     if is_marked_itself:
         raise ComputingSyntax(
             f"the group that opens at character {start} isn't closed within {MOST_CHARACTERS:,} characters, "

@@ -116,7 +116,8 @@ def _tool_of(call: Call, toolset: Toolset, script: Script) -> Tool:
     if not (name := call.tool):
         raise UnknownTool("a call names its tool in '_tool'; what only computes is in '_value'")
     is_plan = script.is_authored or script.is_concluded  # one may use the reader whatever is offered (T16)
-    return as_asked(toolset.find(name, READER if is_plan else None), call)
+    tool = toolset.find(name, READER if is_plan else None)
+    return as_asked(tool, call) if tool is READER else tool
 
 
 def _added(tool: Tool, call: Call, toolset: Toolset) -> Tool:

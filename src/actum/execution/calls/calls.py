@@ -65,6 +65,8 @@ class Calls:
         self._endings = scheduler.endings
         self._journal = journal
         self._declared = Declared(journal, self._register)
+        self._unsettled: Job | None = None
+        """A call that kept an output from being certain when that was last asked."""
 
     async def __aenter__(self) -> asyncio.TaskGroup:
         """The task group of the calls; at the end of the block those that run are cancelled and awaited."""
@@ -244,6 +246,14 @@ class Calls:
         """Wait, bounded, for the calls that nothing waits for; those that take longer are cut, and have failed (C8)."""
         await self._scheduler.drain(self._drain)
 
+    def may_fail(self) -> bool:
+        """Whether a call that has been taken in has failed or still can, so that an output is not certain (O9)."""
+        if self._endings.failures:
+            return True
+        if self._unsettled is None or not _may_fail(self._unsettled):
+            self._unsettled = next((job for job in self._register.jobs.values() if _may_fail(job)), None)
+        return self._unsettled is not None
+
     def take_failures(self) -> list[Failure]:
         """The failures that the model has not been told of; it will be now."""
         failures, self._endings.failures = self._endings.failures, []
@@ -294,3 +304,11 @@ class Calls:
         """The calls that stay for a later tick or run: waiting, owed by the model, held by a gate, or erased."""
         erased = self._scheduler.results.is_erased
         return [job for job in self._register.jobs.values() if job.node.status not in SETTLED or erased(job)]
+
+
+def _may_fail(job: Job) -> bool:
+    return job.is_under_way or job.node.status in _UNCERTAIN
+
+
+_UNCERTAIN = frozenset({Status.WAITING, Status.READY, Status.HELD})
+"""What a call is that has not come to its end; the model itself owes nothing that an output needs (C4, O9)."""

@@ -241,7 +241,10 @@ class Delegation:
         if found.is_foreign:
             registry = registry.granted({CATCH_ALL, *self.runtime.config.grants})
         model = self.runtime.model if own.model is None else self.machine.model(own.model)
-        return replace(self.runtime, config=own.below(self.runtime.config), model=model, registry=registry)
+        media = self.runtime.media
+        if media is not None and found.roots:
+            media = media.within(found.roots)
+        return replace(self.runtime, config=own.below(self.runtime.config), model=model, registry=registry, media=media)
 
 
 def _unusable(name: str, tool: Tool, found: SavedRequest, error: ActumError) -> DelegateError:

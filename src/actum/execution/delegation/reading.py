@@ -85,9 +85,6 @@ class _Asking:
     def restart(self) -> None:
         """Begin again: nothing has been taken."""
 
-    def partial(self, text: str) -> None:
-        """Keep what is not whole to itself."""
-
     def before(self, complaint: str | None, frame: Frame) -> ModelRequest:
         """Spend a request, but not the last one, and make it."""
         self.budget.ask(kept=1)

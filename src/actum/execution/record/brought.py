@@ -37,7 +37,7 @@ class Brought:
         """Take in a message, if calls have brought it."""
         if not is_brought(message):
             return
-        kind: str = message.get("kind") or message["type"]
+        kind: str = message.get("kind", message["type"])
         self.kinds.add(kind)
         if DERIVED not in message or "" not in message[DERIVED]:
             return

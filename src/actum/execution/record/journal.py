@@ -17,7 +17,7 @@ from ...dataflow.reference import Reference
 from ...errors import ActumError, InvalidParameters, MessageError
 from ...messages import MessageObject
 from ...protocol.approvals import PRIVATE, Decisions
-from ...protocol.call import Call
+from ...protocol.call import DERIVED, Call
 from ...protocol.context import Context, Memory, absorb
 from ...protocol.message import (
     NUMBER,
@@ -269,7 +269,10 @@ class Journal:
         self._messages.append(message)
         if self.is_recorded:
             self._record(Appended(message))
-        if "_call" in message:
+        # Nearly every message is of a kind that calls have left before: that is seen without a detour.
+        if "_call" in message and (
+            DERIVED in message or message.get("kind", message["type"]) not in self.brought.kinds
+        ):
             self.brought.add(message)
         if message["type"] in PRIVATE:
             self.decisions.add(message)

@@ -42,6 +42,11 @@ class Lowered:
         """The output as the composed schema means it."""
         return self.shapes.restore(output, self.shapes.output)
 
+    @property
+    def keeps_output(self) -> bool:
+        """Whether every string of an output stands on the wire where it stands in the output."""
+        return not self.shapes.moves_output
+
     def restore_meta(self, meta: Any) -> Any:
         """The meta as the composed schema means it."""
         return self.shapes.restore(meta, self.shapes.meta)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, repeat
 from typing import Any, Literal, TypeAlias
 
@@ -80,7 +81,7 @@ Shape: TypeAlias = "Members | Items | Entries | AnyOf | Named | None"
 """How values of a schema are restored; None if the wire holds them as they are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Shapes:
     """The shapes of an answer's parts; `wires` are the wire's definitions, for the schemas of branches.
 
@@ -93,6 +94,27 @@ class Shapes:
     named: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
     wires: JsonObject = field(default_factory=dict[str, Any])
     wrapped: bool = False
+
+    @cached_property
+    def moves_output(self) -> bool:
+        """Whether there may be a map in the output that travels as a list."""
+        waiting, seen = [self.output], set[str]()
+        while waiting:
+            match waiting.pop():
+                case Entries():
+                    return True
+                case Members(named=named, rest=rest):
+                    waiting += [*(one.shape for one in named.values()), rest]
+                case Items(first=first, rest=rest):
+                    waiting += [*first, rest]
+                case AnyOf(branches=branches):
+                    waiting += [branch.shape for branch in branches]
+                case Named(name=name) if name not in seen:
+                    seen.add(name)
+                    waiting.append(self.named.get(name))
+                case _:
+                    pass
+        return False
 
     def call(self, value: Any) -> Any:
         """Restore a call by the shape of the tool it names."""

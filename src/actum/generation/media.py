@@ -1,0 +1,102 @@
+"""Images, audio and files in requests: what a model takes of them, and the port through which they are read (M10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from ..errors import MessageError
+from ..messages import Block
+from ..messages.media import name_of
+from ..protocol.context import Context
+from ..protocol.origin import media_origin
+from ..schema.json import JsonObject
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .model import Media, ModelMessage, ModelRequest
+
+_SAID = ("url", "path", "data", "media_type", "detail", "fetch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takes:
+    """What a model takes beside text. `types` are the media types of each kind, each by its beginning, such as
+    `image/`; a kind that is not there is not taken. Of the kinds in `urls` it takes addresses, too.
+    """
+
+    types: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    urls: frozenset[str] = frozenset()
+
+    def has_type(self, kind: str, media_type: str) -> bool:
+        """Whether it takes content of this media type."""
+        return any(media_type.startswith(begin) for begin in self.types.get(kind, ()))
+
+
+EVERYTHING = Takes(
+    types={"image": ("image/",), "audio": ("audio/",), "file": ("",)}, urls=frozenset({"image", "audio", "file"})
+)
+
+
+def takes_of(model: object) -> Takes:
+    """What a model says that it takes: text alone where it says nothing, everything where there is no model."""
+    return EVERYTHING if model is None else getattr(model, "takes", None) or Takes()
+
+
+class MediaSource(Protocol):
+    """Reads what messages name: files and URLs."""
+
+    async def __call__(self, media: Media, takes: Takes) -> Media:
+        """The same with its content, size and digest; or as it is, where the provider is to read its address.
+
+        Raises:
+            MessageError: it can't be read, isn't what it should be, or is too large; naming its message.
+        """
+        ...
+
+    def within(self, roots: Sequence[Path]) -> MediaSource:
+        """The same for a delegate whose files may lie below these folders, too."""
+        ...
+
+
+def placed(blocks: Sequence[Block], context: Context, takes: Takes) -> Iterator[ModelMessage]:
+    """Blocks as messages, each with what goes along with it.
+
+    Raises:
+        MessageError: naming the first message of a kind that the model doesn't take.
+    """
+    at: dict[int, int] = {}
+    if any(block.media is not None for block in blocks):
+        at = {id(message): index for index, message in enumerate(context.messages)}
+    for block in blocks:
+        if block.media is None:
+            yield {"role": block.role, "content": block.text}
+        else:
+            media = _media(block.media, at[id(block.media)], context.origin)
+            if media["kind"] not in takes.types:
+                raise MessageError(f"the model takes no messages of type {media['kind']}", index=media.get("at"))
+            yield {"role": block.role, "content": block.text, "media": media}
+
+
+def _media(message: JsonObject, at: int, origin: str | None) -> Media:
+    said: dict[str, Any] = {key: message[key] for key in _SAID if key in message}
+    start = media_origin(message, origin)
+    if start is not None:
+        said["origin"] = start
+    return cast("Media", {"kind": message["type"], "at": at, "name": name_of(message), **said})
+
+
+async def with_content(request: ModelRequest, read: MediaSource | None, takes: Takes) -> ModelRequest:
+    """The request with the content of all that goes along with its messages; raises as `MediaSource`."""
+    from .model import ModelRequest
+
+    if read is None or not any("media" in message for message in request.messages):
+        return request
+    messages: list[ModelMessage] = []
+    for message in request.messages:
+        media = message.get("media")
+        messages.append(message if media is None else {**message, "media": await read(media, takes)})
+    # As text, if that is all there is: the schema is not read for this.
+    return ModelRequest.of_text(tuple(messages), request.schema_text, request.settings, request.mode)

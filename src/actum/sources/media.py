@@ -1,0 +1,192 @@
+"""Reading images, audio and files that messages name: below the roots, from public hosts, once in a run (M10, D12)."""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+from base64 import b64decode, b64encode
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from ..errors import DelegateError, MessageError
+from ..generation.media import Takes
+from ..generation.model import Media
+from ..protocol.origin import is_url, media_origin
+from ..schema.json import JsonObject
+from .fetch import Fetcher, joined
+from .media_types import media_type_of
+from .roots import locate, read_below
+
+_CONTENT = "*/*"
+"""What a server is asked for."""
+
+
+_Key: TypeAlias = "tuple[str, str | None, tuple[Path, ...]]"
+
+
+class _Content(NamedTuple):
+    """Content in base64, its size in bytes, its SHA-256 in hex, and what it seems to be."""
+
+    data: str
+    size: int
+    sha256: str
+    media_type: str | None
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What the media of a run have in bytes, each counted once."""
+
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaReader:
+    """Reads what the messages of one run name, each once, so that it stays the same for as long as the run.
+
+    Paths lead below `roots`; what is from outside reaches URLs alone. `most` bounds the bytes of all of them together.
+    """
+
+    roots: Sequence[Path]
+    fetcher: Fetcher
+    most: int
+    _read: dict[_Key, _Content] = field(default_factory=dict["_Key", "_Content"])
+    _locks: defaultdict[_Key, asyncio.Lock] = field(
+        default_factory=lambda: defaultdict["_Key", asyncio.Lock](asyncio.Lock)
+    )
+    _spent: _Spent = field(default_factory=_Spent)
+
+    def within(self, roots: Sequence[Path]) -> MediaReader:
+        """The same reader for a delegate whose files may lie below these folders, too."""
+        return replace(self, roots=[*self.roots, *(root for root in roots if root not in self.roots)])
+
+    async def __call__(self, media: Media, takes: Takes) -> Media:
+        """The content of what a message names, or its address, where the provider is to read that.
+
+        Raises:
+            MessageError: it can't be read, is larger than what is left, or of a type that the model doesn't take.
+        """
+        try:
+            if self._is_handed_on(media, takes):
+                return self._address(media, takes)
+            where = media.get("url") or media.get("path") or media.get("data", "")
+            key = (where, media.get("origin"), tuple(self.roots))
+            async with self._locks[key]:
+                if key not in self._read:
+                    self._read[key] = await self._content(media)
+            data, size, digest, found = self._read[key]
+            own: Media = {"kind": media["kind"], "name": media["name"]}
+            if "detail" in media:
+                own["detail"] = media["detail"]
+            own["media_type"] = _fitting(media, media.get("media_type") or found, takes)
+            return {**own, "data": data, "size": size, "sha256": digest}
+        except _Refused as error:
+            raise _error(media, str(error)) from None
+        except DelegateError as error:
+            raise _error(media, error.reason) from None
+
+    @staticmethod
+    def _is_handed_on(media: Media, takes: Takes) -> bool:
+        """Whether the provider is to read the address. One from outside may lead anywhere: it is read by our rules."""
+        if "url" not in media or is_url(media.get("origin")) or media.get("fetch") is True:
+            return False
+        if media["kind"] in takes.urls:
+            return media["kind"] != "file" or media.get("fetch") is False or _type_by_name(media) is not None
+        if media.get("fetch") is False:
+            raise _Refused("the model takes no addresses of this kind: leave 'fetch' out")
+        return False
+
+    @staticmethod
+    def _address(media: Media, takes: Takes) -> Media:
+        own: Media = {"kind": media["kind"], "name": media["name"], "url": media.get("url", "")}
+        if "detail" in media:
+            own["detail"] = media["detail"]
+        if (known := _type_by_name(media)) is not None:
+            own["media_type"] = _fitting(media, known, takes)
+        return own
+
+    async def _content(self, media: Media) -> _Content:
+        left = self.most - self._spent.size
+        content = await self._bytes(media, left)
+        if len(content) > self.most - self._spent.size:
+            raise _Refused(f"the media of the run have more than {self.most} bytes (max_media_bytes)")
+        self._spent.size += len(content)
+        return await asyncio.to_thread(_described, content, media["name"])
+
+    async def _bytes(self, media: Media, left: int) -> bytes:
+        if "data" in media:
+            return await asyncio.to_thread(_decoded, media["data"], left)
+        origin = media.get("origin")
+        if "url" in media or is_url(origin):
+            url = media["url"] if "url" in media else joined(str(origin), media.get("path", ""))
+            return (await self.fetcher.bounded(left, _CONTENT).fetch(url)).content
+        return await asyncio.to_thread(_below, media.get("path", ""), origin, self.roots, left)
+
+
+def _below(reference: str, origin: str | None, roots: Sequence[Path], most: int) -> bytes:
+    bases = [Path(origin).parent] if origin else list(roots)
+    return read_below(locate(reference, bases, roots, what="file"), roots, most)
+
+
+def size_and_digest(
+    message: JsonObject, origin: str | None, roots: Sequence[Path], most: int
+) -> tuple[int, str] | None:
+    """How many bytes an image, audio or a file of a context has, and their SHA-256; None where they can't be read here.
+
+    That of a URL is not known before a model asks for it.
+    """
+    try:
+        if "data" in message:
+            content = _decoded(message["data"], most)
+        elif "path" in message and not is_url(start := media_origin(message, origin)):
+            content = _below(message["path"], start, roots, most)
+        else:
+            return None
+    except (_Refused, DelegateError):
+        return None
+    return len(content), sha256(content).hexdigest()
+
+
+class _Refused(Exception):
+    """Why something can't go along, in words."""
+
+
+def _error(media: Media, reason: str) -> MessageError:
+    named = f" {media['name']!r}" if media["name"] else ""
+    return MessageError(f"the {media['kind']}{named}: {reason}", index=media.get("at"))
+
+
+def _decoded(data: str, most: int) -> bytes:
+    if len(data) > most * 2 + 4:  # base64 of three bytes are four characters
+        raise _Refused(f"larger than the {most} bytes that are left to the media of the run (max_media_bytes)")
+    try:
+        return b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise _Refused("'data' must be base64") from None
+
+
+def _described(content: bytes, name: str) -> _Content:
+    return _Content(
+        b64encode(content).decode(), len(content), sha256(content).hexdigest(), media_type_of(content, name)
+    )
+
+
+def _type_by_name(media: Media) -> str | None:
+    return media.get("media_type") or media_type_of(b"", media["name"])
+
+
+def _fitting(media: Media, found: str | None, takes: Takes) -> str:
+    """The media type, where the message may have it and the model takes it."""
+    kind = media["kind"]
+    if found is None:
+        raise _Refused("its content and its name don't say what it is: give its 'media_type'")
+    if kind != "file" and not found.startswith(f"{kind}/"):
+        raise _Refused(f"it is {found}")
+    if not takes.has_type(kind, found):
+        known = ", ".join(f"{one}…" if one.endswith("/") else one for one in takes.types.get(kind, ()))
+        raise _Refused(f"the model takes no {found}; it takes {known}")
+    return found

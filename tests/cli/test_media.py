@@ -1,0 +1,101 @@
+"""A picture on the command line: given with `-i`, shown by `show`, named to who approves (M10)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum.cli.attaching import attached
+from actum.cli.commands.show import show
+from actum.cli.options import CommandError
+from actum.cli.questions import _ask_call  # pyright: ignore[reportPrivateUsage] -- what is told, without a terminal
+from actum.protocol.approvals import Asked
+from actum.protocol.call import Call
+from actum.protocol.context import Context
+from actum.protocol.declaration import parse_tool
+
+from .test_commands import actum
+
+pytestmark = pytest.mark.rule("M10")
+
+PNG = b"\x89PNG\r\n\x1a\nand so on"
+DIGEST = hashlib.sha256(PNG).hexdigest()
+DATA = b64encode(PNG).decode()
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    path = tmp_path / "photo.png"
+    path.write_bytes(PNG)
+    return path
+
+
+def test_a_file_becomes_a_message_and_the_rest_stays_input(picture: Path) -> None:
+    values, along = attached(Context("Look."), ["n=1", f"picture=@{picture}"])
+    assert values == ["n=1"]
+    assert along == [{"type": "image", "data": DATA, "media_type": "image/png", "name": "picture"}]
+
+
+@pytest.mark.parametrize(
+    ("pair", "message", "left"),
+    [
+        ("who=@ann", {"type": "input", "schema": {"properties": {"who": {"type": "string"}}}}, ["who=@ann"]),
+        ("who=@ann", {"type": "input", "who": "@bob"}, ["who=@ann"]),
+        ("who=@@ann", {"type": "input"}, ["who=@ann"]),
+    ],
+)
+def test_a_text_that_begins_with_the_sign_stays_a_text(pair: str, message: dict[str, Any], left: list[str]) -> None:
+    assert attached(Context([message]), [pair]) == (left, [])
+
+
+@pytest.mark.parametrize(("name", "said"), [("none.png", "can't be read"), ("what", "says what it is")])
+def test_a_file_that_cannot_be_shown_is_a_wrong_command(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "what").write_bytes(b"?")
+    with pytest.raises(CommandError, match=said):
+        attached(Context(), [f"picture=@{tmp_path / name}"])
+
+
+def test_a_run_is_given_a_picture(tmp_path: Path, picture: Path) -> None:
+    plan = {"type": "plan", "plan": [{"_tool": "look"}], "output": "†calls.0"}
+    (tmp_path / "own.py").write_text(
+        "from actum import tools\n"
+        '@tools.tool(_scopes=["image"])\n'
+        "def look(context: object) -> list[str]:\n"
+        '    """Look."""\n'
+        '    return [message["name"] for message in context]\n'
+    )
+    idea = {"config": {"activities": ["own.py"]}, "context": [plan], "schema": {}}
+    (tmp_path / "idea.json").write_text(json.dumps(idea))
+    done = actum("run", "idea.json", "-q", "-i", f"picture=@{picture.name}", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, '["picture"]\n'), done.stderr
+
+
+async def test_show_names_it_with_size_and_digest(
+    tmp_path: Path, picture: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    idea = tmp_path / "idea.json"
+    idea.write_text(json.dumps({"context": [{"type": "image", "path": picture.name}], "schema": {}}))
+    assert await show(str(idea), messages=True) == 0
+    said = capsys.readouterr().out
+    assert f"¶image photo.png\n(image/png, {len(PNG)} bytes, sha256 {DIGEST})" in said
+    assert DATA not in said
+
+
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize("source", [{"data": DATA}, {"path": "photo.png"}])
+def test_who_approves_is_told_its_size_and_digest(
+    picture: Path, source: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actum.cli.questions._read", lambda _question: "y")  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    call = Call({"_tool": "look"})
+    tool = parse_tool({"type": "object"}, "look")
+    context = Context([{"type": "image", **source}])
+    assert _ask_call(Asked.about(call, call), tool, context, [picture.parent]) is True
+    said = capsys.readouterr().err
+    assert f'"size":{len(PNG)},"sha256":"{DIGEST}"' in said
+    assert DATA not in said

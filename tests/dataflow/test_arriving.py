@@ -1,0 +1,51 @@
+"""A text that arrives in pieces shows exactly what is literal of it, however it is cut (E1, O1)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actum.dataflow.arriving import Arriving
+from actum.dataflow.computing.text import Computed, read_text
+from actum.dataflow.computing.tokens import ComputingSyntax
+from actum.dataflow.expression import is_expression
+
+TEXTS = st.lists(st.sampled_from([*"ab ({})'\"\\f.", "†", "††", "{†calls.0}", "{a", "calls.0", "é"])).map("".join)
+
+
+def read(text: str, cuts: list[int]) -> tuple[str, bool]:
+    arriving, shown = Arriving(), ""
+    marks = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
+    for start, end in pairwise(marks):
+        shown += arriving.add(text[start:end])
+    shown += arriving.end()
+    return shown, arriving.is_filled
+
+
+@pytest.mark.rule("E1", "O1")
+@given(TEXTS, st.lists(st.integers(0, 200)))
+def test_what_is_shown_is_the_literal_text_up_to_the_first_group(text: str, cuts: list[int]) -> None:
+    try:
+        whole = read_text(text)
+    except ComputingSyntax:
+        return
+    shown, is_filled = read(text, cuts)
+    if is_expression(text):
+        assert (shown, is_filled) == ("", True)
+    elif isinstance(whole, Computed):
+        first = whole.parts[0]
+        assert (shown, is_filled) == (first if isinstance(first, str) else "", True)
+    else:
+        assert (shown, is_filled) == (whole, False)
+
+
+@pytest.mark.rule("E1")
+def test_literal_text_is_shown_with_the_piece_that_brings_it() -> None:
+    arriving = Arriving()
+    assert [arriving.add(piece) for piece in ("Pa", "id ", "{†ca", "lls.0}", " now")] == ["Pa", "id ", "", "", ""]
+    assert (arriving.end(), arriving.is_filled) == ("", True)
+    braces = Arriving()
+    assert [braces.add(piece) for piece in ("a {b", "} c", " d")] == ["a ", "{b} c", " d"]
