@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -17,6 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+
+from actum import Call, Solution, Usage, events
+from actum.cli.render.tree import LiveTree
 
 from .test_commands import CHAIN, idea
 
@@ -239,3 +244,76 @@ def test_control_c_ends_the_run_in_one_line(tmp_path: Path) -> None:
         assert screen.wait() == 130
         assert "interrupted" in screen.seen
         assert "Traceback" not in screen.seen
+
+
+HANG = """
+@tools.tool
+def hang(n: int) -> int:
+    import os, time
+    while not os.path.exists("release"):
+        time.sleep(0.01)
+    return n
+"""
+
+
+def hanging(folder: Path) -> Path:
+    """An Idea with a call in a thread, which nothing can stop."""
+    path = idea(folder, {"_tool": "hang", "n": 5})
+    (folder / "own.py").write_text((folder / "own.py").read_text(encoding="utf-8") + HANG, encoding="utf-8")
+    return path
+
+
+@pytest.mark.rule("L7")
+def test_control_c_says_at_once_what_it_waits_for_and_waits_for_it(tmp_path: Path) -> None:
+    with terminal("run", str(hanging(tmp_path)), cwd=tmp_path) as screen:
+        screen.until("◐ hang(n=5)")
+        screen.process.send_signal(signal.SIGINT)
+        screen.until("interrupted, waiting for hang(n=5); Ctrl-C again ends at once")
+        (tmp_path / "release").touch()
+        assert screen.wait() == 130
+        assert "Traceback" not in screen.seen
+
+
+@pytest.mark.parametrize("how", [[], ["--quiet"], ["--save", "run.json"]], ids=str)
+def test_a_second_control_c_ends_at_once_whatever_still_runs(tmp_path: Path, how: list[str]) -> None:
+    path = hanging(tmp_path)
+    own = (
+        (tmp_path / "own.py")
+        .read_text(encoding="utf-8")
+        .replace("    while", "    print('hanging', flush=True)\n    while")
+    )
+    (tmp_path / "own.py").write_text(own, encoding="utf-8")
+    with terminal("run", str(path), *how, cwd=tmp_path) as screen:
+        screen.until("hanging")
+        screen.process.send_signal(signal.SIGINT)
+        screen.until("again ends at once")
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.wait() == 130  # nothing has released it
+        assert "Traceback" not in screen.seen
+
+
+def test_the_tree_keeps_the_newest_at_the_bottom_of_a_small_terminal(tmp_path: Path) -> None:
+    calls = [{"_tool": "double", "n": n} for n in range(60)]
+    path = idea(tmp_path, *calls, {"_tool": "hang", "n": "†calls.59"}, output="†calls.60")
+    (tmp_path / "own.py").write_text((tmp_path / "own.py").read_text(encoding="utf-8") + HANG, encoding="utf-8")
+    with terminal("run", str(path), cwd=tmp_path, COLUMNS="80", LINES="24") as screen:
+        screen.until("◐ hang(n=118)")
+        drawn = screen.seen[screen.seen.rindex("idea.json") :].splitlines()
+        assert "lines above" in drawn[1]
+        (tmp_path / "release").touch()
+        assert screen.wait() == 0
+        whole = screen.seen[screen.seen.rindex("idea.json") :]
+    assert "lines above" not in whole
+    assert "double(n=0)" in whole
+    assert len(drawn) < 24
+
+
+def test_the_tree_counts_the_requests_of_delegates_with_tokens_and_cost() -> None:
+    spent = Usage(requests=1, input_tokens=10, output_tokens=2, usd=0.25)
+    tree = LiveTree("idea.json")
+    for path in ((), (Call({"_tool": "ask"}),)):
+        tree.show(events.RequestStarted(context=[], messages=[], schema={}, path=path))
+        tree.show(events.RequestFinished(solution=Solution(output=None), usage=spent, path=path))
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(tree.drawn())
+    assert "2 requests, 24 tokens, 0.5000 USD" in console.export_text()

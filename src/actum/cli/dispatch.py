@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group
 
 from .. import __version__, errors
 from .options import CommandError
-from .render.telling import tell
+from .render.interrupting import INTERRUPTED
+from .render.telling import Unwritable, tell
 
 WRONG = (errors.IdeaError, errors.SchemaError, errors.MessageError, CommandError)
 """Errors of what was given, not of a run."""
@@ -20,7 +22,6 @@ _ABSENT_MODEL = {"model_unknown", "model_not_installed", "model_auth", "model_re
 """Codes of a model that can't be asked at all: errors in what was given, if no run has begun."""
 _MODEL_MISSING = "model_missing"
 _BROKEN_PIPE = 141
-_INTERRUPTED = 130
 COMMANDS = {
     "run": "Run an Idea: its output goes to stdout as JSON, what happens on the way to stderr.",
     "check": "Check an Idea and its local delegates without running them: every problem with its line.\n\n"
@@ -55,34 +56,66 @@ COMMANDS = {
 """What each is for, as its function says it: the list of commands imports none."""
 MODULES = {"import": "import_ideas"}
 
+GROUPS = {
+    "Runs that are kept": ("resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why"),
+    "Versions of Ideas": ("save", "log", "resolve", "diff", "branch", "promote", "export", "import"),
+}
+"""The commands that are listed below a headline of their own; the others are about Ideas as files."""
+_PANELS = {title: Group(title, sort_key=place) for place, title in enumerate(("Ideas", *GROUPS))}
+
+
+def _panel(name: str) -> Group:
+    return _PANELS[next((title for title, names in GROUPS.items() if name in names), "Ideas")]
+
+
 app = App(name="actum", help="Run, check and show agents that are JSON files.", version=__version__)
 for name, words in COMMANDS.items():
     module = MODULES.get(name, name)
-    app.command(f"actum.cli.commands.{module}:{module}", name=name, help=words)
+    app.command(f"actum.cli.commands.{module}:{module}", name=name, help=words, group=_panel(name))
 
 
 def run_command(arguments: Sequence[str]) -> int:
     """Carry out one command line; return its exit code."""
+    _prepare_streams()
     is_debug = "--debug" in arguments
     tokens = [argument for argument in arguments if argument != "--debug"]
     try:
         command, bound, _ = app.parse_args(tokens, exit_on_error=False, print_error=False)
         returned: Any = command(*bound.args, **bound.kwargs)
         code = asyncio.run(returned) if asyncio.iscoroutine(returned) else returned
-        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except CycloptsError as error:
         return _say(" ".join(str(error).split()), 2)
-    except KeyboardInterrupt:
-        return _say("interrupted", _INTERRUPTED)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        return _say("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # Python would complain when it flushes on exit: there is nobody to complain to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
         return _BROKEN_PIPE
+    except Unwritable as error:
+        _give_up_stdout()
+        return _say(error.message, 1)
+    except OSError as error:  # of what is printed past `say`, such as the help
+        if is_debug:
+            raise
+        _give_up_stdout()
+        return _say(error.strerror or str(error), 1)
     except errors.ActumError as error:
         if is_debug:
             raise
         return _say(error.message, 2 if _is_wrong(error) else 1)
+
+
+def _prepare_streams() -> None:
+    """What is printed past `say`, such as the help, is written escaped where the encoding doesn't have it."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _give_up_stdout() -> None:
+    """Python would complain when it flushes on exit: there is nobody to complain to."""
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _is_wrong(error: errors.ActumError) -> bool:

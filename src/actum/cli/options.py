@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -19,7 +20,7 @@ from ..protocol.context import Context
 from ..protocol.message import kind_of
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
 from ..sources.files import read_text
-from ..storage.open import default_store, open_store
+from ..storage.open import DEFAULT_STORE, default_store, local_path, open_store
 
 Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
 JsonFlag: TypeAlias = Annotated[bool, Parameter(name="--json", negative="")]
@@ -47,6 +48,7 @@ def input_of(context: Context, pairs: Sequence[str], file: str | None) -> JsonOb
     for pair in pairs:
         key, text = pair_of(pair, "-i takes")
         path = key.split(".")
+        _check_key(context, key, path, values)
         holder = values
         for segment in path[:-1]:
             inner: Any = holder.setdefault(segment, {})
@@ -55,6 +57,29 @@ def input_of(context: Context, pairs: Sequence[str], file: str | None) -> JsonOb
             holder = inner
         holder[path[-1]] = value_of(text, _schema_of(context, path))
     return values
+
+
+def _check_key(context: Context, key: str, path: Sequence[str], values: Json) -> None:
+    """Refuse a key that the input's schema does not have, where it says which it has and of no others."""
+    value: Any = context.get("†input", {})
+    for at, segment in enumerate(path):
+        schema = _schema_of(context, path[:at])
+        properties: Any = schema.get("properties")
+        names = {*properties} if is_object(properties) else set[str]()
+        known = [*names, *(one for held in (value, values) if is_object(held) for one in held)]
+        if names and not _takes_others(schema) and segment not in known:
+            near = get_close_matches(segment[:100], known, 1, 0.5)
+            there = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names)[:10])}"
+            raise CommandError(f"-i {key}: the input has no {segment!r}; {there}")
+        value, values = (one.get(segment) if is_object(one) else None for one in (value, values))
+
+
+_MORE = ("patternProperties", "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if")
+
+
+def _takes_others(schema: JsonObject) -> bool:
+    """Whether an object may have more keys than are listed under `properties`, and is meant to."""
+    return schema.get("additionalProperties", False) is not False or any(one in schema for one in _MORE)
 
 
 def pair_of(pair: str, who: str) -> tuple[str, str]:
@@ -92,11 +117,18 @@ def object_of(text: str, option: str) -> JsonObject:
 
 
 def _read_input(file: str) -> JsonObject:
-    text = sys.stdin.read() if file == "-" else read_text(Path(file))
+    text = read_text(Path(file)) if file != "-" else _standard_input()
     value = json_of(text, f"--input {file}")
     if not is_object(value):
         raise CommandError(f"--input {file}: the input must be a JSON object")
     return value
+
+
+def _standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CommandError(f"--input -: not UTF-8 at byte {error.start}") from None
 
 
 def _schema_of(context: Context, path: Sequence[str]) -> JsonObject:
@@ -120,14 +152,37 @@ def declared(context: Context, key: str) -> bool:
 
 @asynccontextmanager
 async def library_of(
-    store: str | None, branches: list[str] | None = None, at: str | None = None
+    store: str | None,
+    branches: list[str] | None = None,
+    at: str | None = None,
+    *,
+    makes: bool = False,
+    reads: bool = True,
 ) -> AsyncGenerator[Library]:
-    """The library that a command works with; what was opened is closed again."""
-    opened = open_store(store or default_store())
+    """The library that a command works with; what was opened is closed again.
+
+    Raises:
+        CommandError: there is no store, and the command does not begin one where it was told to.
+    """
+    name = store or default_store()
+    if makes or reads:
+        _check_store(name, makes=makes)
+    opened = open_store(name)
     try:
         yield Library(store=opened, branches=branches or [MAIN], at=moment(at) if at is not None else None)
     finally:
         await opened.aclose()
+
+
+def _check_store(name: str, *, makes: bool) -> None:
+    """Whether a store is there, or may be made: a name that is misspelt makes none."""
+    path = local_path(name)
+    if path is None or path.exists():
+        return
+    if not makes:
+        raise CommandError(f"there is no store at {path}: `actum save` makes one")
+    if name != DEFAULT_STORE and not path.absolute().parent.is_dir():
+        raise CommandError(f"no store can be made at {path}: there is no folder {path.parent}")
 
 
 @asynccontextmanager
@@ -137,7 +192,7 @@ async def versions_at(address: str | None, store: str | None) -> AsyncGenerator[
         yield None
         return
     target = parse_address(address)
-    async with library_of(store) as library:
+    async with library_of(store, makes=True) as library:
         yield Versions(library, target)
 
 

@@ -22,9 +22,14 @@ from .render.asked import lines_of
 from .render.lines import Renderer
 from .render.telling import printable, tell
 
+_CLOSED = "nobody can decide: the terminal was closed"
+
 
 class Questions:
-    """Asks one question at a time; the display of the run pauses meanwhile."""
+    """Asks one question at a time; the display of the run pauses meanwhile.
+
+    Nothing is approved by a terminal that was closed: it denies, as a person would.
+    """
 
     def __init__(self, renderer: Renderer, roots: Sequence[Path] = ()) -> None:
         self._renderer = renderer
@@ -59,6 +64,8 @@ class Questions:
         self._renderer.pause()
         try:
             return ask()
+        except ApprovalDenied as error:
+            return error.message
         finally:
             self._renderer.go_on()
 
@@ -103,7 +110,7 @@ def _edited_plans(context: Context) -> Context:
 
 
 def _check_terminal() -> None:
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed
         raise CommandError("there is no terminal to ask on: use --approve all or none")
 
 
@@ -150,5 +157,5 @@ def _read(question: str) -> str:
     tell(question, end="")
     line = sys.stdin.readline()
     if not line:
-        raise EOFError("the terminal was closed")
+        raise ApprovalDenied(_CLOSED)
     return line

@@ -8,10 +8,17 @@ from pathlib import Path
 from ..errors import IdeaError
 from ..ideas.store import Store
 
+DEFAULT_STORE = ".actum/ideas.db"
+
 
 def default_store() -> str:
     """The store that is meant if none is named: ACTUM_STORE, else a file of SQLite in the current folder."""
-    return os.environ.get("ACTUM_STORE") or ".actum/ideas.db"
+    return os.environ.get("ACTUM_STORE") or DEFAULT_STORE
+
+
+def local_path(url: str) -> Path | None:
+    """The file or the folder that a store is kept in, None where a server keeps it."""
+    return None if "://" in url else Path(url.removeprefix("sqlite:"))
 
 
 def open_store(url: str | Path) -> Store:

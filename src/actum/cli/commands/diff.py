@@ -23,7 +23,8 @@ async def diff(old: str, new: str, /, *, store: StoreName = None) -> int:
     store
         The store, as for `actum save`.
     """
-    async with library_of(store) as library:
+    reads = any(name.startswith("idea:") for name in (old, new))
+    async with library_of(store, reads=reads) as library:
         one, other = await text_at(library, old), await text_at(library, new)
     found = inspection.compare(one, other, (old, new))
     if isinstance(found, inspection.Comparison):

@@ -25,7 +25,7 @@ async def import_ideas(folder: str, /, *, branch: str | None = None, store: Stor
         The store, as for `actum save`.
     """
     found = _ideas_below(Path(folder))
-    async with library_of(store) as library:
+    async with library_of(store, makes=True) as library:
         for path, text in found:
             tell_saved(await library.save(text, Address(path=path, branch=branch and branch_of(branch))))
     return 0

@@ -33,7 +33,7 @@ async def save(
     target = parse_address(address) if address is not None else _own_address(text, idea)
     if branch is not None:
         target = Address(domain=target.domain, path=target.path, branch=branch_of(branch))
-    async with library_of(store) as library:
+    async with library_of(store, makes=True) as library:
         tell_saved(await library.save(text, target, note=note))
     return 0
 

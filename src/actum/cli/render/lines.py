@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Protocol, cast
 
@@ -38,6 +39,10 @@ class Renderer(Protocol):
         """Take it back."""
         ...
 
+    def note(self, words: str) -> None:
+        """Tell something beside the events; may be called between any two lines of the program."""
+        ...
+
 
 class Silent:
     """Shows nothing."""
@@ -55,6 +60,11 @@ class Silent:
 
     def go_on(self) -> None:
         """Nothing is shown."""
+
+    def note(self, words: str) -> None:
+        """Tell it as a line."""
+        with suppress(RuntimeError):  # another line is being written
+            tell(words)
 
 
 class Lines(Silent):

@@ -8,6 +8,7 @@ from typing import Any
 from ...protocol.solution import Result
 from ...schema.infer import jsonable
 from ..options import CommandError
+from .interrupting import Interruptible
 from .lines import JsonLines, Lines, Renderer, Silent
 from .telling import say_json, tell
 
@@ -15,14 +16,18 @@ PRODUCED, FAILED, WAITS = 0, 1, 3
 
 
 def renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
-    """What shows a run, as the options and the terminal say."""
+    """What shows a run, as the options and the terminal say, and answers Ctrl-C."""
+    return Interruptible(_renderer_of(title, json=json, quiet=quiet))
+
+
+def _renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
     if json and quiet:
         raise CommandError("--json and --quiet exclude each other")
     if quiet:
         return Silent()
     if json:
         return JsonLines()
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed
         return Lines()
     from .tree import LiveTree
 
@@ -38,6 +43,6 @@ def finish(result: Result[Any], *, is_json: bool) -> int:
     if result.output is None and (result.waiting or result.errors):
         return WAITS if result.waiting else FAILED
     if not is_json:
-        indent = 2 if sys.stdout.isatty() else None
+        indent = 2 if sys.stdout is not None and sys.stdout.isatty() else None  # pyright: ignore[reportUnnecessaryComparison]
         say_json(jsonable(result.output), indent)
     return PRODUCED

@@ -8,7 +8,16 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
+
+from ...errors import ActumError
+
+
+class Unwritable(ActumError):
+    """What was to be told could not be written: a full disk, a closed stream."""
+
+    code = "unwritable"
 
 
 def printable(text: str) -> str:
@@ -18,9 +27,37 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
 
 
+def _encodable(text: str, encoding: str) -> str:
+    """A text with what the stream's encoding doesn't have written as in JSON, so that JSON stays the same value."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(one if _has(encoding, one) else json.dumps(one)[1:-1] for one in text)
+    return text
+
+
+def _has(encoding: str, character: str) -> bool:
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def say(line: object) -> None:
-    """Print one line on stdout; a line break in it is spelled out, so that nothing passes for a line of its own."""
-    print(printable(str(line)), flush=True)
+    """Print one line on stdout; a line break in it is spelled out, so that nothing passes for a line of its own.
+
+    Raises:
+        Unwritable: it can't be written, but for a pipe that nobody reads: BrokenPipeError.
+    """
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison] -- it was closed before the start
+        raise Unwritable("nothing can be written to stdout: it is closed")
+    try:
+        print(_encodable(printable(str(line)), sys.stdout.encoding), flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Unwritable(f"nothing can be written to stdout: {error.strerror or error}") from None
 
 
 def say_lines(text: str) -> None:
@@ -40,8 +77,10 @@ def say_json(value: Any, indent: int | None = None) -> None:
 
 
 def tell(line: str, end: str = "\n") -> None:
-    """Print one line on stderr, as `say` does on stdout."""
-    print(printable(line), end=end, file=sys.stderr, flush=True)
+    """Print one line on stderr, as `say` does on stdout; where nobody can be told, a run still goes on."""
+    if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison] -- as above
+        with suppress(OSError):
+            print(_encodable(printable(line), sys.stderr.encoding), end=end, file=sys.stderr, flush=True)
 
 
 def tell_left_out(left_out: Iterable[str]) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.markup import escape
+from rich.segment import Segment
 from rich.text import Text
 from rich.tree import Tree
 
 from ... import events
 from ...protocol.place import Place
+from ...protocol.usage import Usage
 from .lines import crossing, short, short_call
 from .telling import printable
 
@@ -44,7 +47,6 @@ class _Level:
 
     rows: dict[Place, _Row] = field(default_factory=dict[Place, _Row])
     below: dict[str, _Level] = field(default_factory=dict[str, "_Level"])
-    requests: int = 0
     unlisted: int = 0
 
 
@@ -54,14 +56,24 @@ class LiveTree:
     def __init__(self, title: str) -> None:
         self._title = title
         self._level = _Level()
+        self._requests = 0
+        self._usage = Usage()
+        self._note = ""
         self._began = time.monotonic()
-        self._live = Live(console=Console(stderr=True), refresh_per_second=10, get_renderable=self._drawn)
+        self._is_over = False
+        self._live = Live(
+            console=Console(stderr=True),
+            refresh_per_second=10,
+            get_renderable=lambda: _Lowest(self.drawn(), self._note, is_whole=self._is_over),
+            vertical_overflow="visible",
+        )
 
     def __enter__(self) -> LiveTree:
         self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._is_over = True
         self._live.stop()
 
     def pause(self) -> None:
@@ -72,27 +84,62 @@ class LiveTree:
         """Take it back."""
         self._live.start()
 
+    def note(self, words: str) -> None:
+        """Tell something below the tree."""
+        self._note = words
+
     def show(self, event: events.AnyEvent) -> None:
         """Take in one event."""
         level = self._level
         for call in event.path:
             level = level.below.setdefault(short_call(call), _Level())
         if isinstance(event, events.RequestStarted):
-            level.requests += 1
+            self._requests += 1
+        elif isinstance(event, events.RequestFinished):
+            self._usage += event.usage
         elif isinstance(event, events.CallEvent):
             if event.place not in level.rows and len(level.rows) >= _MOST_CALLS:
                 level.unlisted += isinstance(event, events.CallStarted)
             else:
                 _update(level.rows.setdefault(event.place, _Row(short_call(event.call))), event)
 
-    def _drawn(self) -> Tree:
+    def drawn(self) -> Tree:
+        """All of it, as it stands."""
         spent = time.monotonic() - self._began
-        asked = f", {self._level.requests} requests" if self._level.requests else ""
-        tree = Tree(
-            Text.from_markup(f"[bold]{escape(printable(self._title))}[/] [bright_black]{spent:.1f} s{asked}[/]")
-        )
+        told = ", ".join([f"{spent:.1f} s", *spent_of(self._requests, self._usage)])
+        tree = Tree(Text.from_markup(f"[bold]{escape(printable(self._title))}[/] [bright_black]{told}[/]"))
         _grow(tree, self._level)
         return tree
+
+
+class _Lowest:
+    """What fits on the terminal: the headline, and of the rest what is newest; at the end, all of it."""
+
+    def __init__(self, tree: Tree, note: str, *, is_whole: bool) -> None:
+        self._tree, self._note, self._is_whole = tree, note, is_whole
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = console.render_lines(self._tree, options.update(height=None), pad=False)
+        room = options.max_height - 1 - (1 if self._note else 0)  # the last line is the cursor's
+        cut = 0 if self._is_whole or len(lines) <= room else len(lines) - room + 1
+        for place, line in enumerate(lines):
+            if place == 1 and cut:
+                yield Text(f"… {cut} lines above", "bright_black")
+            if place == 0 or place > cut:
+                yield from line
+                yield Segment.line()
+        if self._note:
+            yield Text(printable(self._note), "yellow")
+
+
+def spent_of(requests: int, usage: Usage) -> Iterator[str]:
+    """What a run and its delegates have spent, as far as it is known."""
+    if requests:
+        yield f"{requests} request{'s' if requests > 1 else ''}"
+    if usage.tokens is not None:
+        yield f"{usage.tokens} tokens"
+    if usage.usd is not None:
+        yield f"{usage.usd:.4f} USD"
 
 
 def _update(row: _Row, event: events.CallEvent) -> None:
