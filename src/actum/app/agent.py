@@ -16,7 +16,7 @@ from ..execution.delegation.linking import Linking, has_links
 from ..execution.delegation.resolver import Resolver, SavedRequest
 from ..execution.emitter import Emitter
 from ..execution.loop import Loop
-from ..execution.record.recorder import Recorder, Tell
+from ..execution.record.recorder import Record, Recorder, Tell
 from ..execution.setup import Runtime, Setup
 from ..execution.single import request_once
 from ..generation.compile import Frame, Handler
@@ -127,7 +127,7 @@ class Agent:
         schema: JsonSchema = None,
         *,
         input: Mapping[str, Any] | None = None,
-        record: Tell | None = None,
+        record: Tell | Record | None = None,
     ) -> Stream: ...
     @overload
     def stream(
@@ -136,7 +136,7 @@ class Agent:
         schema: TypeForm[T],
         *,
         input: Mapping[str, Any] | None = None,
-        record: Tell | None = None,
+        record: Tell | Record | None = None,
     ) -> Stream[T]: ...
     def stream(
         self,
@@ -144,15 +144,16 @@ class Agent:
         schema: Any = None,
         *,
         input: Mapping[str, Any] | None = None,
-        record: Tell | None = None,
+        record: Tell | Record | None = None,
     ) -> Stream:
         """The same run as an async context manager and iterator of its events; `.result` when it is over.
 
         `record` takes what the run leaves, entry by entry as it happens, so that it can be continued after a crash.
+        A `Record` is also asked before every effect whether the run is still this process's own.
         """
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
-            return await self._loop(context, schema, input, Emitter(sink), Recorder(record))
+            return await self._loop(context, schema, input, Emitter(sink), Recorder.of(record))
 
         return Stream(begin)
 

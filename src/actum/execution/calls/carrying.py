@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ...dataflow.expression import references
-from ...errors import ActivityError, ActumError
+from ...errors import ActivityError, ActumError, Fenced
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.place import Place
@@ -131,10 +131,15 @@ class Carrier:
                 job.patience.reschedule(asyncio.get_running_loop().time() + job.tool.timeout)
             if job.is_latent:
                 return Answered(call)
+            if self.journal.settled is not None:
+                await self.journal.settled()
             if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
-            keyed = context.keyed(job.key) if activity.sees_context else context
+            keyed = context.keyed(job.key, self.journal.lease) if activity.sees_context else context
             return await invoke(call, job.tool, keyed, activity, self.budget)
+        except Fenced:  # it is the run that is lost, not this call
+            self.is_stopped = True
+            raise
         except ActumError as error:
             return error
         except asyncio.CancelledError:
@@ -174,7 +179,7 @@ class Carrier:
             crossing=frozenset(self.journal.brought.kinds),
         )
         try:
-            returned = await self.delegate(call, job.tool, context.keyed(job.key), suspension)
+            returned = await self.delegate(call, job.tool, context.keyed(job.key, self.journal.lease), suspension)
             return judged(returned, job.tool, self.budget)
         except Suspended:
             return Held(tuple(_within(job.of, one) for one in suspension.waiting))
