@@ -326,7 +326,15 @@ class Agent:
             MessageError, IdeaError: what was given is malformed.
         """
         own, schema = await self._linked(context, schema)
-        return _with_input(own, input), schema
+        return with_input(own, input), schema
+
+    def restored(self, messages: Iterable[JsonObject], origin: str | None) -> Context:
+        """The context of a run that was kept, with the agent's own types of messages.
+
+        Raises:
+            MessageError: a message is malformed.
+        """
+        return Context(messages, kinds=self._handlers, data_kinds=DATA_KINDS | self._data_kinds, origin=origin)
 
     async def _loop(
         self,
@@ -357,7 +365,7 @@ class Agent:
         emit: Emitter,
         record: Recorder | None = None,
     ) -> Setup:
-        own = _with_input(context, input)
+        own = with_input(context, input)
         shape = shape_of(schema)
         Validator(shape.schema, at="schema")
         runtime = Runtime(
@@ -382,7 +390,12 @@ def _fetcher(config: Config) -> Fetcher:
     return Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes)
 
 
-def _with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
+def with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
+    """A context with an input, judged by its schema.
+
+    Raises:
+        MessageError: it doesn't fit.
+    """
     if input is None or not (input or any(kind_of(message) == "input" for message in context)):
         return context  # nothing was given, and nothing asks for it
     extended = context.extended([{"type": "input", "input": dict(input)}])
