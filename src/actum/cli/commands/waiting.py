@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...app import kept
+from ...protocol.approvals import Pending
 from ...protocol.call import Call
 from ...schema.json import encode
-from ..options import JsonFlag
+from ..options import JsonFlag, RunsPlace, runs_at
 from ..render.asked import made_of
 from ..render.telling import say, say_json
 
 
-def waiting(run: str, /, *, json: JsonFlag = False) -> int:
+async def waiting(run: str, /, *, json: JsonFlag = False, store: RunsPlace = None) -> int:
     """List the calls of a run that wait for a decision, including those of its delegates.
 
     Parameters
     ----------
     run
-        The run's file.
+        The run's file; with --store, the id of a run that was submitted.
     json
         Print one JSON list.
+    store
+        Where runs are kept, as for `actum submit`.
     """
-    found = kept.waiting(run)
+    if store is None:
+        found: Sequence[Pending] = kept.waiting(run)
+    else:
+        async with runs_at(store) as runs:
+            found = await (await runs.get(run)).pending()
     if json:
         listed = [
             {"of": one.of, "call": one.call, "delegates": list(one.delegates), "from": dict(one.sources)}
