@@ -74,6 +74,16 @@ class CallStarted(CallEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallRetried(CallEvent):
+    """The code behind the call raised `error`, and is tried again in `seconds`: for the `attempt`-th time after the
+    first (T14)."""
+
+    error: ActumError
+    attempt: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished(CallEvent):
     """The call is done; `overwrote` says that its path had been written by another call meanwhile (O8)."""
 
@@ -155,6 +165,7 @@ AnyEvent: TypeAlias = (
     RequestStarted
     | CallReady
     | CallStarted
+    | CallRetried
     | CallFinished
     | CallFailed
     | CallWaiting
