@@ -74,9 +74,8 @@ class Activity(Generic[P, R_co]):
         return self._undoing.function
 
     def under(self, name: str, tool: Tool | None = None) -> Activity[P, R_co]:
-        """The same function under another name, with the same `undo` (A6)."""
-        own = tool or self.tool
-        return Activity(name=name, function=self.function, tool=own, retries=self.retries, _undoing=self._undoing)
+        """The same function under another name, with the same `undo` (A6); how often it is tried again is said anew."""
+        return Activity(name=name, function=self.function, tool=tool or self.tool, _undoing=self._undoing)
 
     def of(self, _call: Call) -> Activity[P, R_co]:
         """The Activity that carries out a call: this one."""

@@ -117,7 +117,7 @@ class Registry:
             raise SchemaError(f"retries must be a whole number that is not negative, not {retries!r}", path=name)
         same = _registered(function)
         activity = same.under(name) if same else Activity(name=name, function=function)
-        activity.retries = retries or activity.retries
+        activity.retries = retries
         if (own := self._tools.get(name)) is not None and "_activity" not in own.meta:
             activity.check_retries(own)
         self._activities[name] = activity
