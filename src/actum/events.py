@@ -114,6 +114,17 @@ class CallSkipped(CallEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningDelta(Event):
+    """New characters of what the model thinks, where its provider streams that: in its own words, or a summary.
+
+    It is told and never kept: no context, record or Idea holds it, and no later request. It begins anew with the next
+    request, where an answer is asked for again (`Retried`), and where a request is sent again before the answer began.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputDelta(Event):
     """What has arrived of an answer's output: all of it each time, the last time when it is complete.
 
@@ -170,6 +181,7 @@ AnyEvent: TypeAlias = (
     | CallFailed
     | CallWaiting
     | CallSkipped
+    | ReasoningDelta
     | OutputDelta
     | TextDelta
     | RequestFinished

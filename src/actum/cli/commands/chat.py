@@ -18,14 +18,14 @@ from ...app.kept_run import KeptRun, carry_on
 from ...app.loading import Code, Loaded, load
 from ...app.text import TextGiven, member_of
 from ...errors import ActumError, SolutionError
-from ...events import AnyEvent
+from ...events import AnyEvent, ReasoningDelta
 from ...protocol.solution import Result
 from ...protocol.turns import without_plans
 from ...schema.json import JsonObject
 from ..options import Approval, CommandError, Roots, Settings, Several, input_of
 from ..questions import Questions, approver
 from ..render.lines import Silent, described
-from ..render.telling import say_piece, tell
+from ..render.telling import Passing, say_piece, tell
 
 
 async def chat(
@@ -169,14 +169,23 @@ async def _turn(take: Take, member: str, said: str | None) -> None:
 
 
 class _Screen:
-    """Shows one turn: its calls line by line on stderr, the text of its output on stdout as it becomes certain."""
+    """Shows one turn: its calls line by line on stderr, the text of its output on stdout as it becomes certain.
+
+    What the model thinks passes by on a terminal.
+    """
 
     def __init__(self, member: str) -> None:
         self._given = TextGiven(member)
         self._is_in_line = False
+        self._thought = Passing()
 
     def show(self, event: AnyEvent) -> None:
         """Show one event."""
+        if isinstance(event, ReasoningDelta):
+            if not self._is_in_line:
+                self._thought.add(event.text)
+            return
+        self._thought.end()
         line = described(event)
         if line is not None and line != "request":
             self.end()
@@ -192,6 +201,7 @@ class _Screen:
 
     def end(self) -> None:
         """End the line that is being written."""
+        self._thought.end()
         if self._is_in_line:
             say_piece("\n")
             self._is_in_line = False
