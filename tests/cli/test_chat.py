@@ -173,3 +173,31 @@ def test_what_the_model_thinks_is_not_written_into_a_pipe(tmp_path: Path) -> Non
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello\n", "")
+
+
+@pytest.mark.rule("M4", "L8")
+@pytest.mark.parametrize("more", [[], ["--summary"]], ids=["cut", "summed up"])
+def test_the_oldest_turns_of_a_kept_conversation_go_with_all_that_was_noted_of_them(
+    tmp_path: Path, more: list[str]
+) -> None:
+    path = talker(tmp_path, said("An answer " + "x" * 600))
+    arguments = ["chat", str(path), "--model", "any", "--save", "kept.json", "--most", "2000", *more]
+    own = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    for words in ("first\nsecond\nthird\nfourth\n", "fifth\n"):
+        done = subprocess.run(
+            [sys.executable, "-m", "actum", *arguments],
+            cwd=tmp_path, input=words, capture_output=True, text=True, timeout=BOUND, check=False, env=own,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.count("An answer") == words.count("\n")
+    kept = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
+    users = [message["message"] for message in kept["context"] if message["type"] == "user"]
+    assert users[-1] == "fifth"
+    assert "first" not in users
+    summaries = [message for message in kept["context"] if message.get("kind") == "earlier"]
+    assert len(summaries) == len(more)
+    again = subprocess.run(
+        [sys.executable, "-m", "actum", "replay", "kept.json"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=BOUND, check=False, env=own,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stdout + again.stderr

@@ -349,8 +349,12 @@ def test_retries_that_can_not_be_fail_at_registration(wrong: Any) -> None:
 
 @pytest.mark.rule("T14", "D1")
 def test_a_delegate_is_not_tried_again() -> None:
-    with pytest.raises(errors.SchemaError, match="only an Activity is tried again"):
-        Tools().register("ask", {"type": "object", "_delegate": "a.json", "_retries": 1})
+    tools = Tools()
+    with pytest.raises(errors.SchemaError, match="is tried again"):
+        tools.register("ask", {"type": "object", "_delegate": "a.json", "_retries": 1})
+    tools.activity("ask", lambda: 1, retries=1)
+    with pytest.raises(errors.SchemaError, match="delegate's place"):
+        tools.register("ask", {"type": "object", "_delegate": "a.json", "_effects": "none"})
 
 
 def test_waits_double_and_spread_and_are_bounded() -> None:

@@ -128,7 +128,12 @@ class Activity(Generic[P, R_co]):
         Raises:
             SchemaError: it may have done something before it failed, and nothing would tell the second attempt.
         """
-        if self.retries_of(tool) and tool.effects != "none" and not self._takes_key(tool):
+        if not self.retries_of(tool):
+            return
+        if tool.is_delegated:
+            why = f"the Activity {self.name!r} can't be tried again where it runs in a delegate's place"
+            raise SchemaError(why, tool=tool.name, path="_retries")
+        if tool.effects != "none" and not self._takes_key(tool):
             raise SchemaError(
                 f"the Activity {self.name!r} can't be tried again, since it may have done something before it failed: "
                 "say effects='none' if it only reads, or let it take the key of its call ('key', in a function under "

@@ -227,9 +227,8 @@ def _check(tool: Tool) -> None:
         raise SchemaError("'_delegate' must be fixed, or an enum to choose from", tool=tool.name, path="_delegate")
     if tool.resolution == "upfront" and not tool.is_upfront(False):
         raise SchemaError("only a tool with one fixed delegate is resolved upfront", tool=tool.name, path="_resolution")
-    if tool.retries and tool.is_delegated and not ({"const", "enum"} & tool.meta.get("_activity", {}).keys()):
-        why = "only an Activity is tried again, and none is named beside the '_delegate'"
-        raise SchemaError(why, tool=tool.name, path="_retries")
+    if tool.retries and tool.is_delegated:
+        raise SchemaError("only an Activity without a '_delegate' is tried again", tool=tool.name, path="_retries")
     _check_path(tool)
     Validator(tool.schema, tool=tool.name)
     assert tool.validator
