@@ -18,7 +18,7 @@ from ..schema.validator import Validator
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
 from .fallback import otherwise, speaker
-from .model import Model, ModelRequest
+from .model import Model, ModelRequest, Reasoning
 from .strings import OutputTexts
 
 
@@ -51,7 +51,11 @@ class Receiver(Protocol):
 
 
 class Listener(Protocol):
-    """Who is told of an output while it arrives."""
+    """Who is told of an output while it arrives, and of what the model thinks beside."""
+
+    def thought(self, text: str) -> None:
+        """The model thinks this."""
+        ...
 
     def partial(self, text: str, *, is_literal: bool) -> None:
         """The text of `output` has grown to this; `is_literal`: a † means nothing in it."""
@@ -211,6 +215,11 @@ async def _attempt(
                 if isinstance(delta, Usage):
                     usage = delta
                     continue
+                if isinstance(delta, Reasoning):
+                    receiver.heard(delta.text, 1)
+                    if listener is not None and delta.text:
+                        listener.thought(delta.text)
+                    continue
                 for piece in (delta,) if len(delta) <= _MOST_AT_ONCE else _pieces(delta):
                     before = parser.signs
                     for part in parser.feed(piece):
@@ -237,7 +246,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[str | Usage]]:
+async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[str | Reasoning | Usage]]:
     """The model's stream, closed whatever happens."""
     stream: Any = None
     try:

@@ -18,14 +18,14 @@ from ...app.kept_run import KeptRun, carry_on
 from ...app.loading import Code, Loaded, load
 from ...app.text import TextGiven, member_of
 from ...errors import ActumError, SolutionError
-from ...events import AnyEvent
+from ...events import AnyEvent, ReasoningDelta
 from ...protocol.solution import Result
 from ...protocol.turns import without_plans
 from ...schema.json import JsonObject
-from ..options import Approval, CommandError, Roots, Settings, Several, input_of
+from ..options import Approval, CommandError, Flag, Roots, Settings, Several, input_of
 from ..questions import Questions, approver
 from ..render.lines import Silent, described
-from ..render.telling import say_piece, tell
+from ..render.telling import Passing, say_piece, tell
 
 
 async def chat(
@@ -38,6 +38,7 @@ async def chat(
     save: str | None = None,
     member: str = "",
     most: int | None = None,
+    summary: Flag = False,
     activities: Several = None,
     root: Roots = None,
 ) -> int:
@@ -60,7 +61,9 @@ async def chat(
     member
         The path of the text in an output that is none itself, such as answer.
     most
-        Leave the oldest turns out where all of them are longer than so many characters; not with --save.
+        Leave the oldest turns out where all of them are longer than so many characters; with --save, of the file, too.
+    summary
+        Let the model write down in short what --most leaves out.
     activities
         A module or file with Activities, beside those that the Idea names.
     root
@@ -70,8 +73,8 @@ async def chat(
         raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
     if approve == "hold" and save is None:
         raise CommandError("--approve hold needs --save FILE, where the calls wait")
-    if save is not None and most is not None:
-        raise CommandError("--save keeps all of a conversation: it can't be given with --most")
+    if summary and most is None:
+        raise CommandError("--summary takes the place of what --most NUMBER leaves out")
     loaded = load(idea, model=model, roots=root or [], code=Code.to_run(activities))
     if loaded.model is None:
         raise CommandError("a conversation needs a model: name one with --model, or in the Idea's config")
@@ -82,11 +85,11 @@ async def chat(
     with ExitStack() as stack:
         if save is None:
             context, _ = await agent.prepared(loaded.context, schema, input=given)
-            take = _unkept(agent.conversation(context, schema, member=where, most=most))
+            take = _unkept(agent.conversation(context, schema, member=where, most=most, summary=summary))
             is_open = False
         else:
             kept = stack.enter_context(await _opened(Path(save), loaded, agent, given))
-            take = _kept(kept, agent)
+            take = _kept(kept, agent, most, summary=summary)
             is_open = any(message.get("type") == "plan" for message in kept.idea.context)
         await _talk(take, where, is_open=is_open)
     return 0
@@ -111,8 +114,12 @@ def _unkept(talk: Conversation) -> Take:
     return take
 
 
-def _kept(kept: KeptRun, agent: Agent) -> Take:
+def _kept(kept: KeptRun, agent: Agent, most: int | None, *, summary: bool) -> Take:
     async def take(said: str | None, show: Callable[[AnyEvent], None]) -> Result[Any]:
+        if said is not None and most is not None:
+            cut = await agent.cut(kept.idea.context, most, summary=summary)
+            if cut is not kept.idea.context:  # what was noted of earlier requests is of messages that are gone
+                kept.keep(cut, {**kept.about, "ticks": []})
         if said is not None:
             kept.keep(kept.idea.context.extended([{"type": "user", "message": said}]))
         try:
@@ -169,14 +176,23 @@ async def _turn(take: Take, member: str, said: str | None) -> None:
 
 
 class _Screen:
-    """Shows one turn: its calls line by line on stderr, the text of its output on stdout as it becomes certain."""
+    """Shows one turn: its calls line by line on stderr, the text of its output on stdout as it becomes certain.
+
+    What the model thinks passes by on a terminal.
+    """
 
     def __init__(self, member: str) -> None:
         self._given = TextGiven(member)
         self._is_in_line = False
+        self._thought = Passing()
 
     def show(self, event: AnyEvent) -> None:
         """Show one event."""
+        if isinstance(event, ReasoningDelta):
+            if not self._is_in_line:
+                self._thought.add(event.text)
+            return
+        self._thought.end()
         line = described(event)
         if line is not None and line != "request":
             self.end()
@@ -192,6 +208,7 @@ class _Screen:
 
     def end(self) -> None:
         """End the line that is being written."""
+        self._thought.end()
         if self._is_in_line:
             say_piece("\n")
             self._is_in_line = False
