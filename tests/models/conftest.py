@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from importlib import import_module
 
 import pytest
 
 from actum.models.providers import PROVIDERS
 
 from .server import Server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def libraries() -> None:
+    """What a first request imports: it takes seconds on a loaded machine, and every wait of the tests is bounded."""
+    for name in ("models.openai", "models.anthropic", "models.google", "direct"):
+        import_module(f"pydantic_ai.{name}")
 
 
 @pytest.fixture(autouse=True)

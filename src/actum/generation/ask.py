@@ -127,11 +127,15 @@ class Judge:
 
 @dataclass(slots=True)
 class Answered:
-    """What has arrived of an answer; `output` may hold references (O7), `authored` is as it was written."""
+    """What has arrived of an answer; `output` may hold references (O7), `authored` is as it was written.
+
+    `finished` is the output as the caller's type, None where it refers to something.
+    """
 
     meta: dict[str, Any] | None = None
     output: Template | None = None
     authored: Json = None
+    finished: Any = None
     calls: list[Call] = field(default_factory=list[Call])
     errors: list[ActumError] = field(default_factory=list[ActumError])
     usage: Usage = field(default_factory=Usage)
@@ -287,7 +291,7 @@ def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge
             answered.meta = _meta(frame.lowered.restore_meta(value), judge)
     else:
         answered.authored = frame.lowered.restore_output(value)
-        answered.output = _output(answered.authored, judge)
+        answered.output, answered.finished = _output(answered.authored, judge)
 
 
 def _call(part: Element, frame: Frame) -> Call | CallError:
@@ -310,20 +314,17 @@ def _meta(value: Json, judge: Judge) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _output(value: Json, judge: Judge) -> Template | None:
+def _output(value: Json, judge: Judge) -> tuple[Template | None, Any]:
     if value is None:
-        return None
+        return None, None
     if judge.is_literal:
-        judge.finished(value)
-        return Template(value, (), ())
+        return Template(value, (), ()), judge.finished(value)
     try:
         parsed = template(value, judge.kinds)
     except ReferenceSyntax as error:
         where = "output" + ("" if error.at.startswith("[") else ".") * bool(error.at) + error.at
         raise SolutionError(error.reason, path=where) from None
-    if not parsed.expressions:
-        judge.finished(parsed.value)
-    return parsed
+    return parsed, None if parsed.expressions else judge.finished(parsed.value)
 
 
 _LEAST_GROWTH = 16

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from ..dataflow.expression import Expression, parse
-from ..schema.json import JsonObject, is_object
+from ..schema.json import JsonObject, encode, is_object
 from ..schema.types import ANYTHING, Type, type_of
 from ..schema.validator import Validator
 from ..schema.walk import definitions_of
@@ -90,6 +90,11 @@ class Tool:
     def takes(self) -> Type:
         """What is declared of its parameters (O11)."""
         return type_of(self.parameters, is_open=True)
+
+    @cached_property
+    def size(self) -> int:
+        """The characters of its schema (T12)."""
+        return len(encode(self.schema))
 
     @cached_property
     def accepts_null(self) -> bool:
