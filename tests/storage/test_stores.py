@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actum import errors
+from actum import Agent, Tools, errors
 from actum.ideas.address import Address, parse_address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
@@ -349,6 +349,6 @@ def test_an_agent_makes_no_store_where_its_name_is_misspelt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(IdeaError, match="there is no store at"):
+    with pytest.raises(errors.IdeaError, match="there is no store at"):
         Agent(None, tools=Tools(), store=name)
     assert list(tmp_path.iterdir()) == []
