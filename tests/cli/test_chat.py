@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from actum.cli.commands.chat import Screen, one_turn
 
 from .test_terminal import terminal
 
@@ -84,7 +87,8 @@ def test_ctrl_c_cancels_the_turn_and_not_the_conversation(tmp_path: Path) -> Non
         os.killpg(screen.process.pid, signal.SIGINT)
         screen.until("cancelled")
         screen.type("second")
-        screen.until("Still here")
+        # All of the answer is there before its turn has ended: only the prompt says that Ctrl-C cancels nothing.
+        screen.until("Still here\r\n> ")
         os.killpg(screen.process.pid, signal.SIGINT)
         screen.until("Ctrl-D ends the conversation")
         screen.type("\x04")
@@ -105,6 +109,57 @@ def test_calls_are_decided_on_in_line(tmp_path: Path) -> None:
         screen.type("\x04")
         assert screen.wait() == 0
     assert "too slow" in screen.seen.split("Run it?")[1]
+
+
+@pytest.mark.rule("L6", "L7")
+def test_ctrl_c_leaves_an_open_question_and_takes_nothing_of_what_is_typed_next(tmp_path: Path) -> None:
+    path = talker(tmp_path, said("", {"_tool": "slow", "n": 1}), said("Still here"))
+    arguments = ("chat", str(path), "--model", "any", "--approve", "ask", "--save", "kept.json")
+    with terminal(*arguments, cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
+        screen.until("> ")
+        screen.type("first")
+        screen.until("or why not: ")
+        os.killpg(screen.process.pid, signal.SIGINT)
+        screen.until("cancelled; what has been done stays\r\n> ")
+        screen.type("second")
+        screen.until("Still here\r\n> ")
+        screen.type("\x04")
+        assert screen.wait() == 0
+    kept = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
+    said_by = [message["message"] for message in kept["context"] if message["type"] == "user"]
+    assert said_by == ["first", "second"]
+
+
+@pytest.mark.rule("L7")
+def test_a_second_ctrl_c_ends_a_conversation_whose_turn_can_not_be_cancelled(tmp_path: Path) -> None:
+    path = talker(tmp_path, said("", {"_tool": "hang"}))
+    hang = "import time\n@tools.tool\ndef hang() -> int:\n    'Hang.'\n    while True:\n        time.sleep(0.01)\n"
+    (tmp_path / "slow.py").write_text(ACTIVITIES + hang, encoding="utf-8")
+    with terminal("chat", str(path), "--model", "any", cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
+        screen.until("> ")
+        screen.type("first")
+        screen.until("started  hang()")
+        os.killpg(screen.process.pid, signal.SIGINT)
+        screen.until("interrupted, waiting for hang(); Ctrl-C again ends at once")
+        os.killpg(screen.process.pid, signal.SIGINT)
+        assert screen.wait() == 130
+    assert "Traceback" not in screen.seen
+
+
+@pytest.mark.rule("L7")
+async def test_ctrl_c_before_a_turn_has_taken_its_first_step_cancels_it(capsys: pytest.CaptureFixture[str]) -> None:
+    async def take(_: object) -> Any:
+        await asyncio.Event().wait()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        async with asyncio.timeout(BOUND):
+            asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGINT)  # it comes before the turn's step
+            await one_turn(take, Screen(""))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "cancelled; what has been done stays" in capsys.readouterr().err
 
 
 @pytest.mark.rule("L3", "O9")

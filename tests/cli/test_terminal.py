@@ -252,6 +252,15 @@ def test_control_c_ends_the_run_in_one_line(tmp_path: Path) -> None:
         assert "Traceback" not in screen.seen
 
 
+@pytest.mark.rule("L6", "L7")
+def test_control_c_leaves_an_open_question_at_once(tmp_path: Path) -> None:
+    with terminal("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--approve", "ask", cwd=tmp_path) as screen:
+        screen.until("or why not:")
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.wait() == 130  # nobody has pressed Enter
+        assert "Traceback" not in screen.seen
+
+
 HANG = """
 @tools.tool
 def hang(n: int) -> int:

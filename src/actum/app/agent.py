@@ -35,7 +35,7 @@ from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
 from ..sources.media import MediaReader
-from ..storage.open import open_store
+from ..storage.open import check_store, open_store
 from .coercion import Given, blocking, context_of, model_of
 from .conversation import Conversation
 from .machine import LocalMachine
@@ -72,6 +72,9 @@ class Agent:
         fetcher: fetches delegates from URLs; bounds and cache are its own (D12).
         store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one (X4).
         message_types: further message types: a handler, or `dict` for a data kind with the short form (M2, M3).
+
+    Raises:
+        IdeaError: there is no store where `store` says.
     """
 
     def __init__(
@@ -94,7 +97,10 @@ class Agent:
         self.config = config or Config()
         self.limits = limits or Limits()
         self.approve = approve
-        self.store = open_store(store) if isinstance(store, str | Path) else store
+        if isinstance(store, str | Path):
+            check_store(str(store), makes=False)  # an agent only reads
+            store = open_store(store)
+        self.store = store
         self.delegates = dict(delegates or {})
         self.roots = tuple(Path(root) for root in roots)
         self._resolver = resolver

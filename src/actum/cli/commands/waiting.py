@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ...app import kept
+from ...app.idea import Idea
 from ...protocol.call import Call
 from ...schema.json import encode
 from ..options import JsonFlag
+from ..render.along import described
 from ..render.asked import made_of
 from ..render.telling import say, say_json
 
@@ -20,7 +24,7 @@ def waiting(run: str, /, *, json: JsonFlag = False) -> int:
     json
         Print one JSON list.
     """
-    found = kept.waiting(run)
+    found, idea = kept.waiting(run), Idea.load(Path(run))
     if json:
         listed = [
             {"of": one.of, "call": one.call, "delegates": list(one.delegates), "from": dict(one.sources)}
@@ -34,5 +38,5 @@ def waiting(run: str, /, *, json: JsonFlag = False) -> int:
         for line in made_of(Call(one.call), one.sources, one.derived):
             say(f"    {line}")
         for message in one.crossing:
-            say(f"    is given {encode(message)}")
+            say(f"    is given {encode(described(message, idea.context.origin, idea.roots))}")
     return 0
