@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .execution.calls.invoking import Output
     from .protocol import approvals
     from .protocol.activity import Activity
+    from .protocol.backoff import Backoff
     from .protocol.call import Call
     from .protocol.config import Config, Limits
     from .protocol.context import Context
@@ -30,6 +31,7 @@ __all__ = [
     "HOLD",
     "Activity",
     "Agent",
+    "Backoff",
     "Call",
     "Config",
     "Context",
@@ -60,6 +62,7 @@ _HOMES = {
     "HOLD": "execution.calls.approval:HOLD",
     "Activity": "protocol.activity:Activity",
     "Agent": "app.agent:Agent",
+    "Backoff": "protocol.backoff:Backoff",
     "Call": "protocol.call:Call",
     "Config": "protocol.config:Config",
     "Context": "protocol.context:Context",

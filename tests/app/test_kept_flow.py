@@ -135,8 +135,8 @@ async def test_a_call_that_waits_is_listed_with_its_condition_and_what_it_was_ma
     assert run_command(["waiting", "one.json"]) == 0
     assert [line for line in capsys.readouterr().out.splitlines() if not line.startswith("    is given")] == [
         '0.3  {"_tool":"take","n":20,"_when":"{†calls.0 > 1}"}',
-        "    on the condition {†calls.0 > 1}, which is true",
-        "    n ← †calls.1",
+        "    on the condition {†calls.0 > 1}, which is true, derived",
+        "    n ← †calls.1, derived",
         '0.4.0  {"_tool":"take","n":4,"_when":"{†each > 1}"}',
         "    on the condition {†each > 1}, which is true",
         "    n ← {†each + 1}",

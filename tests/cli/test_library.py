@@ -71,7 +71,7 @@ def test_a_folder_with_one_bad_idea_saves_none(tmp_path: Path) -> None:
     (tmp_path / "more" / "b.json").write_text("{")
     done = actum("import", "more", cwd=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
-    assert "there is no idea:a" in actum("resolve", "idea:a", cwd=tmp_path).stderr
+    assert "there is no store" in actum("resolve", "idea:a", cwd=tmp_path).stderr
 
 
 @pytest.mark.rule("X2")

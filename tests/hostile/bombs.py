@@ -9,6 +9,7 @@ import json
 import resource
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from actum import Agent, Limits, Tools, errors, models
@@ -150,8 +151,13 @@ def main() -> None:
         ended = {"limit": error.limit, "partial": error.result is not None}
     except BaseException as error:
         ended = {"raised": f"{type(error).__name__}: {error}"[:300]}
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(json.dumps({"ended": ended, "peak": peak}))
+    print(json.dumps({"ended": ended, "peak": _peak()}))
+
+
+def _peak() -> int:
+    """The most memory that this process has held, in MiB: `getrusage` counts what its parent held before it as well."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) // 1024
 
 
 if __name__ == "__main__":

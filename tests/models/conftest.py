@@ -12,7 +12,7 @@ from .server import Server
 
 
 @pytest.fixture(autouse=True)
-def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_environment(hosted_libraries: None, monkeypatch: pytest.MonkeyPatch) -> None:
     proxies = [f"{kind}_proxy" for kind in ("http", "https", "all", "no")]
     keys = [key for provider in PROVIDERS.values() for key in (*provider.keys, provider.url_variable)]
     for name in (*proxies, *map(str.upper, proxies), *keys, "ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY"):

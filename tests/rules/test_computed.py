@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any, TypedDict
 
 import pytest
 
 from actum import Agent, Config, Tools, errors, events, models
+from actum.execution.threads import Threads
 
 from .scripts import agent, answer, call, run, sent, text_of
 
@@ -269,6 +271,32 @@ async def test_all_of_a_run_together_is_bounded_and_long_evaluations_leave_the_e
     found = await run(answer(*greedy), answer(output=0), tools=tools)
     assert [error.code for error in found.errors] == ["invalid_parameters"] * 2
     assert "steps" in found.errors[0].message
+
+
+@pytest.mark.rule("E4", "C12")
+async def test_a_long_list_that_a_plain_reference_reads_leaves_the_event_loop_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tools, beside = Tools(), 0
+    original = Threads.run
+
+    async def counted(self: Threads, work: Callable[[], Any]) -> Any:
+        nonlocal beside
+        beside += 1
+        return await original(self, work)
+
+    @tools.tool
+    async def numbers(n: int) -> list[int]:
+        """Count."""
+        return list(range(n))
+
+    assert numbers.name == "numbers"
+    monkeypatch.setattr(Threads, "run", counted)
+    for length, times in ((100, 0), (12_000, 2)):  # the items, and the output that holds them all
+        # The condition leaves all items but three out, so that only working them out is long.
+        beside, many = 0, {"_each": "†calls.0", "_when": "{†each < 3}", "_value": "{†each + 1}"}
+        found = await run(answer(call("numbers", n=length), many, output="†calls.1"), tools=tools)
+        assert (found.output[:4], beside) == ([1, 2, 3, None], times)
 
 
 @pytest.mark.rule("E3", "I2")

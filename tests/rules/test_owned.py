@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Context, Tools, errors, models
+from actum import Agent, Backoff, Context, Tools, errors, models
 
 pytestmark = pytest.mark.rule("L8")
 
@@ -64,6 +64,27 @@ def desk(record: Owned) -> Tools:
         {"properties": {"_delegate": {"const": "Helper"}, "_activity": {"const": "brief"}, "_output": {}}},
     )
     return tools
+
+
+async def test_a_run_that_was_lost_while_a_call_waited_to_be_tried_again_does_not_try_it() -> None:
+    record, tools, tried = Owned(lost=2), Tools(), 0
+
+    @tools.tool(effects="none", retries=2)
+    async def look() -> str:
+        """Look."""
+        nonlocal tried
+        tried += 1
+        raise OSError("down")
+
+    assert look.name == "look"
+
+    async def no_time(_: float) -> None:
+        record.seen.append("waited")
+
+    tools.backoff = Backoff(sleep=no_time)
+    agent = Agent(models.Scripted([{"calls": [{"_tool": "look"}], "output": None}]), tools=tools)
+    assert isinstance(await drained(agent, "go", record), errors.Fenced)
+    assert (tried, record.seen.count("waited")) == (1, 1)
 
 
 HELPER = {"context": [{"type": "text", "text": "Help."}], "schema": {"type": "string"}}

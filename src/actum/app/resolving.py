@@ -209,7 +209,7 @@ def _sound(delegate: SavedRequest, reference: str) -> SavedRequest:
 def _object(delegate: Mapping[str, Any], key: str) -> JsonObject:
     value = delegate.get(key, {})
     if not is_object(value):
-        raise SchemaError(f"{key!r} of a delegate must be an object, not {value!r}", path=key)
+        raise SchemaError(f"{key!r} of a delegate must be an object", path=key)
     return {**value}
 
 

@@ -22,7 +22,7 @@ from ..protocol.message import kind_of
 from ..runs.open import sqlite_path
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
 from ..sources.files import read_text
-from ..storage.open import DEFAULT_STORE, default_store, local_path, open_store
+from ..storage.open import check_store, default_store, open_store
 
 if TYPE_CHECKING:
     from ..runs.runs import Runs
@@ -170,27 +170,16 @@ async def library_of(
     """The library that a command works with; what was opened is closed again.
 
     Raises:
-        CommandError: there is no store, and the command does not begin one where it was told to.
+        IdeaError: there is no store, and the command does not begin one where it was told to.
     """
     name = store or default_store()
     if makes or reads:
-        _check_store(name, makes=makes)
+        check_store(name, makes=makes)
     opened = open_store(name)
     try:
         yield Library(store=opened, branches=branches or [MAIN], at=moment(at) if at is not None else None)
     finally:
         await opened.aclose()
-
-
-def _check_store(name: str, *, makes: bool) -> None:
-    """Whether a store is there, or may be made: a name that is misspelt makes none."""
-    path = local_path(name)
-    if path is None or path.exists():
-        return
-    if not makes:
-        raise CommandError(f"there is no store at {path}: `actum save` makes one")
-    if name != DEFAULT_STORE and not path.absolute().parent.is_dir():
-        raise CommandError(f"no store can be made at {path}: there is no folder {path.parent}")
 
 
 @asynccontextmanager

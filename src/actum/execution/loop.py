@@ -275,7 +275,12 @@ class Loop:
         if answered.output is None:
             return None
         instances = self._journal.instances if self._setup.config.instanced_output else ()
-        return Wanted(output=answered.output, script=script, finished=self._judge.finished, instances=instances)
+
+        def judged(_: Json) -> Any:
+            return answered.finished  # what refers to nothing was judged when it arrived
+
+        finished = self._judge.finished if answered.output.expressions else judged
+        return Wanted(output=answered.output, script=script, finished=finished, instances=instances)
 
     def _record(self, script: Script, answered: Answered) -> Any:
         """Keep the answer as a solution; return its output unless that must be resolved first."""
@@ -284,7 +289,7 @@ class Loop:
         if answered.output is not None:
             script.output = shown = answered.authored
             if not answered.output.expressions:
-                output = shown = self._judge.finished(answered.output.value)
+                output = shown = answered.finished
         if answered.output is not None and self._journal.is_recorded:
             self._journal.tell(entries.Answered(answer=script.number, start=script.start, output=answered.authored))
         solution = script.solution(answered, shown, self._journal.instances)

@@ -40,6 +40,5 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
         raise
     output: Any = None
     if answered.output is not None:
-        has_references = bool(answered.output.expressions)
-        output = answered.authored if has_references else judge.finished(answered.output.value)
+        output = answered.authored if answered.output.expressions else answered.finished
     return turn.script.solution(answered, output, journal.instances)

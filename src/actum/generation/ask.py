@@ -18,7 +18,7 @@ from ..schema.validator import Validator
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
 from .fallback import otherwise, speaker
-from .model import Model, ModelRequest
+from .model import Model, ModelRequest, Reasoning
 from .strings import OutputTexts
 
 
@@ -51,7 +51,11 @@ class Receiver(Protocol):
 
 
 class Listener(Protocol):
-    """Who is told of an output while it arrives."""
+    """Who is told of an output while it arrives, and of what the model thinks beside."""
+
+    def thought(self, text: str) -> None:
+        """The model thinks this."""
+        ...
 
     def partial(self, text: str, *, is_literal: bool) -> None:
         """The text of `output` has grown to this; `is_literal`: a † means nothing in it."""
@@ -123,11 +127,15 @@ class Judge:
 
 @dataclass(slots=True)
 class Answered:
-    """What has arrived of an answer; `output` may hold references (O7), `authored` is as it was written."""
+    """What has arrived of an answer; `output` may hold references (O7), `authored` is as it was written.
+
+    `finished` is the output as the caller's type, None where it refers to something.
+    """
 
     meta: dict[str, Any] | None = None
     output: Template | None = None
     authored: Json = None
+    finished: Any = None
     calls: list[Call] = field(default_factory=list[Call])
     errors: list[ActumError] = field(default_factory=list[ActumError])
     usage: Usage = field(default_factory=Usage)
@@ -210,6 +218,11 @@ async def _attempt(
                 if isinstance(delta, Usage):
                     usage = delta
                     continue
+                if isinstance(delta, Reasoning):
+                    receiver.heard(delta.text, 1)
+                    if listener is not None and delta.text:
+                        listener.thought(delta.text)
+                    continue
                 for piece in (delta,) if len(delta) <= _MOST_AT_ONCE else _pieces(delta):
                     before = parser.signs
                     for part in parser.feed(piece):
@@ -236,7 +249,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[str | Usage]]:
+async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[str | Reasoning | Usage]]:
     """The model's stream, closed whatever happens."""
     stream: Any = None
     try:
@@ -281,7 +294,7 @@ def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge
             answered.meta = _meta(frame.lowered.restore_meta(value), judge)
     else:
         answered.authored = frame.lowered.restore_output(value)
-        answered.output = _output(answered.authored, judge)
+        answered.output, answered.finished = _output(answered.authored, judge)
 
 
 def _call(part: Element, frame: Frame) -> Call | CallError:
@@ -304,20 +317,17 @@ def _meta(value: Json, judge: Judge) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _output(value: Json, judge: Judge) -> Template | None:
+def _output(value: Json, judge: Judge) -> tuple[Template | None, Any]:
     if value is None:
-        return None
+        return None, None
     if judge.is_literal:
-        judge.finished(value)
-        return Template(value, (), ())
+        return Template(value, (), ()), judge.finished(value)
     try:
         parsed = template(value, judge.kinds)
     except ReferenceSyntax as error:
         where = "output" + ("" if error.at.startswith("[") else ".") * bool(error.at) + error.at
         raise SolutionError(error.reason, path=where) from None
-    if not parsed.expressions:
-        judge.finished(parsed.value)
-    return parsed
+    return parsed, None if parsed.expressions else judge.finished(parsed.value)
 
 
 _LEAST_GROWTH = 16

@@ -282,7 +282,7 @@ def per_instance(output: JsonObject, instances: Sequence[str]) -> JsonObject:
 
 
 def _tokens(toolset: Toolset) -> int:
-    return sum(len(encode(tool.schema)) for tool in toolset.tools.values()) // _CHARACTERS_PER_TOKEN
+    return sum(tool.size for tool in toolset.tools.values()) // _CHARACTERS_PER_TOKEN
 
 
 def _revealed(context: Context) -> Collection[str]:

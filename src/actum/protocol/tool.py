@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from ..dataflow.expression import Expression, parse
-from ..schema.json import JsonObject, is_object
+from ..schema.json import JsonObject, encode, is_object
 from ..schema.types import ANYTHING, Type, type_of
 from ..schema.validator import Validator
 from ..schema.walk import definitions_of
@@ -92,6 +92,11 @@ class Tool:
         return type_of(self.parameters, is_open=True)
 
     @cached_property
+    def size(self) -> int:
+        """The characters of its schema (T12)."""
+        return len(encode(self.schema))
+
+    @cached_property
     def accepts_null(self) -> bool:
         """Whether null is a result, so that it can't mean "not yet" (C4)."""
         return bool(self.output) and self.output_validator is not None and self.output_validator.accepts(None)
@@ -166,6 +171,11 @@ class Tool:
         """How many seconds one of its calls may take, None where its author bounds nothing."""
         return self.fixed("_timeout")
 
+    @cached_property
+    def retries(self) -> int | None:
+        """How often its Activity is tried again (T14), None where its author leaves that to the Activity."""
+        return self.fixed("_retries")
+
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
 
@@ -173,7 +183,7 @@ class Tool:
 VALUES = Tool(name="_value", schema={"type": "object", "properties": {}})
 """Stands for the tool of an element that only computes (C13)."""
 
-_PLAIN = {"_tool", "_output", "_effects", "_timeout"}
+_PLAIN = {"_tool", "_output", "_effects", "_timeout", "_retries"}
 """The meta-properties that leave a call nothing to say but its parameters."""
 
 

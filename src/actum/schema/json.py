@@ -67,7 +67,12 @@ def decode(text: str) -> Json:
 
 def encode(value: Json, *, sort_keys: bool = False) -> str:
     """Write a value compactly, the same bytes for the same value (and, with `sort_keys`, for any order of keys)."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys)
+    return (_SORTED if sort_keys else _COMPACT).encode(value)
+
+
+# `json.dumps` would make an encoder for every value.
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_SORTED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
 
 def copy(value: Any) -> Any:

@@ -19,6 +19,7 @@ async def branch(name: str, address: str, /, *, store: StoreName = None) -> int:
     store
         The store, as for `actum save`.
     """
+    begun, start = branch_of(name), parse_address(address)
     async with library_of(store) as library:
-        say((await library.branch(branch_of(name), parse_address(address))).address)
+        say((await library.branch(begun, start)).address)
     return 0

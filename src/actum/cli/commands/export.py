@@ -22,8 +22,9 @@ async def export(address: str, file: str, /, *, store: StoreName = None) -> int:
     store
         The store, as for `actum save`.
     """
+    named = parse_address(address)
     async with library_of(store) as library:
-        entry = await library.find(parse_address(address))
+        entry = await library.find(named)
         write_bytes(Path(file), await library.store.content(entry.digest))
         say(entry.address)
     return 0

@@ -21,8 +21,9 @@ async def log(address: str, /, *, most: int = 20, store: StoreName = None) -> in
     store
         The store, as for `actum save`.
     """
+    named = parse_address(address)
     async with library_of(store) as library:
-        found = await library.find(parse_address(address))
+        found = await library.find(named)
         for entry in await library.store.entries(found.line, found.sequence + 1, most):
             say(_described(entry))
     return 0

@@ -21,6 +21,7 @@ async def promote(address: str, /, *, to: str = MAIN, note: str = "", store: Sto
     store
         The store, as for `actum save`.
     """
+    named, branch = parse_address(address), branch_of(to)
     async with library_of(store) as library:
-        tell_saved(await library.promote(parse_address(address), branch_of(to), note=note))
+        tell_saved(await library.promote(named, branch, note=note))
     return 0

@@ -23,6 +23,7 @@ async def resolve(
     store
         The store, as for `actum save`.
     """
+    named = parse_address(address)
     async with library_of(store, search or [MAIN], at) as library:
-        say((await library.find(parse_address(address))).address)
+        say((await library.find(named)).address)
     return 0

@@ -46,8 +46,8 @@ Resolved: TypeAlias = Call | bool | list[Item] | ActumError
 
 
 def is_heavy(values: Sequence[Any]) -> bool:
-    """Whether computing what a call refers to would keep the event loop waiting (E4)."""
-    return any(isinstance(one, Bound) and weight(one.values.values()) > _HEAVY for one in values)
+    """Whether computing with what a call or an output refers to would keep the event loop waiting (E4)."""
+    return any(weight(one.values.values() if isinstance(one, Bound) else [one]) > _HEAVY for one in values)
 
 
 def resolve(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:

@@ -12,6 +12,8 @@ from .entries import Entry
 
 Tell: TypeAlias = Callable[[JsonObject], None]
 """Takes one entry as JSON."""
+Settled: TypeAlias = Callable[[], Awaitable[None]]
+"""Returns once all that was told is kept and the run is known to be its owner's still; `Record.settled`."""
 
 
 class Record(Protocol):
@@ -46,7 +48,7 @@ class Recorder:
     at: tuple[str, ...] = ()
     call: JsonObject | None = None
     """The call that the run carries out, for that of a delegate."""
-    settled: Callable[[], Awaitable[None]] | None = None
+    settled: Settled | None = None
     """What is awaited before an effect begins, and before the run ends; None where what is told is kept at once."""
     lease: int | None = None
 
