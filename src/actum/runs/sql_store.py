@@ -141,6 +141,7 @@ class SqlStore:
                 await within.each(
                     "INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?)", rows
                 )
+                await self.database.tell(within, {one.run for one in kept})
         return leases
 
     async def leases(self, runs: Collection[str]) -> Mapping[str, int]:
@@ -165,6 +166,7 @@ class SqlStore:
             found = await within.rows(_END, ending.state, *values, run, lease)
             if found and ending.state == "waiting":
                 await self._wait(within, _row_of(found[0]))
+            await self.database.tell(within, [run])
         return bool(found)
 
     async def _wait(self, within: Transaction, row: Row) -> None:
@@ -210,6 +212,7 @@ class SqlStore:
                     run,
                 )
                 await self.queue.cancel(run, within)
+                await self.database.tell(within, [run])
         return row
 
     async def release(self, run: str, lease: int) -> bool:
