@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
+    from .runs.runs import Run, Runs
+    from .runs.worker import Worker
 
 __version__ = "0.1.0"
 
@@ -38,11 +40,14 @@ __all__ = [
     "Output",
     "Reply",
     "Result",
+    "Run",
+    "Runs",
     "Solution",
     "Stream",
     "Tool",
     "Tools",
     "Usage",
+    "Worker",
     "approvals",
     "errors",
     "events",
@@ -66,11 +71,14 @@ _HOMES = {
     "Output": "execution.calls.invoking:Output",
     "Reply": "execution.calls.approval:Reply",
     "Result": "protocol.solution:Result",
+    "Run": "runs.runs:Run",
+    "Runs": "runs.runs:Runs",
     "Solution": "protocol.solution:Solution",
     "Stream": "app.stream:Stream",
     "Tool": "protocol.tool:Tool",
     "Tools": "app.tools:Tools",
     "Usage": "protocol.usage:Usage",
+    "Worker": "runs.worker:Worker",
     "approvals": "protocol.approvals",
     "errors": "errors",
     "events": "events",

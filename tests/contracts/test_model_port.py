@@ -20,6 +20,7 @@ from actum.errors import ModelError
 from actum.generation.model import Model, ModelRequest, Reasoning, Usage
 from actum.models import Recording, Replay, Scripted
 
+pytestmark = pytest.mark.usefixtures("hosted_libraries")
 BOUND = 20
 REQUEST = ModelRequest(messages=({"role": "user", "content": "Go."},), schema={"type": "object"})
 

@@ -16,7 +16,7 @@ from ..execution.delegation.linking import Linking, has_links
 from ..execution.delegation.resolver import Resolver, SavedRequest
 from ..execution.emitter import Emitter
 from ..execution.loop import Loop
-from ..execution.record.recorder import Recorder, Tell
+from ..execution.record.recorder import Record, Recorder, Tell
 from ..execution.setup import Runtime, Setup
 from ..execution.single import request_once
 from ..generation.compile import Frame, Handler
@@ -135,7 +135,7 @@ class Agent:
         schema: JsonSchema = None,
         *,
         input: Mapping[str, Any] | None = None,
-        record: Tell | None = None,
+        record: Tell | Record | None = None,
     ) -> Stream: ...
     @overload
     def stream(
@@ -144,7 +144,7 @@ class Agent:
         schema: TypeForm[T],
         *,
         input: Mapping[str, Any] | None = None,
-        record: Tell | None = None,
+        record: Tell | Record | None = None,
     ) -> Stream[T]: ...
     def stream(
         self,
@@ -152,15 +152,16 @@ class Agent:
         schema: Any = None,
         *,
         input: Mapping[str, Any] | None = None,
-        record: Tell | None = None,
+        record: Tell | Record | None = None,
     ) -> Stream:
         """The same run as an async context manager and iterator of its events; `.result` when it is over.
 
         `record` takes what the run leaves, entry by entry as it happens, so that it can be continued after a crash.
+        A `Record` is also asked before every effect whether the run is still this process's own.
         """
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
-            return await self._loop(context, schema, input, Emitter(sink), Recorder(record))
+            return await self._loop(context, schema, input, Emitter(sink), Recorder.of(record))
 
         return Stream(begin)
 
@@ -368,7 +369,15 @@ class Agent:
             MessageError, IdeaError: what was given is malformed.
         """
         own, schema = await self._linked(context, schema)
-        return _with_input(own, input), schema
+        return with_input(own, input), schema
+
+    def restored(self, messages: Iterable[JsonObject], origin: str | None) -> Context:
+        """The context of a run that was kept, with the agent's own types of messages.
+
+        Raises:
+            MessageError: a message is malformed.
+        """
+        return Context(messages, kinds=self._handlers, data_kinds=DATA_KINDS | self._data_kinds, origin=origin)
 
     async def _loop(
         self,
@@ -400,7 +409,7 @@ class Agent:
         emit: Emitter,
         record: Recorder | None = None,
     ) -> Setup:
-        own = _with_input(context, input)
+        own = with_input(context, input)
         shape = shape_of(schema)
         Validator(shape.schema, at="schema")
         telling = record or Recorder()
@@ -430,7 +439,12 @@ def _fetcher(config: Config) -> Fetcher:
     return Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes)
 
 
-def _with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
+def with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
+    """A context with an input, judged by its schema.
+
+    Raises:
+        MessageError: it doesn't fit.
+    """
     if input is None or not (input or any(kind_of(message) == "input" for message in context)):
         return context  # nothing was given, and nothing asks for it
     extended = context.extended([{"type": "input", "input": dict(input)}])

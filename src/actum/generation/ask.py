@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -152,9 +152,10 @@ async def ask(
     *,
     retries: int,
     listener: Listener | None = None,
+    settled: Callable[[], Awaitable[None]] | None = None,
 ) -> tuple[Answered, Frame]:
     """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema, and for
-    another of the models that stand for one where that has answered.
+    another of the models that stand for one where that has answered. `settled` is awaited before each request.
 
     Raises:
         SolutionError: no answer was usable.
@@ -164,6 +165,8 @@ async def ask(
     failed = 0
     while True:
         request = await frame.sent(asker.before(complaint, frame))
+        if settled is not None:
+            await settled()
         try:
             return await _attempt(speaker(model, frame), request, frame, judge, receiver, asker, listener), frame
         except ModelError as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ...dataflow.expression import references
-from ...errors import ActivityError, ActumError
+from ...errors import ActivityError, ActumError, Fenced
 from ...protocol.activity import Activity
 from ...protocol.backoff import Backoff
 from ...protocol.call import Call
@@ -134,10 +134,15 @@ class Carrier:
                 job.patience.reschedule(asyncio.get_running_loop().time() + job.tool.timeout)
             if job.is_latent:
                 return Answered(call)
+            if self.journal.settled is not None:
+                await self.journal.settled()
             if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
-            keyed = context.keyed(job.key) if activity.sees_context else context
+            keyed = context.keyed(job.key, self.journal.lease) if activity.sees_context else context
             return await invoke(call, job.tool, keyed, activity, self.budget, self._again(job, activity))
+        except Fenced:  # it is the run that is lost, not this call
+            self.is_stopped = True
+            raise
         except ActumError as error:
             return error
         except asyncio.CancelledError:
@@ -155,7 +160,10 @@ class Carrier:
         if not retries:
             return None
         backoff = Backoff() if registry is None else registry.backoff
-        return Retrying(job=job, retries=retries, backoff=backoff, budget=self.budget, results=self.results)
+        settled = self.journal.settled
+        return Retrying(
+            job=job, retries=retries, backoff=backoff, budget=self.budget, results=self.results, settled=settled
+        )
 
     def _replaced(self, job: Job, approved: Call, context: Context) -> tuple[Call, Context]:
         """The call that was approved in the place of another, with its values, and what crosses to it."""
@@ -185,7 +193,7 @@ class Carrier:
             crossing=frozenset(self.journal.brought.kinds),
         )
         try:
-            returned = await self.delegate(call, job.tool, context.keyed(job.key), suspension)
+            returned = await self.delegate(call, job.tool, context.keyed(job.key, self.journal.lease), suspension)
             return judged(returned, job.tool, self.budget)
         except Suspended:
             return Held(tuple(_within(job.of, one) for one in suspension.waiting))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ...errors import ActivityError, LimitExceeded
 from ...protocol.backoff import Backoff
 from ..budget import Budget
+from ..record.recorder import Settled
 from .job import Job
 from .results import Results
 
@@ -26,6 +27,8 @@ class Retrying:
     backoff: Backoff
     budget: Budget
     results: Results
+    settled: Settled | None = None
+    """Makes sure before an attempt that the run still is its owner's, None where nobody else may take it over."""
     tried: int = 0
     """How many attempts there were after the first."""
 
@@ -39,6 +42,8 @@ class Retrying:
         self.tried += 1
         self.results.retry(self.job, failure, self.tried, seconds)
         await (self.backoff.sleep or asyncio.sleep)(seconds)
+        if self.settled is not None:  # others may have taken over the run meanwhile
+            await self.settled()
         return True
 
     def _can_pay(self) -> bool:
