@@ -334,6 +334,24 @@ def test_the_tree_counts_the_requests_of_delegates_with_tokens_and_cost() -> Non
     assert "2 requests, 24 tokens, 0.5000 USD" in console.export_text()
 
 
+SPENDING = """
+from actum import models
+spent = models.Usage(requests=1, input_tokens=10, output_tokens=2, usd=0.25)
+answers = [{"calls": [{"_tool": "ask"}], "output": "†calls.0"}, {"calls": [], "output": 7}]
+models.load = lambda name, **more: models.Scripted(answers, usage=spent)
+"""
+
+
+def test_the_tree_of_a_run_counts_what_its_delegates_have_spent_too(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SPENDING, encoding="utf-8")
+    tool = {"ask": {"type": "object", "_delegate": "anonymous", "_output": {"type": "integer"}}}
+    path = tmp_path / "idea.json"
+    path.write_text(json.dumps({"context": [{"type": "tool", "tool": tool}], "schema": {}}), encoding="utf-8")
+    with terminal("run", str(path), "--model", "any", cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
+        assert screen.wait() == 0
+    assert "2 requests, 24 tokens, 0.5000 USD" in screen.seen
+
+
 def test_the_tree_shows_the_end_of_what_the_model_thinks_until_it_answers() -> None:
     tree = LiveTree("idea.json")
     tree.show(events.RequestStarted(context=[], messages=[], schema={}))
