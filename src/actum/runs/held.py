@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.kept_run import notes
-from ..app.loading import Code, ready
+from ..app.loading import agent_at
 from ..errors import ActumError, Fenced, IdeaError, RunError
 from ..execution.record.recovery import recovered
 from ..ideas.ticks import Tick, tick_entry, ticks_of, told_ticks
@@ -31,11 +31,10 @@ Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carrier:
-    """Carries runs out. Ideas whose files lie outside of `roots` are refused; `activities` are the user's modules."""
+    """Carries runs out. Ideas whose files lie outside of `roots` are refused."""
 
     runner: Runner = None
     roots: Sequence[Path] = field(default_factory=lambda: [Path.cwd()])
-    activities: Sequence[str] = ()
 
     async def __call__(self, taken: Taken, record: LeasedRecord) -> Ending:
         """Carry a run on from where its record ends, until it has an output, waits, or fails.
@@ -73,9 +72,7 @@ class Carrier:
         elif self.runner is not None:
             agent = self.runner(idea)
         else:
-            roots = [str(root) for root in self.roots]
-            loaded = ready(idea, f"run {source.id}", roots=roots, code=Code.to_run(self.activities))
-            return loaded.idea, loaded.agent()
+            agent = agent_at(self.roots).fitted(idea, is_own=True)
         return idea.identified(agent.config), agent
 
     def _check_origin(self, source: Submission) -> None:

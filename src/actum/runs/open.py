@@ -7,6 +7,7 @@ from pathlib import Path
 from ..errors import RunError
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
+from .queues.memory import MemoryQueue
 from .sql_store import SqlStore
 from .sqlite import SqliteDatabase
 
@@ -30,7 +31,7 @@ def open_runs(url: str | Path, queue: Queue | None = None) -> SqlStore:
     if path is None:
         raise RunError(f"{text.partition('://')[0]}:// keeps no runs: use postgresql://, sqlite:///FILE or FILE.db")
     own = SqliteDatabase(path)
-    return SqlStore(own, queue or EmbeddedQueue(own))
+    return SqlStore(own, queue or (MemoryQueue() if path == ":memory:" else EmbeddedQueue(own)))
 
 
 def sqlite_path(text: str) -> str | None:

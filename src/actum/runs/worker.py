@@ -51,12 +51,11 @@ class Worker:
     Args:
         runs: where they are kept.
         agent: what carries them out: an agent, fitted to each Idea; what makes one for an Idea; or None, which uses
-            what each Idea's config names, as `actum run` does.
+            the process-wide tools and what each Idea's config names, as `Idea.run` does.
         queues: the queues that it takes from, with the slots of each. A slot is a task, not a thread.
         lease: after how many seconds of silence others go on with its runs.
         drain: how many seconds its runs have to end once it is to stop; then others go on with them.
         roots: the folders that Ideas may lie in and read from; the current one by default (D12, D17).
-        activities: modules and files with Activities, beside those that the Ideas name.
         name: what it is called in `Row.worker`; its host and process by default.
     """
 
@@ -69,7 +68,6 @@ class Worker:
         lease: float = 4.0,
         drain: float = 30.0,
         roots: Sequence[str | Path] = (),
-        activities: Sequence[str] = (),
         name: str | None = None,
     ) -> None:
         self.name = name or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
@@ -77,9 +75,7 @@ class Worker:
         self._queues = dict(queues or {QUEUE: 50})
         self._lease = lease
         self._drain = drain
-        self._carrier = Carrier(
-            runner=agent, roots=[Path(root) for root in roots] or [Path.cwd()], activities=activities
-        )
+        self._carrier = Carrier(runner=agent, roots=[Path(root) for root in roots] or [Path.cwd()])
         self._committer = Committer(self._store, lease / 2)
         self._owned: dict[str, _Owned] = {}
         self._stop = asyncio.Event()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from heapq import heappop, heappush
 from itertools import count
 
 from ..database import Transaction
@@ -16,22 +17,20 @@ _LONGEST = 1.0
 """Seconds until it is looked again whether a delivery is due: clocks are set now and then."""
 
 
-@dataclass(slots=True, eq=False)
-class _Held:
-    """A delivery; `server` is who has taken it."""
-
-    delivery: Delivery
-    server: object | None = None
-
-
 class MemoryQueue:
     """Deliveries of one process; with it go those that it has not carried out."""
 
     def __init__(self) -> None:
-        self._held: dict[int, _Held] = {}
+        self._held: dict[int, Delivery] = {}
+        self._of_run: defaultdict[str, set[int]] = defaultdict(set)
+        self._ready: defaultdict[str, list[tuple[int, int]]] = defaultdict(list)
+        """By queue, a heap of those that may be taken: the highest priority first, then the oldest."""
+        self._later: list[tuple[float, int]] = []
+        """A heap of those that are not due."""
+        self._taken: dict[int, object] = {}
+        """Who has taken a delivery."""
         self._numbers = count(1)
         self._pushed = asyncio.Event()
-        self._servers: set[object] = set()
 
     async def push(self, delivery: Delivery, within: Transaction | None = None) -> None:
         """Have a run delivered; with `within` only if that transaction is committed."""
@@ -41,8 +40,18 @@ class MemoryQueue:
             within.afterwards.append(lambda: self._push(delivery))
 
     def _push(self, delivery: Delivery) -> None:
-        self._held[next(self._numbers)] = _Held(delivery)
+        number = next(self._numbers)
+        self._held[number] = delivery
+        self._of_run[delivery.run].add(number)
+        if delivery.at is not None and delivery.at > time.time():
+            heappush(self._later, (delivery.at, number))
+        else:
+            self._offer(number)
         self._tell()
+
+    def _offer(self, number: int) -> None:
+        delivery = self._held[number]
+        heappush(self._ready[delivery.queue], (-delivery.priority, number))
 
     def _tell(self) -> None:
         pushed, self._pushed = self._pushed, asyncio.Event()
@@ -56,48 +65,55 @@ class MemoryQueue:
             within.afterwards.append(lambda: self._cancel(run))
 
     def _cancel(self, run: str) -> None:
-        for number, held in list(self._held.items()):
-            if held.delivery.run == run and held.server is None:
-                del self._held[number]
+        for number in self._of_run.get(run, set[int]()) - self._taken.keys():
+            self._forget(number)
+
+    def _forget(self, number: int) -> None:
+        """Drop a delivery; what a heap still holds of it is passed over there."""
+        delivery = self._held.pop(number, None)
+        if delivery is not None:
+            self._of_run[delivery.run].discard(number)
+            if not self._of_run[delivery.run]:
+                del self._of_run[delivery.run]
 
     async def serve(self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float) -> None:
         """Take deliveries until `stop` is set and all have ended."""
         del lease  # who is in this process is heard of as long as it lives
         server = object()
-        self._servers.add(server)
 
         async def take(queue: str, most: int) -> list[tuple[int, str]]:
             return self._take(server, queue, most)
 
         async def ended(number: int) -> None:
-            if (held := self._held.get(number)) is not None and held.server is server:
-                del self._held[number]
+            if self._taken.pop(number, None) is not None:
+                self._forget(number)
 
         try:
             await Serving(slots, carry, take, ended).until(stop, self._wait)
         finally:
-            self._servers.discard(server)
-            self._tell()  # what it has taken and not carried out is there for others
+            for number in [number for number, taker in self._taken.items() if taker is server]:
+                del self._taken[number]  # what it has taken and not carried out is there for others
+                self._offer(number)
+            self._tell()
 
     def _take(self, server: object, queue: str, most: int) -> list[tuple[int, str]]:
         now = time.time()
-        due = [
-            (-held.delivery.priority, number)
-            for number, held in self._held.items()
-            if held.delivery.queue == queue
-            and held.server not in self._servers
-            and (held.delivery.at is None or held.delivery.at <= now)
-        ]
-        taken = [number for _, number in sorted(due)[:most]]
-        for number in taken:
-            self._held[number].server = server
-        return [(number, self._held[number].delivery.run) for number in taken]
+        while self._later and self._later[0][0] <= now:
+            _, number = heappop(self._later)
+            if number in self._held:
+                self._offer(number)
+        ready, taken = self._ready[queue], list[tuple[int, str]]()
+        while ready and len(taken) < most:
+            _, number = heappop(ready)
+            if number in self._held:
+                self._taken[number] = server
+                taken.append((number, self._held[number].run))
+        return taken
 
     async def _wait(self) -> None:
-        now = time.time()
-        comes = [held.delivery.at - now for held in self._held.values() if held.delivery.at and not held.server]
+        comes = self._later[0][0] - time.time() if self._later else _LONGEST
         try:
-            async with asyncio.timeout(max(0.0, min([_LONGEST, *(one for one in comes if one > 0)]))):
+            async with asyncio.timeout(max(0.0, min(_LONGEST, comes))):
                 await self._pushed.wait()
         except TimeoutError:
             return
@@ -105,7 +121,7 @@ class MemoryQueue:
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
         """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
         del within
-        return {held.delivery.run for held in self._held.values()} & set(runs)
+        return {run for run in runs if run in self._of_run}
 
     async def aclose(self) -> None:
         """Nothing is open."""
