@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, events, inspection, messages, models
+    from . import connections, errors, events, inspection, messages, models
     from .app import kept
     from .app.agent import Agent
     from .app.idea import Idea
@@ -42,6 +42,7 @@ __all__ = [
     "Tools",
     "Usage",
     "approvals",
+    "connections",
     "errors",
     "events",
     "inspection",
@@ -69,6 +70,7 @@ _HOMES = {
     "Tools": "app.tools:Tools",
     "Usage": "protocol.usage:Usage",
     "approvals": "protocol.approvals",
+    "connections": "connections",
     "errors": "errors",
     "events": "events",
     "inspection": "inspection",
