@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, events, inspection, messages, models
+    from . import connections, errors, events, inspection, messages, models
     from .app import kept
     from .app.agent import Agent
     from .app.idea import Idea
@@ -49,6 +49,7 @@ __all__ = [
     "Usage",
     "Worker",
     "approvals",
+    "connections",
     "errors",
     "events",
     "inspection",
@@ -80,6 +81,7 @@ _HOMES = {
     "Usage": "protocol.usage:Usage",
     "Worker": "runs.worker:Worker",
     "approvals": "protocol.approvals",
+    "connections": "connections",
     "errors": "errors",
     "events": "events",
     "inspection": "inspection",

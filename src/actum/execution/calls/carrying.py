@@ -122,7 +122,7 @@ class Carrier:
     async def _carry(self, job: Job, call: Call) -> Carried:
         try:
             context = self._scoped(job) if job.scopes else self.journal.nothing
-            if self.approvals.approve is not None or self.journal.decisions.by_place:
+            if self.approvals.approve is not None or job.tool.is_held or self.journal.decisions.by_place:
                 approved = await self.approvals.approved(job, call, context)
                 if approved is None:
                     check_written(call, tool=job.tool.name)

@@ -73,6 +73,8 @@ class Results:
         """
         self.finished += 1
         marks = job.marks if job.filters or job.derived or job.is_result_derived else None
+        if result.beside:
+            self._append(job, Yield(messages=result.beside))
         if job.parent is not None:
             value = self._append(job, result)[0] if result.messages else result.value
             self._afford(job, value, result.weight)
