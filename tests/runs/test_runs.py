@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Runs, errors, kept, models
+from actum.execution.record.recovery import recovered
 from actum.runs.queue import Delivery
 
 from .desks import PATIENCE, Desk, Json, chain, plan, serving, until
@@ -95,10 +96,13 @@ async def test_a_follower_sees_every_entry_in_order_and_can_go_on_where_it_stopp
             desk.hold.set()
             rest = [entry async for entry in run.follow(after=first[-1].seq)]
             whole = [entry async for entry in run.follow()]
-        assert [*first, *rest] == whole
-        assert [entry.seq for entry in whole] == list(range(1, len(whole) + 1))
+            context = await run.context()
+        seen = [*first, *rest]
+        assert [entry.seq for entry in seen] == sorted({entry.seq for entry in seen})
         assert "began" in whole[0].data
-        assert sum("message" in entry.data for entry in whole) >= 2
+        assert whole[-1].seq == seen[-1].seq
+        for told in (seen, whole):  # a file takes up what its log holds, so what is told is not always the same
+            assert recovered([entry.data for entry in told if "tick" not in entry.data]) == list(context)
 
 
 @pytest.mark.rule("L6")

@@ -220,6 +220,13 @@ class SqlStore:
                 await self.queue.push(_delivery(_row_of(found[0]), at=None), within)
         return bool(found)
 
+    async def forget(self, run: str, lease: int) -> None:
+        """Nothing is held for a run that was claimed: the lease alone says whose it is."""
+
+    async def changed(self, run: str, seconds: float) -> None:
+        """Wait until something of a run may have changed, no longer than so many seconds."""
+        await self.database.changed(run, seconds)
+
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out: queued, running, or called while they wait, by id."""
         async with self.database.transaction() as within:
