@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .protocol.activity import Activity
     from .protocol.call import Call
     from .protocol.config import Config, Limits
-    from .protocol.context import Context
+    from .protocol.context import Context, Progress
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
@@ -34,6 +34,7 @@ __all__ = [
     "Idea",
     "Limits",
     "Output",
+    "Progress",
     "Reply",
     "Result",
     "Solution",
@@ -62,6 +63,7 @@ _HOMES = {
     "Idea": "app.idea:Idea",
     "Limits": "protocol.config:Limits",
     "Output": "execution.calls.invoking:Output",
+    "Progress": "protocol.context:Progress",
     "Reply": "execution.calls.approval:Reply",
     "Result": "protocol.solution:Result",
     "Solution": "protocol.solution:Solution",

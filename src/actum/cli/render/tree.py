@@ -16,7 +16,7 @@ from rich.tree import Tree
 from ... import events
 from ...protocol.place import Place
 from ...protocol.usage import Usage
-from .lines import crossing, short, short_call
+from .lines import crossing, progress_of, short, short_call
 from .telling import printable
 
 _MARKS = {
@@ -153,6 +153,8 @@ def _update(row: _Row, event: events.CallEvent) -> None:
         case events.CallStarted():
             row.state, row.began, row.crossing = "running", now, crossing(event)
             row.label, row.note = short_call(event.made or event.call), ""
+        case events.CallProgress():
+            row.note = progress_of(event)
         case events.CallFinished():
             row.state, row.note = "done", f"→ {short(event.value, 60)}"
         case events.CallFailed():

@@ -133,7 +133,7 @@ class Carrier:
                 return Answered(call)
             if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
-            keyed = context.keyed(job.key) if activity.sees_context else context
+            keyed = context.keyed(job.key, self.results.progress(job)) if activity.sees_context else context
             return await invoke(call, job.tool, keyed, activity, self.budget)
         except ActumError as error:
             return error
