@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .protocol.backoff import Backoff
     from .protocol.call import Call
     from .protocol.config import Config, Limits
-    from .protocol.context import Context
+    from .protocol.context import Context, Progress
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
@@ -38,6 +38,7 @@ __all__ = [
     "Idea",
     "Limits",
     "Output",
+    "Progress",
     "Reply",
     "Result",
     "Run",
@@ -70,6 +71,7 @@ _HOMES = {
     "Idea": "app.idea:Idea",
     "Limits": "protocol.config:Limits",
     "Output": "execution.calls.invoking:Output",
+    "Progress": "protocol.context:Progress",
     "Reply": "execution.calls.approval:Reply",
     "Result": "protocol.solution:Result",
     "Run": "runs.runs:Run",

@@ -84,6 +84,19 @@ class CallRetried(CallEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallProgress(CallEvent):
+    """What the code behind a call that is being carried out says of how far it is.
+
+    `done` only grows while the call runs; `total` is what it will be in the end, None where nobody knows. `message` is
+    text of whoever carries the call out.
+    """
+
+    done: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished(CallEvent):
     """The call is done; `overwrote` says that its path had been written by another call meanwhile (O8)."""
 
@@ -177,6 +190,7 @@ AnyEvent: TypeAlias = (
     | CallReady
     | CallStarted
     | CallRetried
+    | CallProgress
     | CallFinished
     | CallFailed
     | CallWaiting

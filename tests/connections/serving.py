@@ -155,7 +155,7 @@ class Serving:
         return types.CallToolResult(content=[text("printed")])
 
     async def do_noted(self, _ctx: Any, _given: dict[str, Any]) -> Any:
-        return types.CallToolResult(content=[], structured_content={"notes": self.notes})
+        return types.CallToolResult(content=[], structured_content={"notes": self.notes, "pid": os.getpid()})
 
     async def do_ask(self, _ctx: Any, _given: dict[str, Any]) -> Any:
         return types.InputRequiredResult(request_state="state")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Call, Context, Tool, Tools, connections, errors, models
+from actum import Agent, Call, Context, Tool, Tools, connections, errors, events, models
 from actum.generation.media import Takes
 
 from .starting import ERAS, Era, hosted, stdio
@@ -28,7 +28,7 @@ class Heard:
     def __init__(self) -> None:
         self.event = asyncio.Event()
 
-    def __call__(self, done: float, total: float | None, message: str | None) -> None:
+    def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None:
         self.event.set()
 
 
@@ -282,22 +282,23 @@ async def test_a_server_finds_nothing_in_its_environment_but_what_is_named(monke
                                  "LC_CTYPE"}  # fmt: skip
 
 
-async def _fails_in(block: Any, tools: Tools) -> None:
+async def _fails_in(block: Any, tools: Tools, pids: list[int]) -> None:
     async with block as servers:
         servers.register(tools)
         await failure(servers, "die")
+        pids.append((await servers.call("s/noted", {})).value["pid"])
         raise KeyError("mine")
 
 
 async def test_nothing_outlives_the_block_and_its_own_errors_come_out_of_it_as_they_are() -> None:
-    tools = Tools()
+    tools, pids = Tools(), list[int]()
     with pytest.raises(KeyError, match="mine"):
-        await _fails_in(connections.open([stdio()]), tools)
+        await _fails_in(connections.open([stdio()]), tools, pids)
     with pytest.raises(errors.ServerError, match="is not connected any more"):
         await tools({"_tool": "s/add", "a": 1, "b": 1})
     assert not [task for task in asyncio.all_tasks() if "own" in repr(task.get_coro())]
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)  # noqa: ASYNC222 -- it never blocks
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids[0], 0)
 
 
 async def test_tools_of_one_name_are_refused_and_a_prefix_helps() -> None:
@@ -310,3 +311,18 @@ async def test_tools_of_one_name_are_refused_and_a_prefix_helps() -> None:
         assert "other/echo" not in tools
         with pytest.raises(errors.SchemaError, match="registered already"):
             one.register(tools)
+
+
+@pytest.mark.parametrize(("how", "era"), WAYS)
+async def test_progress_of_a_server_is_told_and_steers_nothing(how: str, era: Era) -> None:
+    with ExitStack() as stack:
+        server = stdio(protocol=era) if how == "stdio" else stack.enter_context(hosted()).server(protocol=era)
+        async with connections.open([server]) as servers:
+            tools = Tools()
+            servers.register(tools)
+            model = models.Scripted([{"calls": [{"_tool": "s/steps", "count": 3}], "output": "†calls.0"}])
+            async with Agent(model, tools=tools, approve=agree).stream("go", str) as run:
+                seen = [event async for event in run]
+            told = [(one.done, one.total, one.message) for one in seen if isinstance(one, events.CallProgress)]
+            assert run.result.output == "done"
+            assert told == [(n, 3, f"step {n}[31m") for n in (1, 2, 3)]

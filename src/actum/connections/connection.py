@@ -7,14 +7,16 @@ a run's. A server that has died is started again by the next call; no call is ev
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import DelegateError, ServerError, words_of
+from ..protocol.context import Progress
 from ..schema.json import JsonObject, encode
+from .adapting import visible
 from .process import Tail, process_of
 from .server import Server
 
@@ -22,9 +24,7 @@ if TYPE_CHECKING:
     from mcp.client import Client
     from mcp.shared.dispatcher import ProgressFnT
 
-Progress: TypeAlias = Callable[[float, float | None, str | None], None]
-"""What is told of a call on its way: how much is done, of how much, and what is being done."""
-
+_LONGEST_MESSAGE = 200
 _MOST_PAGES = 100
 _MOST_TOOLS = 1_000
 _MOST_FAILURES = 3
@@ -238,7 +238,7 @@ async def _called(client: Client, tool: str, arguments: JsonObject, progress: Pr
 
 def _telling(told: Progress) -> ProgressFnT:
     async def tell(progress: float, total: float | None, message: str | None) -> None:
-        told(progress, total, message)
+        told(progress, total, None if message is None else visible(message[:_LONGEST_MESSAGE]))
 
     return tell
 

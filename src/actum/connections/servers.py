@@ -16,7 +16,7 @@ from ..errors import SchemaError, ServerError
 from ..execution.calls.approval import HOLD, Reply
 from ..execution.calls.invoking import Output
 from ..protocol.call import Call
-from ..protocol.context import Context
+from ..protocol.context import Context, Progress
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from .adapting import Adapted, adapted
@@ -77,21 +77,21 @@ class Servers:
         """An approver that holds what a run without one would hold: all but what trusted servers call read-only."""
         return HOLD if tool.is_held else True
 
-    async def call(self, name: str, parameters: Mapping[str, Any]) -> Output:
-        """Make one call of a tool by the name that it has here.
+    async def call(self, name: str, parameters: Mapping[str, Any], progress: Progress | None = None) -> Output:
+        """Make one call of a tool by the name that it has here; `progress` hears how far it is.
 
         Raises:
             ServerError: it wasn't made, or failed.
         """
         connection, own = self._adapted[name]
         arguments = own.arguments(dict(parameters))
-        result = await connection.call(own.listed["name"], arguments, own.listed)
+        result = await connection.call(own.listed["name"], arguments, own.listed, progress)
         found = content_of(result, connection.server.name, is_declared="outputSchema" in own.listed)
         return Output(found.value, beside=found.media)
 
     def _activity(self, name: str) -> Callable[..., Any]:
-        async def call(_call: Call) -> Output:
-            return await self.call(name, _call.parameters)
+        async def call(_call: Call, _progress: Progress) -> Output:
+            return await self.call(name, _call.parameters, _progress)
 
         return call
 

@@ -16,7 +16,7 @@ from rich.tree import Tree
 from ... import events
 from ...protocol.place import Place
 from ...protocol.usage import Usage
-from .lines import crossing, short, short_call
+from .lines import crossing, progress_of, short, short_call
 from .telling import last_cells, printable
 
 _MARKS = {
@@ -175,6 +175,8 @@ def _update(row: _Row, event: events.CallEvent) -> None:
             row.label, row.note = short_call(event.made or event.call), ""
         case events.CallRetried():
             row.note = f"again in {event.seconds:.1f} s: {event.error.message}"
+        case events.CallProgress():
+            row.note = progress_of(event)
         case events.CallFinished():
             row.state, row.note = "done", f"→ {short(event.value, 60)}"
         case events.CallFailed():

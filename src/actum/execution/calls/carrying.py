@@ -138,7 +138,9 @@ class Carrier:
                 await self.journal.settled()
             if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
-            keyed = context.keyed(job.key, self.journal.lease) if activity.sees_context else context
+            keyed = context
+            if activity.sees_context:
+                keyed = context.keyed(job.key, self.journal.lease, self.results.progress(job))
             return await invoke(call, job.tool, keyed, activity, self.budget, self._again(job, activity))
         except Fenced:  # it is the run that is lost, not this call
             self.is_stopped = True
