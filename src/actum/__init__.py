@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from .execution.calls.invoking import Output
     from .protocol import approvals
     from .protocol.activity import Activity
+    from .protocol.backoff import Backoff
     from .protocol.call import Call
     from .protocol.config import Config, Limits
     from .protocol.context import Context, Progress
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
+    from .runs.runs import Run, Runs
+    from .runs.worker import Worker
 
 __version__ = "0.1.0"
 
@@ -28,6 +31,7 @@ __all__ = [
     "HOLD",
     "Activity",
     "Agent",
+    "Backoff",
     "Call",
     "Config",
     "Context",
@@ -37,11 +41,14 @@ __all__ = [
     "Progress",
     "Reply",
     "Result",
+    "Run",
+    "Runs",
     "Solution",
     "Stream",
     "Tool",
     "Tools",
     "Usage",
+    "Worker",
     "approvals",
     "connections",
     "errors",
@@ -57,6 +64,7 @@ _HOMES = {
     "HOLD": "execution.calls.approval:HOLD",
     "Activity": "protocol.activity:Activity",
     "Agent": "app.agent:Agent",
+    "Backoff": "protocol.backoff:Backoff",
     "Call": "protocol.call:Call",
     "Config": "protocol.config:Config",
     "Context": "protocol.context:Context",
@@ -66,11 +74,14 @@ _HOMES = {
     "Progress": "protocol.context:Progress",
     "Reply": "execution.calls.approval:Reply",
     "Result": "protocol.solution:Result",
+    "Run": "runs.runs:Run",
+    "Runs": "runs.runs:Runs",
     "Solution": "protocol.solution:Solution",
     "Stream": "app.stream:Stream",
     "Tool": "protocol.tool:Tool",
     "Tools": "app.tools:Tools",
     "Usage": "protocol.usage:Usage",
+    "Worker": "runs.worker:Worker",
     "approvals": "protocol.approvals",
     "connections": "connections",
     "errors": "errors",

@@ -22,7 +22,11 @@ ActumError
 ├── SolutionError           the model's answers stayed unusable after every retry (L3)
 ├── NoProgress              the same calls again, with nothing new between (L4)
 ├── LimitExceeded           a limit of the run was reached (L5)
-└── IdeaError               an Idea could not be read, found or written
+├── IdeaError               an Idea could not be read, found or written
+└── RunError                a run that is kept could not be found, submitted, decided on or written
+    ├── RunEnded                what it came to is a failure, or it was cancelled
+    ├── StoreUnavailable        the database of the runs can't be reached now
+    └── Fenced                  another process owns the run by now
 ```
 """
 
@@ -298,3 +302,29 @@ class IdeaError(ActumError):
     """An Idea that can't be read, found or written (X1-X5)."""
 
     code = "idea"
+
+
+class RunError(ActumError):
+    """A run that is kept: there is none of that name, or what was asked of it can't be done."""
+
+    code = "run"
+
+
+class RunEnded(RunError):
+    """A run has ended without a result: it failed, with the `code` of its error, or it was cancelled."""
+
+    def __init__(self, message: str, *, code: str = "cancelled") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class StoreUnavailable(RunError):
+    """The database of the runs can't be reached now; the same may succeed later."""
+
+    code = "store_unavailable"
+
+
+class Fenced(RunError):
+    """Another process owns the run by now: what this one would still write is refused. It ends without a message."""
+
+    code = "fenced"

@@ -69,7 +69,7 @@ class Context(Sequence[JsonObject]):
         MessageError: for a malformed message, naming its index.
     """
 
-    __slots__ = ("_data_kinds", "_instance", "_key", "_memory", "_messages", "_origin", "_progress")
+    __slots__ = ("_data_kinds", "_instance", "_key", "_lease", "_memory", "_messages", "_origin", "_progress")
 
     def __init__(
         self,
@@ -97,6 +97,7 @@ class Context(Sequence[JsonObject]):
         self._instance: str | None = None
         self._key = ""
         self._progress: Progress = _unheard
+        self._lease: int | None = None
 
     @classmethod
     def checked(
@@ -174,17 +175,28 @@ class Context(Sequence[JsonObject]):
         """Tells how far the call is that this context was handed to: `context.progress(3, 10, "reading")`."""
         return self._progress
 
-    def keyed(self, key: str, progress: Progress | None = None) -> Context:
-        """The same context, handed to the call of this idempotency key; `progress` is who hears how far it is."""
+    @property
+    def lease(self) -> int | None:
+        """The number of the ownership under which the call is made, where the run is one that others may take over.
+
+        A sink that has seen a higher one for this run can refuse the call: who makes it has lost the run.
+        """
+        return self._lease
+
+    def keyed(self, key: str, lease: int | None = None, progress: Progress | None = None) -> Context:
+        """The same context, handed to the call of this idempotency key, made under this lease.
+
+        `progress` is who hears how far it is.
+        """
         view = Context.checked(self._messages, self._data_kinds, self._origin)
-        view._memory, view._instance, view._key = self._memory, self._instance, key
+        view._memory, view._instance, view._key, view._lease = self._memory, self._instance, key, lease
         view._progress = progress or _unheard
         return view
 
     def of(self, instance: str) -> Context:
         """The same context as one of its instances sees it: its own values over the shared ones (I2)."""
         view = Context.checked(self._messages, self._data_kinds, self._origin)
-        view._memory, view._instance, view._key = self._memory, instance, self._key
+        view._memory, view._instance, view._key, view._lease = self._memory, instance, self._key, self._lease
         view._progress = self._progress
         return view
 

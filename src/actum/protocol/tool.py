@@ -173,6 +173,11 @@ class Tool:
         """How many seconds one of its calls may take, None where its author bounds nothing."""
         return self.fixed("_timeout")
 
+    @cached_property
+    def retries(self) -> int | None:
+        """How often its Activity is tried again (T14), None where its author leaves that to the Activity."""
+        return self.fixed("_retries")
+
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
 
@@ -180,7 +185,7 @@ class Tool:
 VALUES = Tool(name="_value", schema={"type": "object", "properties": {}})
 """Stands for the tool of an element that only computes (C13)."""
 
-_PLAIN = {"_tool", "_output", "_effects", "_timeout"}
+_PLAIN = {"_tool", "_output", "_effects", "_timeout", "_retries"}
 """The meta-properties that leave a call nothing to say but its parameters."""
 
 

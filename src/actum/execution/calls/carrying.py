@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ...dataflow.expression import references
-from ...errors import ActivityError, ActumError
+from ...errors import ActivityError, ActumError, Fenced
+from ...protocol.activity import Activity
+from ...protocol.backoff import Backoff
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.place import Place
@@ -25,6 +27,7 @@ from .lineage import Lineage
 from .register import Register
 from .resolving import resolved
 from .results import Results
+from .retrying import Retrying
 
 
 class Suspended(Exception):
@@ -131,10 +134,15 @@ class Carrier:
                 job.patience.reschedule(asyncio.get_running_loop().time() + job.tool.timeout)
             if job.is_latent:
                 return Answered(call)
+            if self.journal.settled is not None:
+                await self.journal.settled()
             if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
-            keyed = context.keyed(job.key, self.results.progress(job)) if activity.sees_context else context
-            return await invoke(call, job.tool, keyed, activity, self.budget)
+            keyed = self._keyed(job, context) if activity.sees_context else context
+            return await invoke(call, job.tool, keyed, activity, self.budget, self._again(job, activity))
+        except Fenced:  # it is the run that is lost, not this call
+            self.is_stopped = True
+            raise
         except ActumError as error:
             return error
         except asyncio.CancelledError:
@@ -145,6 +153,20 @@ class Carrier:
         except BaseException:
             self.is_stopped = True
             raise
+
+    def _again(self, job: Job, activity: Activity) -> Retrying | None:
+        """What tries its Activity again, None where that is tried once (T14)."""
+        retries, registry = activity.retries_of(job.tool), self.register.toolset.registry
+        if not retries:
+            return None
+        backoff = Backoff() if registry is None else registry.backoff
+        settled = self.journal.settled
+        return Retrying(
+            job=job, retries=retries, backoff=backoff, budget=self.budget, results=self.results, settled=settled
+        )
+
+    def _keyed(self, job: Job, context: Context) -> Context:
+        return context.keyed(job.key, self.journal.lease, self.results.progress(job))
 
     def _replaced(self, job: Job, approved: Call, context: Context) -> tuple[Call, Context]:
         """The call that was approved in the place of another, with its values, and what crosses to it."""
@@ -174,7 +196,7 @@ class Carrier:
             crossing=frozenset(self.journal.brought.kinds),
         )
         try:
-            returned = await self.delegate(call, job.tool, context.keyed(job.key), suspension)
+            returned = await self.delegate(call, job.tool, context.keyed(job.key, self.journal.lease), suspension)
             return judged(returned, job.tool, self.budget)
         except Suspended:
             return Held(tuple(_within(job.of, one) for one in suspension.waiting))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...dataflow.reference import Reference, ReferenceSyntax, scan_reference
 from ...errors import ActivityError, ActumError, InvalidParameters, words_of
@@ -35,18 +36,44 @@ class Output:
     beside: tuple[Media, ...] = ()
 
 
-async def invoke(call: Call, tool: Tool, context: Context, activity: Activity, budget: Budget) -> Yield:
+Again: TypeAlias = Callable[[ActivityError], Awaitable[bool]]
+"""Is told that an Activity has raised; whether it is tried again, at once."""
+
+
+async def invoke(
+    call: Call, tool: Tool, context: Context, activity: Activity, budget: Budget, again: Again | None = None
+) -> Yield:
     """Run an Activity for a call and judge what it returns, which is counted before it is copied (L5).
+
+    It is tried `again` only where it raised what isn't an error of ours: these say what would not get better.
 
     Raises:
         InvalidParameters: an argument or the result doesn't fit its type or schema (A4).
         ActivityError: the function raised, or returned what is not JSON.
         LimitExceeded: the run can't afford what it returned.
     """
-    arguments = activity.arguments(call, tool, context)
+    while True:
+        # Each attempt has arguments of its own: the function may have changed those of the last one.
+        given = call if again is None else Call(call)
+        returned = await _returned(activity.arguments(given, tool, context), tool, activity, budget)
+        if not isinstance(returned, _Raised):
+            return judged(returned, tool, budget)
+        failure = ActivityError(words_of(returned.error), tool=tool.name)
+        if again is None or not await again(failure):
+            raise failure from returned.error
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """What the function of an Activity has raised."""
+
+    error: Exception
+
+
+async def _returned(arguments: dict[str, Any], tool: Tool, activity: Activity, budget: Budget) -> Any:
     try:
         function = functools.partial(activity.function, **arguments)
-        returned = await (function() if activity.is_async else budget.threads.settle(function))
+        return await (function() if activity.is_async else budget.threads.settle(function))
     except ActumError:
         raise
     except asyncio.CancelledError:
@@ -54,8 +81,7 @@ async def invoke(call: Call, tool: Tool, context: Context, activity: Activity, b
             raise
         raise ActivityError("it was cancelled from within", tool=tool.name) from None
     except Exception as error:
-        raise ActivityError(words_of(error), tool=tool.name) from error
-    return judged(returned, tool, budget)
+        return _Raised(error)
 
 
 def judged(returned: Any, tool: Tool, budget: Budget) -> Yield:

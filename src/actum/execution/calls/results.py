@@ -13,8 +13,8 @@ from ...dataflow.expression import MISSING
 from ...dataflow.fold import MOST_GAP
 from ...dataflow.graph import Graph, Status, any_overlap
 from ...dataflow.reference import Reference
-from ...errors import LONGEST_MESSAGE, InvalidParameters, ScopeDenied
-from ...events import CallFinished, CallProgress, CallStarted
+from ...errors import LONGEST_MESSAGE, ActumError, InvalidParameters, ScopeDenied
+from ...events import CallFinished, CallProgress, CallRetried, CallStarted
 from ...protocol.call import Call
 from ...protocol.context import Progress
 from ...protocol.provenance import CODE, MODEL
@@ -64,6 +64,12 @@ class Results:
                     derived=tuple(job.derived),
                 )
             )
+
+    def retry(self, job: Job, error: ActumError, attempt: int, seconds: float) -> None:
+        """Note that the code behind a call has failed and is tried again (T14)."""
+        if self._emit.sink:
+            told = CallRetried(call=job.call, place=job.place, error=error, attempt=attempt, seconds=seconds)
+            self._emit(told)
 
     def write(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
         """Append what a call has returned; return its value and the paths that were written.
