@@ -74,16 +74,6 @@ class CallStarted(CallEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallRetried(CallEvent):
-    """The code behind the call raised `error`, and is tried again in `seconds`: for the `attempt`-th time after the
-    first (T14)."""
-
-    error: ActumError
-    attempt: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CallProgress(CallEvent):
     """What the code behind a call that is being carried out says of how far it is.
 
@@ -94,6 +84,16 @@ class CallProgress(CallEvent):
     done: float
     total: float | None = None
     message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRetried(CallEvent):
+    """The code behind the call raised `error`, and is tried again in `seconds`: for the `attempt`-th time after the
+    first (T14)."""
+
+    error: ActumError
+    attempt: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,8 +189,8 @@ AnyEvent: TypeAlias = (
     RequestStarted
     | CallReady
     | CallStarted
-    | CallRetried
     | CallProgress
+    | CallRetried
     | CallFinished
     | CallFailed
     | CallWaiting

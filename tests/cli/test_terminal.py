@@ -334,6 +334,20 @@ def test_the_tree_counts_the_requests_of_delegates_with_tokens_and_cost() -> Non
     assert "2 requests, 24 tokens, 0.5000 USD" in console.export_text()
 
 
+def test_the_tree_shows_how_far_a_call_is() -> None:
+    tree, call = LiveTree("idea.json"), Call({"_tool": "copy"})
+    tree.show(events.CallStarted(call=call))
+    shown: list[str] = []
+    for done, total, message in ((3, 10, "reading\x1b[31m"), (0.5, 1, None), (7, None, None)):
+        tree.show(events.CallProgress(call=call, done=done, total=total, message=message))
+        out = io.StringIO()
+        Console(file=out, width=100).print(tree.drawn())
+        shown.append(out.getvalue())
+    assert "3/10 reading\\u001b[31m" in shown[0]
+    assert "50%" in shown[1]
+    assert shown[2].rstrip().endswith(" 7")
+
+
 SPENDING = """
 from actum import models
 spent = models.Usage(requests=1, input_tokens=10, output_tokens=2, usd=0.25)
@@ -369,17 +383,3 @@ def test_the_tree_shows_the_end_of_what_the_model_thinks_until_it_answers() -> N
     assert last.isprintable()
     tree.show(events.RequestFinished(solution=Solution(output=None), usage=Usage()))
     assert "[2J." not in drawn()
-
-
-def test_the_tree_shows_how_far_a_call_is() -> None:
-    tree, call = LiveTree("idea.json"), Call({"_tool": "copy"})
-    tree.show(events.CallStarted(call=call))
-    shown: list[str] = []
-    for done, total, message in ((3, 10, "reading\x1b[31m"), (0.5, 1, None), (7, None, None)):
-        tree.show(events.CallProgress(call=call, done=done, total=total, message=message))
-        out = io.StringIO()
-        Console(file=out, width=100).print(tree.drawn())
-        shown.append(out.getvalue())
-    assert "3/10 reading\\u001b[31m" in shown[0]
-    assert "50%" in shown[1]
-    assert shown[2].rstrip().endswith(" 7")

@@ -44,8 +44,9 @@ async def test_an_activity_takes_progress_and_its_context_has_it() -> None:
         return to
 
     @tools.tool
-    async def typed(n: int, context: Context) -> int:
+    async def typed(n: int, context: Context, _progress: Progress) -> int:
         context.progress(0.5)
+        _progress(0.7)
         return n
 
     assert count
@@ -54,7 +55,8 @@ async def test_an_activity_takes_progress_and_its_context_has_it() -> None:
         ("0.0", 1, 2, "at 1"), ("0.0", 2, 2, "at 2"), ("0.0", "done"),
     ]  # fmt: skip
     assert await told(tools, call("typed", _each=[1, 2], n="†each")) == [
-        ("0.0.0", 0.5, None, None), ("0.0.0", "done"), ("0.0.1", 0.5, None, None), ("0.0.1", "done"), ("0.0", "done"),
+        ("0.0.0", 0.5, None, None), ("0.0.0", 0.7, None, None), ("0.0.0", "done"),
+        ("0.0.1", 0.5, None, None), ("0.0.1", 0.7, None, None), ("0.0.1", "done"), ("0.0", "done"),
     ]  # fmt: skip
 
 

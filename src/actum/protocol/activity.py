@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 ARGUMENTS = frozenset({"call", "tool", "context"})
 """The three arguments of the documents (A2)."""
-_OF_CONTEXT = ("key", "progress")
+_KEY = "key"
+_OF_CONTEXT = (_KEY, "progress")
 """What a function may take that its context has, too, unless its tool has a parameter of that name (A7)."""
 _GIVEN = ARGUMENTS | {*_OF_CONTEXT}
 _KEYWORD = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
@@ -162,7 +163,7 @@ class Activity(Generic[P, R_co]):
                 arguments[name] = self._typed(name, value, tool) if name in self._types else value
             elif reserved in _OF_CONTEXT:
                 if name not in tool.parameters["properties"]:
-                    arguments[name] = context.key if reserved == "key" else context.progress
+                    arguments[name] = context.key if reserved == _KEY else context.progress
             elif reserved is not None:
                 arguments[name] = {"call": call, "tool": tool, "context": context}[reserved]
         if self._takes_all:
@@ -218,7 +219,7 @@ class Choice:
 
 def is_given(name: str) -> bool:
     """Whether a typed function's parameter is the runtime's to fill, and none of its tool (A2, A7)."""
-    return name.lstrip("_") in ARGUMENTS or name == f"_{_KEY}"
+    return name.lstrip("_") in ARGUMENTS or (name[:1] == "_" and name[1:] in _OF_CONTEXT)
 
 
 def is_async(function: Callable[..., Any]) -> bool:

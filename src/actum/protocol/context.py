@@ -96,8 +96,8 @@ class Context(Sequence[JsonObject]):
         self._memory: Memory | None = None
         self._instance: str | None = None
         self._key = ""
-        self._lease: int | None = None
         self._progress: Progress = _unheard
+        self._lease: int | None = None
 
     @classmethod
     def checked(
@@ -171,17 +171,17 @@ class Context(Sequence[JsonObject]):
         return self._key
 
     @property
+    def progress(self) -> Progress:
+        """Tells how far the call is that this context was handed to: `context.progress(3, 10, "reading")`."""
+        return self._progress
+
+    @property
     def lease(self) -> int | None:
         """The number of the ownership under which the call is made, where the run is one that others may take over.
 
         A sink that has seen a higher one for this run can refuse the call: who makes it has lost the run.
         """
         return self._lease
-
-    @property
-    def progress(self) -> Progress:
-        """Tells how far the call is that this context was handed to: `context.progress(3, 10, "reading")`."""
-        return self._progress
 
     def keyed(self, key: str, lease: int | None = None, progress: Progress | None = None) -> Context:
         """The same context, handed to the call of this idempotency key, made under this lease.

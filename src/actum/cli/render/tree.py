@@ -173,10 +173,10 @@ def _update(row: _Row, event: events.CallEvent) -> None:
         case events.CallStarted():
             row.state, row.began, row.crossing = "running", now, crossing(event)
             row.label, row.note = short_call(event.made or event.call), ""
-        case events.CallRetried():
-            row.note = f"again in {event.seconds:.1f} s: {event.error.message}"
         case events.CallProgress():
             row.note = progress_of(event)
+        case events.CallRetried():
+            row.note = f"again in {event.seconds:.1f} s: {event.error.message}"
         case events.CallFinished():
             row.state, row.note = "done", f"→ {short(event.value, 60)}"
         case events.CallFailed():

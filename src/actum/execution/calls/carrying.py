@@ -138,9 +138,7 @@ class Carrier:
                 await self.journal.settled()
             if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
-            keyed = context
-            if activity.sees_context:
-                keyed = context.keyed(job.key, self.journal.lease, self.results.progress(job))
+            keyed = self._keyed(job, context) if activity.sees_context else context
             return await invoke(call, job.tool, keyed, activity, self.budget, self._again(job, activity))
         except Fenced:  # it is the run that is lost, not this call
             self.is_stopped = True
@@ -166,6 +164,9 @@ class Carrier:
         return Retrying(
             job=job, retries=retries, backoff=backoff, budget=self.budget, results=self.results, settled=settled
         )
+
+    def _keyed(self, job: Job, context: Context) -> Context:
+        return context.keyed(job.key, self.journal.lease, self.results.progress(job))
 
     def _replaced(self, job: Job, approved: Call, context: Context) -> tuple[Call, Context]:
         """The call that was approved in the place of another, with its values, and what crosses to it."""
