@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, events, inspection, messages, models
+    from . import connections, errors, events, inspection, messages, models
     from .app import kept
     from .app.agent import Agent
     from .app.idea import Idea
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .protocol.backoff import Backoff
     from .protocol.call import Call
     from .protocol.config import Config, Limits
-    from .protocol.context import Context
+    from .protocol.context import Context, Progress
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
@@ -38,6 +38,7 @@ __all__ = [
     "Idea",
     "Limits",
     "Output",
+    "Progress",
     "Reply",
     "Result",
     "Run",
@@ -49,6 +50,7 @@ __all__ = [
     "Usage",
     "Worker",
     "approvals",
+    "connections",
     "errors",
     "events",
     "inspection",
@@ -69,6 +71,7 @@ _HOMES = {
     "Idea": "app.idea:Idea",
     "Limits": "protocol.config:Limits",
     "Output": "execution.calls.invoking:Output",
+    "Progress": "protocol.context:Progress",
     "Reply": "execution.calls.approval:Reply",
     "Result": "protocol.solution:Result",
     "Run": "runs.runs:Run",
@@ -80,6 +83,7 @@ _HOMES = {
     "Usage": "protocol.usage:Usage",
     "Worker": "runs.worker:Worker",
     "approvals": "protocol.approvals",
+    "connections": "connections",
     "errors": "errors",
     "events": "events",
     "inspection": "inspection",

@@ -17,6 +17,7 @@ ActumError
 │   ├── DelegateNotFound
 │   ├── DelegateForbidden
 │   └── DelegateDepthExceeded
+├── ServerError             a tool server (MCP) can't be reached, ended, refused, or answered what can't be used
 ├── ModelError              the model or its provider failed
 ├── SolutionError           the model's answers stayed unusable after every retry (L3)
 ├── NoProgress              the same calls again, with nothing new between (L4)
@@ -209,6 +210,33 @@ class DelegateDepthExceeded(DelegateError):
     """Delegates nested deeper than the run allows (D10)."""
 
     code = "delegate_depth_exceeded"
+
+
+class ServerError(ActumError):
+    """A tool server (MCP) failed; the message names it and quotes nothing that it has said.
+
+    `server` is its name. `data["said"]` are its own words where there are any: for people, never for a model. `code`
+    tells the kinds apart: `server_config` is a file of servers that can't be used, `server_start` a server that didn't
+    start, `server_lost` one that ended during a call, `server_changed` one whose tool isn't the registered one any
+    more, `server` the rest.
+    """
+
+    code = "server"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        server: str | None = None,
+        code: str = "server",
+        said: str = "",
+        tool: str | None = None,
+        path: str | None = None,
+    ) -> None:
+        text = message if server is None else f"the MCP server {server!r} {message}"
+        super().__init__(text, tool=tool, path=path, data={"said": said[:LONGEST_MESSAGE]} if said else None)
+        self.server = server
+        self.code = code
 
 
 class ModelError(ActumError):

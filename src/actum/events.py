@@ -74,6 +74,19 @@ class CallStarted(CallEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallProgress(CallEvent):
+    """What the code behind a call that is being carried out says of how far it is.
+
+    `done` only grows while the call runs; `total` is what it will be in the end, None where nobody knows. `message` is
+    text of whoever carries the call out.
+    """
+
+    done: float
+    total: float | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallRetried(CallEvent):
     """The code behind the call raised `error`, and is tried again in `seconds`: for the `attempt`-th time after the
     first (T14)."""
@@ -176,6 +189,7 @@ AnyEvent: TypeAlias = (
     RequestStarted
     | CallReady
     | CallStarted
+    | CallProgress
     | CallRetried
     | CallFinished
     | CallFailed

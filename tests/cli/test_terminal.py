@@ -334,6 +334,38 @@ def test_the_tree_counts_the_requests_of_delegates_with_tokens_and_cost() -> Non
     assert "2 requests, 24 tokens, 0.5000 USD" in console.export_text()
 
 
+def test_the_tree_shows_how_far_a_call_is() -> None:
+    tree, call = LiveTree("idea.json"), Call({"_tool": "copy"})
+    tree.show(events.CallStarted(call=call))
+    shown: list[str] = []
+    for done, total, message in ((3, 10, "reading\x1b[31m"), (0.5, 1, None), (7, None, None)):
+        tree.show(events.CallProgress(call=call, done=done, total=total, message=message))
+        out = io.StringIO()
+        Console(file=out, width=100).print(tree.drawn())
+        shown.append(out.getvalue())
+    assert "3/10 reading\\u001b[31m" in shown[0]
+    assert "50%" in shown[1]
+    assert shown[2].rstrip().endswith(" 7")
+
+
+SPENDING = """
+from actum import models
+spent = models.Usage(requests=1, input_tokens=10, output_tokens=2, usd=0.25)
+answers = [{"calls": [{"_tool": "ask"}], "output": "†calls.0"}, {"calls": [], "output": 7}]
+models.load = lambda name, **more: models.Scripted(answers, usage=spent)
+"""
+
+
+def test_the_tree_of_a_run_counts_what_its_delegates_have_spent_too(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SPENDING, encoding="utf-8")
+    tool = {"ask": {"type": "object", "_delegate": "anonymous", "_output": {"type": "integer"}}}
+    path = tmp_path / "idea.json"
+    path.write_text(json.dumps({"context": [{"type": "tool", "tool": tool}], "schema": {}}), encoding="utf-8")
+    with terminal("run", str(path), "--model", "any", cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
+        assert screen.wait() == 0
+    assert "2 requests, 24 tokens, 0.5000 USD" in screen.seen
+
+
 def test_the_tree_shows_the_end_of_what_the_model_thinks_until_it_answers() -> None:
     tree = LiveTree("idea.json")
     tree.show(events.RequestStarted(context=[], messages=[], schema={}))

@@ -15,7 +15,7 @@ from ..errors import InvalidParameters, SchemaError
 from ..schema.infer import adapter_of, is_plain
 from ..schema.json import encode
 from .call import Call
-from .context import Context
+from .context import Context, Progress
 from .tool import Tool
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 ARGUMENTS = frozenset({"call", "tool", "context"})
 """The three arguments of the documents (A2)."""
 _KEY = "key"
-_GIVEN = ARGUMENTS | {_KEY}
+_OF_CONTEXT = (_KEY, "progress")
+"""What a function may take that its context has, too, unless its tool has a parameter of that name (A7)."""
+_GIVEN = ARGUMENTS | {*_OF_CONTEXT}
 _KEYWORD = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
 Undo = Callable[[Call, Any], "Awaitable[None] | None"]
 # An `Activity` without arguments is one of any function.
@@ -44,7 +46,8 @@ class _Undoing:
 class Activity(Generic[P, R_co]):
     """A named function. Called directly, it is that function; `undo` declares its compensation for `all` (C5).
 
-    It may take `call`, `tool`, `context` and the call's idempotency `key`, and any parameter by its own name, typed.
+    It may take `call`, `tool`, `context`, the call's idempotency `key`, `progress` to tell how far it is, and any
+    parameter by its own name, typed.
     It has the function's signature and docstring, for type checkers, editors and `help`.
     """
 
@@ -94,8 +97,9 @@ class Activity(Generic[P, R_co]):
     @cached_property
     def _types(self) -> dict[str, TypeAdapter[Any]]:
         hints = type_hints(self.function)
-        names = [name for name in self.signature.parameters if name.lstrip("_") not in ARGUMENTS]
-        return {name: adapter_of(hints[name]) for name in names if name in hints and not is_plain(hints[name])}
+        names = [name for name in self.signature.parameters if name.lstrip("_") not in ARGUMENTS and name in hints]
+        typed = [name for name in names if hints[name] is not Progress and not is_plain(hints[name])]
+        return {name: adapter_of(hints[name]) for name in typed}
 
     def check(self, tool: Tool) -> None:
         """Whether a call of the tool gives the function everything it must have, and may be made again if it should.
@@ -114,7 +118,7 @@ class Activity(Generic[P, R_co]):
             ):
                 raise SchemaError(
                     f"the Activity {self.name!r} takes {name!r}, which is neither a parameter of the tool nor one of "
-                    "call, tool, context, key",
+                    "call, tool, context, key, progress",
                     tool=tool.name,
                 )
 
@@ -157,9 +161,9 @@ class Activity(Generic[P, R_co]):
             if name in call and name[0] != "_":
                 value = call[name]
                 arguments[name] = self._typed(name, value, tool) if name in self._types else value
-            elif reserved == _KEY:
+            elif reserved in _OF_CONTEXT:
                 if name not in tool.parameters["properties"]:
-                    arguments[name] = context.key
+                    arguments[name] = context.key if reserved == _KEY else context.progress
             elif reserved is not None:
                 arguments[name] = {"call": call, "tool": tool, "context": context}[reserved]
         if self._takes_all:
@@ -174,8 +178,8 @@ class Activity(Generic[P, R_co]):
 
     @cached_property
     def sees_context(self) -> bool:
-        """Whether it is handed the scoped context, or the key that comes with it (A3, A7)."""
-        return any(reserved in {"context", _KEY} for _, reserved in self._named)
+        """Whether it is handed the scoped context, or what comes with it (A3, A7)."""
+        return any(reserved in {"context", *_OF_CONTEXT} for _, reserved in self._named)
 
     @cached_property
     def _takes_all(self) -> bool:
@@ -215,7 +219,7 @@ class Choice:
 
 def is_given(name: str) -> bool:
     """Whether a typed function's parameter is the runtime's to fill, and none of its tool (A2, A7)."""
-    return name.lstrip("_") in ARGUMENTS or name == f"_{_KEY}"
+    return name.lstrip("_") in ARGUMENTS or (name[:1] == "_" and name[1:] in _OF_CONTEXT)
 
 
 def is_async(function: Callable[..., Any]) -> bool:

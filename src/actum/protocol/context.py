@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 from ..dataflow.expression import MISSING, Expression, evaluate, parse
 from ..dataflow.fold import Misfit, exported
@@ -13,6 +13,14 @@ from ..errors import MessageError
 from ..schema.json import JsonObject
 from .message import DATA_KINDS, Write, check_message, instance_of, kind_of, write_of
 from .origin import ORIGIN, is_url
+
+
+class Progress(Protocol):
+    """Tells how far a call is: how much is done, of how much, and what is being done (`events.CallProgress`)."""
+
+    def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell it; nothing happens where nobody listens, and once the call has ended."""
+        ...
 
 
 class Memory:
@@ -61,7 +69,7 @@ class Context(Sequence[JsonObject]):
         MessageError: for a malformed message, naming its index.
     """
 
-    __slots__ = ("_data_kinds", "_instance", "_key", "_lease", "_memory", "_messages", "_origin")
+    __slots__ = ("_data_kinds", "_instance", "_key", "_lease", "_memory", "_messages", "_origin", "_progress")
 
     def __init__(
         self,
@@ -88,6 +96,7 @@ class Context(Sequence[JsonObject]):
         self._memory: Memory | None = None
         self._instance: str | None = None
         self._key = ""
+        self._progress: Progress = _unheard
         self._lease: int | None = None
 
     @classmethod
@@ -162,6 +171,11 @@ class Context(Sequence[JsonObject]):
         return self._key
 
     @property
+    def progress(self) -> Progress:
+        """Tells how far the call is that this context was handed to: `context.progress(3, 10, "reading")`."""
+        return self._progress
+
+    @property
     def lease(self) -> int | None:
         """The number of the ownership under which the call is made, where the run is one that others may take over.
 
@@ -169,16 +183,21 @@ class Context(Sequence[JsonObject]):
         """
         return self._lease
 
-    def keyed(self, key: str, lease: int | None = None) -> Context:
-        """The same context, handed to the call of this idempotency key, made under this lease."""
+    def keyed(self, key: str, lease: int | None = None, progress: Progress | None = None) -> Context:
+        """The same context, handed to the call of this idempotency key, made under this lease.
+
+        `progress` is who hears how far it is.
+        """
         view = Context.checked(self._messages, self._data_kinds, self._origin)
         view._memory, view._instance, view._key, view._lease = self._memory, self._instance, key, lease
+        view._progress = progress or _unheard
         return view
 
     def of(self, instance: str) -> Context:
         """The same context as one of its instances sees it: its own values over the shared ones (I2)."""
         view = Context.checked(self._messages, self._data_kinds, self._origin)
         view._memory, view._instance, view._key, view._lease = self._memory, instance, self._key, self._lease
+        view._progress = self._progress
         return view
 
     @property
@@ -232,6 +251,10 @@ class Context(Sequence[JsonObject]):
 
     def _read(self, reference: Reference) -> Any:
         return self.memory().read(reference, self._instance)
+
+
+def _unheard(done: float, total: float | None = None, message: str | None = None) -> None:
+    """Where nobody listens."""
 
 
 def absorb(memory: Memory, message: JsonObject, index: int, data_kinds: Collection[str]) -> None:

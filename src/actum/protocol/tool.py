@@ -31,6 +31,8 @@ class Tool:
     """Whether its delegate's schemas have been merged into its own (D8)."""
     bound: object = None
     """What its `_delegate` names, for a tool that was made of an Idea in code (X2)."""
+    is_held: bool = False
+    """Whether its calls wait for a decision where a run has nobody to ask (L6)."""
     origin: str | None = None
     """The file that defined it, None for code: what a relative `_delegate` starts from (D2)."""
 

@@ -113,6 +113,16 @@ def described(event: events.AnyEvent) -> str | None:
             return None
 
 
+def progress_of(event: events.CallProgress) -> str:
+    """How far a call is: `3/10 reading`, in percent where it is no count."""
+    done, total = event.done, event.total
+    if total is None or total <= 0:
+        far = f"{done:g}"
+    else:
+        far = f"{done:g}/{total:g}" if float(done).is_integer() and float(total).is_integer() else f"{done / total:.0%}"
+    return f"{far} {event.message[:_MOST]}" if event.message else far
+
+
 def crossing(event: events.CallStarted) -> str:
     """What carries a call out in isolation, and what of the context crosses to it; nothing for an ordinary call."""
     if event.delegate is None and not event.crossed:

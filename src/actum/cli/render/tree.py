@@ -16,7 +16,7 @@ from rich.tree import Tree
 from ... import events
 from ...protocol.place import Place
 from ...protocol.usage import Usage
-from .lines import crossing, short, short_call
+from .lines import crossing, progress_of, short, short_call
 from .telling import last_cells, printable
 
 _MARKS = {
@@ -173,6 +173,8 @@ def _update(row: _Row, event: events.CallEvent) -> None:
         case events.CallStarted():
             row.state, row.began, row.crossing = "running", now, crossing(event)
             row.label, row.note = short_call(event.made or event.call), ""
+        case events.CallProgress():
+            row.note = progress_of(event)
         case events.CallRetried():
             row.note = f"again in {event.seconds:.1f} s: {event.error.message}"
         case events.CallFinished():

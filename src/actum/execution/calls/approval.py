@@ -75,7 +75,7 @@ class Approvals:
 
     def is_about(self, job: Job) -> bool:
         """Whether a call is decided on before it runs."""
-        return self.approve is not None or self.decision(job) is not None
+        return self.approve is not None or job.tool.is_held or self.decision(job) is not None
 
     def must_wait(self, job: Job) -> bool:
         """Whether a call is held and nobody is there to decide on it."""
@@ -96,6 +96,8 @@ class Approvals:
             return call
         if self.approve is not None:
             return await decide(self.approve, self._threads, _asked(job, call), job.tool, context)
+        if job.tool.is_held:
+            return None
         return call if approved is None else None  # other values than those that were approved are asked about again
 
     def hold(self, job: Job, shown: JsonObject | None) -> None:

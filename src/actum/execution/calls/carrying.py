@@ -122,7 +122,7 @@ class Carrier:
     async def _carry(self, job: Job, call: Call) -> Carried:
         try:
             context = self._scoped(job) if job.scopes else self.journal.nothing
-            if self.approvals.approve is not None or self.journal.decisions.by_place:
+            if self.approvals.approve is not None or job.tool.is_held or self.journal.decisions.by_place:
                 approved = await self.approvals.approved(job, call, context)
                 if approved is None:
                     check_written(call, tool=job.tool.name)
@@ -138,7 +138,7 @@ class Carrier:
                 await self.journal.settled()
             if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
-            keyed = context.keyed(job.key, self.journal.lease) if activity.sees_context else context
+            keyed = self._keyed(job, context) if activity.sees_context else context
             return await invoke(call, job.tool, keyed, activity, self.budget, self._again(job, activity))
         except Fenced:  # it is the run that is lost, not this call
             self.is_stopped = True
@@ -164,6 +164,9 @@ class Carrier:
         return Retrying(
             job=job, retries=retries, backoff=backoff, budget=self.budget, results=self.results, settled=settled
         )
+
+    def _keyed(self, job: Job, context: Context) -> Context:
+        return context.keyed(job.key, self.journal.lease, self.results.progress(job))
 
     def _replaced(self, job: Job, approved: Call, context: Context) -> tuple[Call, Context]:
         """The call that was approved in the place of another, with its values, and what crosses to it."""

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from ...dataflow.reference import Reference, ReferenceSyntax, scan_reference
 from ...errors import ActivityError, ActumError, InvalidParameters, words_of
-from ...messages import MessageObject, is_message
+from ...messages import Media, MessageObject, is_message
 from ...protocol.activity import Activity
 from ...protocol.call import Call
 from ...protocol.context import Context
@@ -25,10 +25,15 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What an Activity returns to name which of its call's alternative output paths it fills (O5)."""
+    """What an Activity returns to say more than a value.
+
+    `path` names which of its call's alternative output paths it fills (O5). `beside` are images, audio and files that
+    are appended with it, for the model to look at (M10).
+    """
 
     value: Any
-    path: str
+    path: str | None = None
+    beside: tuple[Media, ...] = ()
 
 
 Again: TypeAlias = Callable[[ActivityError], Awaitable[bool]]
@@ -87,14 +92,15 @@ def judged(returned: Any, tool: Tool, budget: Budget) -> Yield:
         ActivityError: it is not JSON.
         LimitExceeded: the run can't afford it.
     """
-    path = None
+    path, beside = None, ()
     if isinstance(returned, Output):
-        path, returned = _named_path(returned.path, tool), returned.value
+        path = None if returned.path is None else _named_path(returned.path, tool)
+        beside, returned = returned.beside, returned.value
     if type(returned) not in _SCALARS and (messages := _messages(returned)):
         return Yield(messages=messages, path=path)
     value, size = _json(returned, tool, budget)
     check_result(value, tool)
-    return Yield(value=value, path=path, weight=size)
+    return Yield(value=value, path=path, weight=size, beside=beside)
 
 
 def check_result(value: Json, tool: Tool) -> None:

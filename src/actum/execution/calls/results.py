@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import MOST_GAP
 from ...dataflow.graph import Graph, Status, any_overlap
 from ...dataflow.reference import Reference
-from ...errors import ActumError, InvalidParameters, ScopeDenied
-from ...events import CallFinished, CallRetried, CallStarted
+from ...errors import LONGEST_MESSAGE, ActumError, InvalidParameters, ScopeDenied
+from ...events import CallFinished, CallProgress, CallRetried, CallStarted
 from ...protocol.call import Call
+from ...protocol.context import Progress
 from ...protocol.provenance import CODE, MODEL
-from ...schema.json import JsonObject, NotJson, is_list, is_object
+from ...schema.json import JsonObject, NotJson, is_list, is_object, legible
 from ...schema.weight import LEAST
 from ..budget import MESSAGE, Budget
 from ..emitter import Emitter
 from ..record.journal import GATES, Journal
 from .job import OPENED_BETWEEN_RUNS, Job, Yield
+
+_MOST_TOLD = 10_000
+"""How often one call may tell how far it is."""
 
 
 class Results:
@@ -73,6 +81,8 @@ class Results:
         """
         self.finished += 1
         marks = job.marks if job.filters or job.derived or job.is_result_derived else None
+        if result.beside:
+            self._append(job, Yield(messages=result.beside))
         if job.parent is not None:
             value = self._append(job, result)[0] if result.messages else result.value
             self._afford(job, value, result.weight)
@@ -100,6 +110,12 @@ class Results:
         """Emit `CallFinished`."""
         overwrote = job.node.number in self._overwrote
         self._emit(CallFinished(call=job.call, place=job.place, value=value, overwrote=overwrote, latent=job.is_latent))
+
+    def progress(self, job: Job) -> Progress | None:
+        """What tells how far a call is, from any thread, until it has ended; None where nobody listens."""
+        if not self._emit.sink:
+            return None
+        return _Telling(job, self._emit)
 
     def is_erased(self, job: Job) -> bool:
         """Whether a call was done and what it wrote has been erased since, so that it is owed again (O4)."""
@@ -173,3 +189,27 @@ def _maker(job: Job, delegate: Any) -> str:
     if delegate is not None:
         return f"delegate {delegate}"
     return MODEL if job.is_latent else CODE
+
+
+class _Telling:
+    """Tells how far one call is (`Progress`). What a thread tells comes before its end: both go through the loop."""
+
+    def __init__(self, job: Job, emit: Emitter) -> None:
+        self._job, self._emit = job, emit
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        self._done, self._left = -math.inf, _MOST_TOLD
+
+    def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        if threading.get_ident() == self._thread:
+            self._tell(done, total, message)
+        else:
+            with suppress(RuntimeError):  # the run is over
+                self._loop.call_soon_threadsafe(self._tell, done, total, message)
+
+    def _tell(self, done: float, total: float | None, message: str | None) -> None:
+        if not (self._job.is_under_way and self._left and self._done < done < math.inf):
+            return
+        self._done, self._left = done, self._left - 1
+        total = total if total is not None and math.isfinite(total) else None
+        words = None if message is None else legible(message[:LONGEST_MESSAGE])
+        self._emit(CallProgress(call=self._job.call, place=self._job.place, done=done, total=total, message=words))
