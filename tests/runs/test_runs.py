@@ -191,6 +191,21 @@ async def test_a_decision_that_nobody_makes_in_time_is_a_denial(place: str) -> N
         assert desk.made == []
 
 
+@pytest.mark.rule("L6")
+async def test_a_deadline_that_passes_after_the_decision_disturbs_nobody(place: str) -> None:
+    desk = Desk()
+    async with Runs(place) as runs:
+        run = await runs.submit(chain(1, "wait"), patience=0.5)
+        async with serving(runs, desk.agent(approve=hold)), serving(runs, desk.agent(approve=hold)):
+            await run.result(timeout=PATIENCE)
+            await run.decide("0.0", "approve")
+            await asyncio.wait_for(desk.begun.wait(), PATIENCE)
+            await asyncio.sleep(1.5)  # what was to come at the deadline has come, or never will
+            desk.hold.set()
+            assert (await _done(run)).output == "go…"
+        assert (run.row.lease, desk.made) == (2, [("wait", "go")])
+
+
 async def test_a_run_that_was_cancelled_is_cut_where_it_is_and_writes_nothing_more(place: str) -> None:
     desk = Desk()
     async with Runs(place) as runs:

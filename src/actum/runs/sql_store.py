@@ -101,6 +101,9 @@ class SqlStore:
         """Own a run from now on; None if there is nothing to do for it."""
         async with self.database.transaction() as within:
             found = await within.rows(_CLAIM, worker, run, time.time())
+            if found:
+                # What else was to be delivered for it, such as a deadline's, would take it from its owner for nothing.
+                await self.queue.cancel(run, within)
         return _row_of(found[0]) if found else None
 
     async def taken(self, run: str) -> Taken:
