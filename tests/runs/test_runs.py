@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from actum import HOLD, Run, Runs, errors, kept, models
 from actum.execution.record.recovery import recovered
 from actum.runs.queue import Delivery
 from actum.runs.runs import Entry
+from actum.runs.sending import DEADLINE, applied, decision
 
 from .desks import PATIENCE, Desk, Json, chain, plan, serving, until
 
@@ -192,18 +194,28 @@ async def test_a_decision_that_nobody_makes_in_time_is_a_denial(place: str) -> N
 
 
 @pytest.mark.rule("L6")
-async def test_a_deadline_that_passes_after_the_decision_disturbs_nobody(place: str) -> None:
+async def test_a_delivery_that_comes_late_takes_no_run_from_its_owner(place: str) -> None:
+    """Such as that of a deadline for a decision that was made in time."""
     desk = Desk()
     async with Runs(place) as runs:
-        run = await runs.submit(chain(1, "wait"), patience=0.5)
+        run = await runs.submit(chain(1, "wait"))
         async with serving(runs, desk.agent(approve=hold)), serving(runs, desk.agent(approve=hold)):
             await run.result(timeout=PATIENCE)
+            await runs.store.queue.push(Delivery(run=run.id, at=time.time() + 0.5))
             await run.decide("0.0", "approve")
             await asyncio.wait_for(desk.begun.wait(), PATIENCE)
-            await asyncio.sleep(1.5)  # what was to come at the deadline has come, or never will
+            await asyncio.sleep(1.5)  # what was to come has come, or never will
             desk.hold.set()
             assert (await _done(run)).output == "go…"
         assert (run.row.lease, desk.made) == (2, [("wait", "go")])
+
+
+@pytest.mark.rule("L6")
+async def test_a_decision_that_was_made_holds_although_the_run_goes_on_only_after_the_deadline() -> None:
+    result = await Desk().agent(approve=hold).run(chain(1)["context"])
+    for sent in ([DEADLINE, decision("0.0", "approve")], [decision("0.0", "approve"), DEADLINE]):
+        assert [one["decision"] for one in applied(result.context, sent) if one["type"] == "approval"][-1] == "approve"
+    assert [one["decision"] for one in applied(result.context, [DEADLINE])[-1:]] == ["deny"]
 
 
 async def test_a_run_that_was_cancelled_is_cut_where_it_is_and_writes_nothing_more(place: str) -> None:

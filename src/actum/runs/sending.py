@@ -41,8 +41,11 @@ def check(context: Context, item: JsonObject) -> None:
 
 
 def applied(context: Context, sent: Iterable[JsonObject]) -> Context:
-    """The context with what was sent; what no longer fits, since something before it has settled that, is left out."""
-    for item in sent:
+    """The context with what was sent; what no longer fits, since something before it has settled that, is left out.
+
+    Deadlines come last: a decision that is there holds, however late the run goes on.
+    """
+    for item in sorted(sent, key=lambda one: one == DEADLINE):
         with suppress(IdeaError):
             context = _taken(context, item)
     return context
