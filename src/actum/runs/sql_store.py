@@ -12,31 +12,28 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..errors import RunError
-from ..schema.json import Json, JsonObject, decode, encode
+from ..schema.json import JsonObject, encode
 from .database import Database, Transaction
-from .queue import Delivery, Queue
+from .queue import Queue
 from .row import Ending, Row, State, Submission, Taken, Told
+from .sql_rows import COLUMNS, SOURCE, delivery_of, object_of, row_at, row_of, source_at, text_of
 
-_COLUMNS = (
-    "id, state, lease, tenant, queue, priority, begins, patience, worker, output, waiting, error, about, created, ended"
-)
-_SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience"
 _ADD = (
-    f"INSERT INTO actum_runs ({_SOURCE}, state, created) "
+    f"INSERT INTO actum_runs ({SOURCE}, state, created) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
 )
 _IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?))"
 _CLAIM = (
     "UPDATE actum_runs SET lease = lease + 1, state = 'running', worker = ?, waiting = NULL "
-    f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {_IS_CALLED})) RETURNING {_COLUMNS}"
+    f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {_IS_CALLED})) RETURNING {COLUMNS}"
 )
 _END = (
     "UPDATE actum_runs SET state = ?, output = ?, waiting = ?, error = ?, about = ?, ended = ?, worker = NULL "
-    f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {_COLUMNS}"
+    f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
 _RELEASE = (
     "UPDATE actum_runs SET state = 'queued', worker = NULL "
-    f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {_COLUMNS}"
+    f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
 _SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
 
@@ -54,16 +51,16 @@ class SqlStore:
         stands = [one.tenant, one.queue, one.priority, one.at, one.patience]
         async with self.database.transaction() as within:
             is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
-            row = await _row(within, one.id)
+            row = await row_at(within, one.id)
             assert row is not None
             if is_new:
-                await self.queue.push(_delivery(row), within)
+                await self.queue.push(delivery_of(row), within)
         return row, is_new
 
     async def get(self, run: str) -> Row | None:
         """How far a run is; None if there is none."""
         async with self.database.transaction() as within:
-            return await _row(within, run)
+            return await row_at(within, run)
 
     async def listed(
         self, state: State | None = None, tenant: str | None = None, before: Row | None = None, most: int = 100
@@ -80,14 +77,14 @@ class SqlStore:
         order = "ORDER BY created DESC, id DESC LIMIT ?"
         async with self.database.transaction() as within:
             found = await within.rows(
-                f"SELECT {_COLUMNS} FROM actum_runs WHERE {' AND '.join(where)} {order}", *values, most
+                f"SELECT {COLUMNS} FROM actum_runs WHERE {' AND '.join(where)} {order}", *values, most
             )
-        return [_row_of(one) for one in found]
+        return [row_of(one) for one in found]
 
     async def source(self, run: str) -> Submission | None:
         """What a run was made of."""
         async with self.database.transaction() as within:
-            return await _source(within, run)
+            return await source_at(within, run)
 
     async def entries(self, run: str, after: int = 0, most: int = 1_000) -> list[tuple[int, JsonObject]]:
         """Entries of a run's record, each with its number."""
@@ -95,7 +92,7 @@ class SqlStore:
             found = await within.rows(
                 "SELECT seq, entry FROM actum_entries WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?", run, after, most
             )
-        return [(int(seq), _object(text)) for seq, text in found]
+        return [(int(seq), object_of(text)) for seq, text in found]
 
     async def claim(self, run: str, worker: str) -> Row | None:
         """Own a run from now on; None if there is nothing to do for it."""
@@ -104,12 +101,12 @@ class SqlStore:
             if found:
                 # What else was to be delivered for it, such as a deadline's, would take it from its owner for nothing.
                 await self.queue.cancel(run, within)
-        return _row_of(found[0]) if found else None
+        return row_of(found[0]) if found else None
 
     async def taken(self, run: str) -> Taken:
         """What a run that was claimed goes on from: read behind the claim, so that it is all there is."""
         async with self.database.transaction() as within:
-            source = await _source(within, run)
+            source = await source_at(within, run)
             if source is None:
                 raise RunError(f"there is no run {run}")
             told = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
@@ -120,9 +117,9 @@ class SqlStore:
             )
         return Taken(
             source=source,
-            entries=[_object(text) for _, text in told],
+            entries=[object_of(text) for _, text in told],
             seq=int(told[-1][0]) if told else 0,
-            sent=[_object(item) for _, item in sent],
+            sent=[object_of(item) for _, item in sent],
             consumed=int(sent[-1][0]) if sent else 0,
         )
 
@@ -164,11 +161,11 @@ class SqlStore:
         One that is to wait and was sent something meanwhile is delivered again, in the same transaction.
         """
         ended = time.time() if ending.state in {"done", "failed"} else None
-        values = [_text(ending.output), _text(list(ending.waiting)), _text(ending.error), _text(ending.about), ended]
+        said = (ending.output, list(ending.waiting), ending.error, ending.about)
         async with self.database.transaction() as within:
-            found = await within.rows(_END, ending.state, *values, run, lease)
+            found = await within.rows(_END, ending.state, *map(text_of, said), ended, run, lease)
             if found and ending.state == "waiting":
-                await self._wait(within, _row_of(found[0]))
+                await self._wait(within, row_of(found[0]))
             await self.database.tell(within, [run])
         return bool(found)
 
@@ -176,15 +173,15 @@ class SqlStore:
         """Let a run wait: until it is sent what is to be, or until its patience is at an end."""
         now = time.time()
         if row.patience is not None and any(one.startswith("approval ") for one in row.waiting):
-            await within.rows(f"{_SEND} RETURNING number", row.id, _text({"deadline": True}), now + row.patience, 1)
+            await within.rows(f"{_SEND} RETURNING number", row.id, text_of({"deadline": True}), now + row.patience, 1)
         due = await within.rows(
             "SELECT due FROM actum_sent WHERE run = ? ORDER BY due IS NOT NULL, due LIMIT 1", row.id
         )
         if due and (due[0][0] is None or due[0][0] <= now):
             await within.rows("UPDATE actum_runs SET state = 'queued' WHERE id = ? RETURNING id", row.id)
-            await self.queue.push(_delivery(row, at=None), within)
+            await self.queue.push(delivery_of(row, at=None), within)
         elif due:
-            await self.queue.push(_delivery(row, at=due[0][0]), within)
+            await self.queue.push(delivery_of(row, at=due[0][0]), within)
 
     async def send(self, run: str, item: JsonObject, due: float | None = None) -> Row | None:
         """Send a run something that it takes up when it goes on; one that waits goes on at once, or when it is due.
@@ -193,20 +190,20 @@ class SqlStore:
             How far the run was; None if there is none.
         """
         async with self.database.transaction() as within:
-            row = await _row(within, run, self.database.update)
+            row = await row_at(within, run, self.database.update)
             if row is None or row.is_over:
                 return row
             await within.rows(f"{_SEND} RETURNING number", run, encode(item), due, 0)
             if row.state == "waiting":
                 if due is None:
                     await within.rows("UPDATE actum_runs SET state = 'queued' WHERE id = ? RETURNING id", run)
-                await self.queue.push(_delivery(row, at=due), within)
+                await self.queue.push(delivery_of(row, at=due), within)
         return row
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good, whoever works on it; None if there is none. Returns how far it was."""
         async with self.database.transaction() as within:
-            row = await _row(within, run, self.database.update)
+            row = await row_at(within, run, self.database.update)
             if row is not None and not row.is_over:
                 await within.rows(
                     "UPDATE actum_runs SET state = 'cancelled', lease = lease + 1, worker = NULL, ended = ? "
@@ -223,7 +220,7 @@ class SqlStore:
         async with self.database.transaction() as within:
             found = await within.rows(_RELEASE, run, lease)
             if found:
-                await self.queue.push(_delivery(_row_of(found[0]), at=None), within)
+                await self.queue.push(delivery_of(row_of(found[0]), at=None), within)
         return bool(found)
 
     async def forget(self, run: str, lease: int) -> None:
@@ -237,13 +234,13 @@ class SqlStore:
         """A page of the runs that somebody has to carry out: queued, running, or called while they wait, by id."""
         async with self.database.transaction() as within:
             found = await within.rows(
-                f"SELECT {_COLUMNS} FROM actum_runs WHERE id > ? AND (state IN ('queued', 'running') "
+                f"SELECT {COLUMNS} FROM actum_runs WHERE id > ? AND (state IN ('queued', 'running') "
                 f"OR (state = 'waiting' AND {_IS_CALLED})) ORDER BY id LIMIT ?",
                 after,
                 time.time(),
                 most,
             )
-        return [_row_of(one) for one in found]
+        return [row_of(one) for one in found]
 
     async def redeliver(self, rows: Sequence[Row]) -> list[str]:
         """Have those of the runs delivered again that have no live delivery; nothing if another is just at that."""
@@ -253,7 +250,7 @@ class SqlStore:
             live = await self.queue.live([row.id for row in rows], within)
             lost = [row for row in rows if row.id not in live]
             for row in lost:
-                await self.queue.push(_delivery(row), within)
+                await self.queue.push(delivery_of(row), within)
         return [row.id for row in lost]
 
     async def aclose(self) -> None:
@@ -274,66 +271,3 @@ async def _compact(within: Transaction, began: Told) -> None:
         began.consumed,
         time.time(),
     )
-
-
-async def _row(within: Transaction, run: str, locked: str = "") -> Row | None:
-    found = await within.rows(f"SELECT {_COLUMNS} FROM actum_runs WHERE id = ?{locked}", run)
-    return _row_of(found[0]) if found else None
-
-
-async def _source(within: Transaction, run: str) -> Submission | None:
-    found = await within.rows(f"SELECT {_SOURCE} FROM actum_runs WHERE id = ?", run)
-    if not found:
-        return None
-    run, idea, origin, given, tenant, queue, priority, at, patience = found[0]
-    return Submission(
-        id=run,
-        idea=_object(idea),
-        origin=origin,
-        input=None if given is None else _object(given),
-        tenant=tenant,
-        queue=queue,
-        priority=priority,
-        at=at,
-        patience=patience,
-    )
-
-
-def _row_of(values: Sequence[Any]) -> Row:
-    run, state, lease, tenant, queue, priority, at, patience, worker, *rest = values
-    output, waiting, error, about, created, ended = rest
-    return Row(
-        id=run,
-        state=state,
-        lease=int(lease),
-        tenant=tenant,
-        queue=queue,
-        priority=int(priority),
-        at=at,
-        patience=patience,
-        worker=worker,
-        output=None if output is None else decode(output),
-        waiting=tuple(_list(waiting)) if waiting else (),
-        error=None if error is None else _object(error),
-        about={} if about is None else _object(about),
-        created=created,
-        ended=ended,
-    )
-
-
-def _delivery(row: Row, **changes: Any) -> Delivery:
-    return Delivery(run=row.id, queue=row.queue, priority=row.priority, **{"at": row.at, **changes})
-
-
-def _object(text: str) -> JsonObject:
-    value: Any = decode(text)
-    return value
-
-
-def _list(text: str) -> list[str]:
-    value: Any = decode(text)
-    return value
-
-
-def _text(value: Json) -> str | None:
-    return None if value is None else encode(value)

@@ -1,0 +1,137 @@
+"""The files of a folder of runs: each run's own, its log, what it was sent, and the lock of that."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..app.idea import Idea
+from ..app.kept_run import with_origin
+from ..errors import IdeaError, StoreUnavailable
+from ..ideas.ticks import ID, RUN, run_id
+from ..schema.json import JsonObject, decode, encode
+from ..sources.files import write_text
+from ..sources.run_log import RunLog
+from .kept_row import ROW, kept_row, row_in, source_in
+from .row import Row, Submission
+
+_TRIES = 10
+
+
+class FolderFiles:
+    """Reads and writes the files, wherever that is called: nothing here waits but for the lock of what is sent."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def path(self, run: str) -> Path:
+        """The file of a run."""
+        return self._folder / f"{run}.json"
+
+    def _sent_path(self, run: str) -> Path:
+        return self._folder / f"{run}.json.sent"
+
+    def submit(self, one: Submission) -> tuple[Row, bool]:
+        """Keep a run in a new file, unless there is one of its id; whether it is new."""
+        with self.locked(one.id):
+            if (row := self.row(one.id)) is not None:
+                return row, False
+            idea = Idea.read(encode(one.idea), f"run {one.id}", one.origin)
+            about: JsonObject = {ID: one.id, ROW: kept_row(one, time.time())}
+            own = with_origin(replace(idea, meta={**idea.meta, RUN: about}), self.path(one.id), one.origin)
+            own.save(self.path(one.id))
+            row = self.row(one.id)
+            assert row is not None
+            return row, True
+
+    def row(self, run: str) -> Row | None:
+        """How far a run is; None if there is none."""
+        path = self.path(run)
+        if not path.is_file():
+            return None
+        return row_in(run, Idea.load(path), self.sent(run), is_told=_is_told(path))
+
+    def rows(self, *, passes_over: bool = False) -> list[Row]:
+        """The runs by id; with `passes_over` without those whose files can't be read."""
+        rows: list[Row] = []
+        for path in sorted(self._folder.glob("*.json")):
+            try:
+                if path.is_file() and RUN in (idea := Idea.load(path)).meta:
+                    rows.append(row_in(path.stem, idea, self.sent(path.stem), is_told=_is_told(path)))
+            except IdeaError:
+                if not passes_over:
+                    raise
+        return rows
+
+    def is_told(self, run: str) -> bool:
+        """Whether a run's log holds what its file doesn't."""
+        return _is_told(self.path(run))
+
+    def source(self, run: str) -> Submission | None:
+        """What a run was made of; its context is what it has left."""
+        path = self.path(run)
+        return source_in(run, Idea.load(path)) if path.is_file() else None
+
+    def entries(self, run: str, after: int, most: int) -> list[tuple[int, JsonObject]]:
+        """Entries of a run's record behind a number; its file is one that says how far it has come."""
+        for _ in range(_TRIES):
+            idea = Idea.load(self.path(run))
+            taken_up, log = seq_in(idea), RunLog(self.path(run))
+            log.run = run_id(idea.meta[RUN])
+            try:
+                with log.reading():
+                    told = list(enumerate(log.entries(), taken_up + 1))
+            except IdeaError:
+                continue  # it was taken up into the file while it was read
+            if seq_in(Idea.load(self.path(run))) == taken_up:
+                known = [(taken_up, one) for one in known_of(idea, run)] if after < taken_up else []
+                return [*known, *(one for one in told if one[0] > after)][:most]
+        raise StoreUnavailable(f"{self.path(run)}: it changes too fast to be read")
+
+    def sent(self, run: str) -> list[JsonObject]:
+        """What a run was sent, and nobody has taken up."""
+        try:
+            text = self._sent_path(run).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return []
+        found: Any = decode(text)
+        return found
+
+    def write_sent(self, run: str, sent: Sequence[JsonObject]) -> None:
+        """Write what a run was sent."""
+        write_text(self._sent_path(run), encode(list(sent)))
+
+    @contextmanager
+    def locked(self, run: str) -> Generator[None]:
+        """What is done under the lock of what a run was sent: briefly, by whoever sends and whoever ends it."""
+        from fcntl import LOCK_EX, flock
+
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / f".{run}.lock").open("ab") as lock:
+            flock(lock, LOCK_EX)
+            yield
+
+
+def seq_in(idea: Idea) -> int:
+    """The number of the last entry that a run's file has taken up."""
+    own: Any = idea.meta[RUN].get(ROW, {})
+    return int(own.get("seq", 0 if own else 1))
+
+
+def _is_told(path: Path) -> bool:
+    """Whether a run's log holds what its file doesn't."""
+    log = path.with_name(path.name + ".log")
+    return log.exists() and os.path.getsize(log) > 0
+
+
+def known_of(idea: Idea, run: str) -> list[JsonObject]:
+    """What a run's file says of it, as entries."""
+    about: Any = idea.meta[RUN]
+    told: list[JsonObject] = about.get("ticks", [])
+    ticks: list[JsonObject] = [{"at": [], "tick": {"number": at, **tick}} for at, tick in enumerate(told, 1)]
+    return [{"at": [], "began": list(idea.context.messages), "run": about.get(ID, run)}, *ticks]
