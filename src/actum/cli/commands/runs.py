@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from ...app import kept
 from ...runs.row import Row, State
 from ...schema.json import encode
@@ -10,7 +12,7 @@ from ..render.lines import short
 from ..render.telling import say
 
 
-async def runs(
+def runs(
     folder: str = "runs",
     /,
     *,
@@ -18,7 +20,7 @@ async def runs(
     state: State | None = None,
     tenant: str | None = None,
     most: int = 100,
-) -> int:
+) -> int | Awaitable[int]:
     """List the runs that are kept in a folder, each with its output or with what it waits for.
 
     With --store, those that were submitted, the newest first.
@@ -37,12 +39,16 @@ async def runs(
         How many to list.
     """
     if store is not None:
-        async with runs_at(store) as place:
-            for one in await place.list(state=state, tenant=tenant, most=most):
-                say(f"{one.id}  {_told(one.row)}")
-        return 0
-    for kept_run in kept.listed(folder):
-        say(f"{kept_run.path}  {_described(kept_run)}")
+        return _submitted(store, state, tenant, most)
+    for one in kept.listed(folder):
+        say(f"{one.path}  {_described(one)}")
+    return 0
+
+
+async def _submitted(store: str, state: State | None, tenant: str | None, most: int) -> int:
+    async with runs_at(store) as place:
+        for one in await place.list(state=state, tenant=tenant, most=most):
+            say(f"{one.id}  {_told(one.row)}")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from pathlib import Path
 
 from ...app import kept
@@ -17,7 +17,7 @@ from ..render.asked import made_of
 from ..render.telling import say, say_json
 
 
-async def waiting(run: str, /, *, json: JsonFlag = False, store: RunsPlace = None) -> int:
+def waiting(run: str, /, *, json: JsonFlag = False, store: RunsPlace = None) -> int | Awaitable[int]:
     """List the calls of a run that wait for a decision, including those of its delegates.
 
     Parameters
@@ -29,14 +29,27 @@ async def waiting(run: str, /, *, json: JsonFlag = False, store: RunsPlace = Non
     store
         Where runs are kept, as for `actum submit`.
     """
-    found, idea = await _waiting(run, store)
+    if store is not None:
+        return _at(store, run, json=json)
+    _tell(kept.waiting(run), Idea.load(Path(run)), json=json)
+    return 0
+
+
+async def _at(store: str, run: str, *, json: bool) -> int:
+    async with runs_at(store) as runs:
+        found = await runs.get(run)
+        _tell(await found.pending(), await found.idea(), json=json)
+    return 0
+
+
+def _tell(found: Sequence[Pending], idea: SavedIdea, *, json: bool) -> None:
     if json:
         listed = [
             {"of": one.of, "call": one.call, "delegates": list(one.delegates), "from": dict(one.sources)}
             for one in found
         ]
         say_json(listed)
-        return 0
+        return
     for one in found:
         within = f" in {' → '.join(one.delegates)}" if one.delegates else ""
         say(f"{one.of}  {encode(one.call)}{within}")
@@ -44,13 +57,3 @@ async def waiting(run: str, /, *, json: JsonFlag = False, store: RunsPlace = Non
             say(f"    {line}")
         for message in one.crossing:
             say(f"    is given {encode(described(message, idea.context.origin, idea.roots))}")
-    return 0
-
-
-async def _waiting(run: str, store: str | None) -> tuple[Sequence[Pending], SavedIdea]:
-    """The calls that wait, and the Idea of their run."""
-    if store is None:
-        return kept.waiting(run), Idea.load(Path(run))
-    async with runs_at(store) as runs:
-        found = await runs.get(run)
-        return await found.pending(), await found.idea()
