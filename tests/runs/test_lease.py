@@ -98,6 +98,9 @@ class Halting:
     async def changed(self, run: str, seconds: float) -> None:
         await self._database.changed(run, seconds)
 
+    async def tell(self, within: Transaction, runs: Collection[str]) -> None:
+        await self._database.tell(within, runs)
+
     async def aclose(self) -> None:
         await self._database.aclose()
 

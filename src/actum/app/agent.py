@@ -281,8 +281,10 @@ class Agent:
             return await self.fitted(context).run(context.context, own, input=input)
         return await self.run(context, schema, input=input)
 
-    def fitted(self, idea: SavedIdea, *, is_own: bool = False) -> Agent:
+    def fitted(self, idea: SavedIdea, *, is_own: bool = False, roots: Sequence[Path] | None = None) -> Agent:
         """The agent as an Idea's `config` wants it. `is_own`: the Idea sets what bounds its runs, too (D15).
+
+        `roots` are where modules that it names may lie, instead of below the agent's roots and the Idea's own.
 
         Raises:
             IdeaError: the config can't be used, or a module that it names can't be loaded.
@@ -295,8 +297,9 @@ class Agent:
         fitted = copy(self)
         fitted.config = asked.over(self.config)
         fitted.limits = asked.limits or self.limits
-        roots = None if is_url(idea.context.origin) else [*self.roots, *(idea.roots or [Path.cwd()])]
-        fitted.tools = machine.registry(self.tools, asked.activities, str(idea.source) if idea.source else None, roots)
+        below = [*self.roots, *(idea.roots or [Path.cwd()])] if roots is None else roots
+        below = None if is_url(idea.context.origin) else below
+        fitted.tools = machine.registry(self.tools, asked.activities, str(idea.source) if idea.source else None, below)
         if not has_model and asked.model is not None:
             fitted.model = machine.model(asked.model)
         if not self._has_own_fetcher and is_own:

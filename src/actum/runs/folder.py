@@ -89,11 +89,17 @@ class FolderStore:
             return None
         return row_in(run, Idea.load(path), self._sent(run), is_told=_is_told(path))
 
-    def _rows(self) -> list[Row]:
-        paths = sorted(self._folder.glob("*.json"))
-        found = ((path, Idea.load(path)) for path in paths if path.is_file())
-        known = ((path, idea) for path, idea in found if RUN in idea.meta)
-        return [row_in(path.stem, idea, self._sent(path.stem), is_told=_is_told(path)) for path, idea in known]
+    def _rows(self, *, passes_over: bool = False) -> list[Row]:
+        """The runs by id; with `passes_over` without those whose files can't be read."""
+        rows: list[Row] = []
+        for path in sorted(self._folder.glob("*.json")):
+            try:
+                if path.is_file() and RUN in (idea := Idea.load(path)).meta:
+                    rows.append(row_in(path.stem, idea, self._sent(path.stem), is_told=_is_told(path)))
+            except IdeaError:
+                if not passes_over:
+                    raise
+        return rows
 
     async def listed(
         self, state: State | None = None, tenant: str | None = None, before: Row | None = None, most: int = 100
@@ -139,7 +145,7 @@ class FolderStore:
 
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out."""
-        rows = await self._off_loop(self._rows)
+        rows = await self._off_loop(lambda: self._rows(passes_over=True))
         return [row for row in rows if row.id > after and row.state in {"queued", "running"}][:most]
 
     # Owning

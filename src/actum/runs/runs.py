@@ -29,8 +29,8 @@ from .row import QUEUE, Row, State, Submission, check_id
 from .sending import check, decision, signal
 from .store import RunStore
 
-_LOOK = 1.0
-"""Seconds until it is looked again, whatever notice was given."""
+_LOOK = 0.5
+"""Seconds until it is looked again, whatever notice was given: one that comes between two looks may be missed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,9 @@ class SqlStore:
         """Own a run from now on; None if there is nothing to do for it."""
         async with self.database.transaction() as within:
             found = await within.rows(_CLAIM, worker, run, time.time())
+            if found:
+                # What else was to be delivered for it, such as a deadline's, would take it from its owner for nothing.
+                await self.queue.cancel(run, within)
         return _row_of(found[0]) if found else None
 
     async def taken(self, run: str) -> Taken:
@@ -141,6 +144,7 @@ class SqlStore:
                 await within.each(
                     "INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?)", rows
                 )
+                await self.database.tell(within, {one.run for one in kept})
         return leases
 
     async def leases(self, runs: Collection[str]) -> Mapping[str, int]:
@@ -165,6 +169,7 @@ class SqlStore:
             found = await within.rows(_END, ending.state, *values, run, lease)
             if found and ending.state == "waiting":
                 await self._wait(within, _row_of(found[0]))
+            await self.database.tell(within, [run])
         return bool(found)
 
     async def _wait(self, within: Transaction, row: Row) -> None:
@@ -210,6 +215,7 @@ class SqlStore:
                     run,
                 )
                 await self.queue.cancel(run, within)
+                await self.database.tell(within, [run])
         return row
 
     async def release(self, run: str, lease: int) -> bool:
