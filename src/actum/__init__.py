@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
+    from .tracing.trace import Trace
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ __all__ = [
     "Stream",
     "Tool",
     "Tools",
+    "Trace",
     "Usage",
     "approvals",
     "errors",
@@ -67,6 +69,7 @@ _HOMES = {
     "Stream": "app.stream:Stream",
     "Tool": "protocol.tool:Tool",
     "Tools": "app.tools:Tools",
+    "Trace": "tracing.trace:Trace",
     "Usage": "protocol.usage:Usage",
     "approvals": "protocol.approvals",
     "errors": "errors",
