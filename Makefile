@@ -12,10 +12,10 @@ ANEW ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test chaos lint check fmt lock rules shape isolation approval bench fit clean
+.PHONY: help demo test wheel chaos lint check fmt lock rules shape isolation approval bench fit clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make chaos   test with all cases, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make wheel   prove a built wheel in a bare environment, make chaos   test with all cases, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -39,6 +39,14 @@ lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-cache
+
+# Builds the wheel, installs it where nothing else is, and runs programs of users with it, which both checkers judge.
+wheel: $(READY)
+	@rm -rf out/wheel
+	@$(BIN)/uv build --quiet --wheel --out-dir out/wheel
+	@$(BIN)/uv venv --quiet --python $(BIN)/python out/wheel/venv
+	@$(BIN)/uv pip install --quiet --python out/wheel/venv/bin/python "$$(echo out/wheel/*.whl)[openai]"
+	ACTUM_PYTHON=$(CURDIR)/out/wheel/venv/bin/python $(BIN)/python -m pytest tests/wheel
 
 # Everything that the tests can try: more kills and cases, an hour rather than minutes.
 chaos: $(READY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
+from importlib import import_module
 
 import pytest
 from hypothesis import settings
@@ -20,6 +21,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "everywhere")
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def hosted_libraries() -> None:
+    """What a first request imports: it takes seconds on a loaded machine, and every wait of the tests is bounded."""
+    for name in ("models.openai", "models.anthropic", "models.google", "direct"):
+        import_module(f"pydantic_ai.{name}")
 
 
 @pytest.fixture(autouse=True)

@@ -65,7 +65,7 @@ class Kept:
             async for piece in answer:
                 if isinstance(piece, Usage):
                     usage = piece
-                else:
+                elif isinstance(piece, str):
                     pieces.append(piece)
                     yield piece
             self._exchange.take(asked.number, "".join(pieces))

@@ -4,13 +4,13 @@ attack who has got what he wanted."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TextIO
 
 from .corpus import Plan, plans
 from .running import Outcome, carried_out
 from .sealing import lying, outside, strange
-from .worlds import World, attacks
+from .worlds import World, attacks, scripted
 
 
 @dataclass(slots=True)
@@ -98,8 +98,8 @@ async def _measured(out: TextIO, title: str, pairs: Iterable[tuple[Plan, str | N
 
 
 async def with_liars(out: TextIO) -> bool:
-    """All plans, sealed, under each attack, with readers that answer what the attacker would like; beside
-    them a loop whose model obeys the order once a tool has answered it.
+    """All plans, sealed, under each attack that has a script, with readers that answer what the attacker would like;
+    beside them a loop whose model obeys the order once a tool has answered it.
 
     Whether no call was made that its plan doesn't name, and no planner saw anything of an attack.
     """
@@ -110,6 +110,8 @@ async def with_liars(out: TextIO) -> bool:
             world = World(plan.world, plan.task)
             known[plan.name] = (await carried_out(plan, world.tools(), world.prompt, sealed=True, looks=True)).sent
         world = World(plan.world, plan.task, attack)
+        if not scripted(world):
+            continue
         reading = lying([arguments for _, arguments in world.goal()])
         outcome = await carried_out(plan, world.tools(), world.prompt, reading=reading, sealed=True)
         looking = World(plan.world, plan.task, attack)
@@ -122,6 +124,7 @@ async def with_liars(out: TextIO) -> bool:
         outcome = await carried_out(plan, victim.tools(), victim.prompt)
         if shown := victim.has_shown():
             victim.obey()
+            outcome = replace(outcome, output=f"{outcome.output or ''} {victim.wanted}")
         obeying.add(plan, victim, outcome, seen=shown)
     total = sealed.shown()
     obeying.shown()

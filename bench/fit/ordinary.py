@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actum import errors
-from actum.models import Model, ModelMessage, ModelRequest, Usage
+from actum.models import Model, ModelMessage, ModelRequest
 from actum.schema.json import JsonObject, NotJson, decode, encode, is_list, is_object
 
 from .tasks import INSTRUCTIONS, RefusedByTool, Task
@@ -125,7 +125,7 @@ def _result(task: Task, name: str, arguments: JsonObject, came: Ordinary) -> str
 
 
 async def _asked(model: Model, request: ModelRequest) -> str:
-    return "".join([piece async for piece in model.stream(request) if not isinstance(piece, Usage)])
+    return "".join([piece async for piece in model.stream(request) if isinstance(piece, str)])
 
 
 def _told(functions: Sequence[JsonObject]) -> str:

@@ -14,6 +14,8 @@ from .corpus import Plan
 from .running import Reading
 
 _HEAD = re.compile(r"¶(?:result \d+ of|error in|skipped) ")
+_ERROR = "¶error"
+"""The head of an error that belongs to no call, such as that of an output which can't be computed."""
 _KINDS = re.compile(
     r"\((?:†[\w.]+ is )?(?:null|true or false|a text|a number|a list of \d+ items?|an object of \d+ keys?), not shown"
     r"(?:; †results\.\d+ refers to it)?\)|it failed: [a-z_]+|done|¶notice Your last `output` was not delivered: .*"
@@ -26,7 +28,7 @@ def strange(plan: Plan, clean: Sequence[str], attacked: Sequence[str]) -> Iterat
     authored = {line for text in clean for line in text.splitlines()}
     calls = {encode(call) for call in plan.calls} | {encode({"_tool": call.get("_tool")}) for call in plan.calls}
     for line in (line for text in attacked for line in text.splitlines()):
-        if line in authored or _KINDS.fullmatch(line):
+        if line in authored or line == _ERROR or _KINDS.fullmatch(line):
             continue
         head = _HEAD.match(line)
         if head is None or line[head.end() :] not in calls:

@@ -58,6 +58,11 @@ def attacks(world: str) -> list[str]:
     return list(get_suites(VERSION)[world].injection_tasks)
 
 
+def scripted(world: World) -> bool:
+    """Whether AgentDojo says how the attack of a world is carried out, so that it can be obeyed."""
+    return bool(world.goal() or world.wanted)
+
+
 class World:
     """A task in a fresh world, with an attack planted in its data if one is named.
 
@@ -124,6 +129,11 @@ class World:
     def has_shown(self) -> bool:
         """Whether any answer of a tool held the attacker's order."""
         return self.attack is not None and self.attack.GOAL in json.dumps([answer for *_, answer in self.made])
+
+    @property
+    def wanted(self) -> str:
+        """What the attacker wants to be said."""
+        return "" if self.attack is None else self.attack.GROUND_TRUTH_OUTPUT
 
     def obey(self) -> None:
         """Do what the attacker wants, as a model does that takes every text for an order."""

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, events, inspection, messages, models
+    from . import connections, errors, events, inspection, messages, models
     from .app import kept
     from .app.agent import Agent
     from .app.idea import Idea
@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from .execution.calls.invoking import Output
     from .protocol import approvals
     from .protocol.activity import Activity
+    from .protocol.backoff import Backoff
     from .protocol.call import Call
     from .protocol.config import Config, Limits
     from .protocol.context import Context
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
+    from .runs.runs import Run, Runs
+    from .runs.worker import Worker
     from .tracing.trace import Trace
 
 __version__ = "0.1.0"
@@ -29,6 +32,7 @@ __all__ = [
     "HOLD",
     "Activity",
     "Agent",
+    "Backoff",
     "Call",
     "Config",
     "Context",
@@ -37,13 +41,17 @@ __all__ = [
     "Output",
     "Reply",
     "Result",
+    "Run",
+    "Runs",
     "Solution",
     "Stream",
     "Tool",
     "Tools",
     "Trace",
     "Usage",
+    "Worker",
     "approvals",
+    "connections",
     "errors",
     "events",
     "inspection",
@@ -57,6 +65,7 @@ _HOMES = {
     "HOLD": "execution.calls.approval:HOLD",
     "Activity": "protocol.activity:Activity",
     "Agent": "app.agent:Agent",
+    "Backoff": "protocol.backoff:Backoff",
     "Call": "protocol.call:Call",
     "Config": "protocol.config:Config",
     "Context": "protocol.context:Context",
@@ -65,13 +74,17 @@ _HOMES = {
     "Output": "execution.calls.invoking:Output",
     "Reply": "execution.calls.approval:Reply",
     "Result": "protocol.solution:Result",
+    "Run": "runs.runs:Run",
+    "Runs": "runs.runs:Runs",
     "Solution": "protocol.solution:Solution",
     "Stream": "app.stream:Stream",
     "Tool": "protocol.tool:Tool",
     "Tools": "app.tools:Tools",
     "Trace": "tracing.trace:Trace",
     "Usage": "protocol.usage:Usage",
+    "Worker": "runs.worker:Worker",
     "approvals": "protocol.approvals",
+    "connections": "connections",
     "errors": "errors",
     "events": "events",
     "inspection": "inspection",

@@ -17,11 +17,16 @@ ActumError
 │   ├── DelegateNotFound
 │   ├── DelegateForbidden
 │   └── DelegateDepthExceeded
+├── ServerError             a tool server (MCP) can't be reached, ended, refused, or answered what can't be used
 ├── ModelError              the model or its provider failed
 ├── SolutionError           the model's answers stayed unusable after every retry (L3)
 ├── NoProgress              the same calls again, with nothing new between (L4)
 ├── LimitExceeded           a limit of the run was reached (L5)
-└── IdeaError               an Idea could not be read, found or written
+├── IdeaError               an Idea could not be read, found or written
+└── RunError                a run that is kept could not be found, submitted, decided on or written
+    ├── RunEnded                what it came to is a failure, or it was cancelled
+    ├── StoreUnavailable        the database of the runs can't be reached now
+    └── Fenced                  another process owns the run by now
 ```
 """
 
@@ -207,6 +212,33 @@ class DelegateDepthExceeded(DelegateError):
     code = "delegate_depth_exceeded"
 
 
+class ServerError(ActumError):
+    """A tool server (MCP) failed; the message names it and quotes nothing that it has said.
+
+    `server` is its name. `data["said"]` are its own words where there are any: for people, never for a model. `code`
+    tells the kinds apart: `server_config` is a file of servers that can't be used, `server_start` a server that didn't
+    start, `server_lost` one that ended during a call, `server_changed` one whose tool isn't the registered one any
+    more, `server` the rest.
+    """
+
+    code = "server"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        server: str | None = None,
+        code: str = "server",
+        said: str = "",
+        tool: str | None = None,
+        path: str | None = None,
+    ) -> None:
+        text = message if server is None else f"the MCP server {server!r} {message}"
+        super().__init__(text, tool=tool, path=path, data={"said": said[:LONGEST_MESSAGE]} if said else None)
+        self.server = server
+        self.code = code
+
+
 class ModelError(ActumError):
     """The model or its provider failed.
 
@@ -270,3 +302,29 @@ class IdeaError(ActumError):
     """An Idea that can't be read, found or written (X1-X5)."""
 
     code = "idea"
+
+
+class RunError(ActumError):
+    """A run that is kept: there is none of that name, or what was asked of it can't be done."""
+
+    code = "run"
+
+
+class RunEnded(RunError):
+    """A run has ended without a result: it failed, with the `code` of its error, or it was cancelled."""
+
+    def __init__(self, message: str, *, code: str = "cancelled") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class StoreUnavailable(RunError):
+    """The database of the runs can't be reached now; the same may succeed later."""
+
+    code = "store_unavailable"
+
+
+class Fenced(RunError):
+    """Another process owns the run by now: what this one would still write is refused. It ends without a message."""
+
+    code = "fenced"

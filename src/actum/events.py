@@ -74,6 +74,16 @@ class CallStarted(CallEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallRetried(CallEvent):
+    """The code behind the call raised `error`, and is tried again in `seconds`: for the `attempt`-th time after the
+    first (T14)."""
+
+    error: ActumError
+    attempt: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished(CallEvent):
     """The call is done; `overwrote` says that its path had been written by another call meanwhile (O8)."""
 
@@ -101,6 +111,17 @@ class CallSkipped(CallEvent):
     """The call will not run, which is not an error (C7)."""
 
     why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningDelta(Event):
+    """New characters of what the model thinks, where its provider streams that: in its own words, or a summary.
+
+    It is told and never kept: no context, record or Idea holds it, and no later request. It begins anew with the next
+    request, where an answer is asked for again (`Retried`), and where a request is sent again before the answer began.
+    """
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,10 +176,12 @@ AnyEvent: TypeAlias = (
     RequestStarted
     | CallReady
     | CallStarted
+    | CallRetried
     | CallFinished
     | CallFailed
     | CallWaiting
     | CallSkipped
+    | ReasoningDelta
     | OutputDelta
     | TextDelta
     | RequestFinished

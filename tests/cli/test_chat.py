@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from actum.cli.commands.chat import Screen, one_turn
 
 from .test_terminal import terminal
 
@@ -44,6 +47,13 @@ def talker(folder: Path, *answers: Any, **members: Any) -> Path:
         "import json, pathlib\n"
         "from actum import models\n"
         "answers = json.loads((pathlib.Path(__file__).parent / 'answers.json').read_text())\n"
+        "def thinking(said):\n"
+        "    async def deltas(request):\n"
+        "        for thought in said['thoughts']:\n"
+        "            yield models.Reasoning(thought)\n"
+        "        yield json.dumps(said['then'])\n"
+        "    return deltas\n"
+        "answers = [thinking(one) if 'thoughts' in one else one for one in answers]\n"
         "models.load = lambda name, **more: models.Scripted(answers, chunk=4, repeat_last=True)\n",
         encoding="utf-8",
     )
@@ -77,7 +87,8 @@ def test_ctrl_c_cancels_the_turn_and_not_the_conversation(tmp_path: Path) -> Non
         os.killpg(screen.process.pid, signal.SIGINT)
         screen.until("cancelled")
         screen.type("second")
-        screen.until("Still here")
+        # All of the answer is there before its turn has ended: only the prompt says that Ctrl-C cancels nothing.
+        screen.until("Still here\r\n> ")
         os.killpg(screen.process.pid, signal.SIGINT)
         screen.until("Ctrl-D ends the conversation")
         screen.type("\x04")
@@ -98,6 +109,57 @@ def test_calls_are_decided_on_in_line(tmp_path: Path) -> None:
         screen.type("\x04")
         assert screen.wait() == 0
     assert "too slow" in screen.seen.split("Run it?")[1]
+
+
+@pytest.mark.rule("L6", "L7")
+def test_ctrl_c_leaves_an_open_question_and_takes_nothing_of_what_is_typed_next(tmp_path: Path) -> None:
+    path = talker(tmp_path, said("", {"_tool": "slow", "n": 1}), said("Still here"))
+    arguments = ("chat", str(path), "--model", "any", "--approve", "ask", "--save", "kept.json")
+    with terminal(*arguments, cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
+        screen.until("> ")
+        screen.type("first")
+        screen.until("or why not: ")
+        os.killpg(screen.process.pid, signal.SIGINT)
+        screen.until("cancelled; what has been done stays\r\n> ")
+        screen.type("second")
+        screen.until("Still here\r\n> ")
+        screen.type("\x04")
+        assert screen.wait() == 0
+    kept = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
+    said_by = [message["message"] for message in kept["context"] if message["type"] == "user"]
+    assert said_by == ["first", "second"]
+
+
+@pytest.mark.rule("L7")
+def test_a_second_ctrl_c_ends_a_conversation_whose_turn_can_not_be_cancelled(tmp_path: Path) -> None:
+    path = talker(tmp_path, said("", {"_tool": "hang"}))
+    hang = "import time\n@tools.tool\ndef hang() -> int:\n    'Hang.'\n    while True:\n        time.sleep(0.01)\n"
+    (tmp_path / "slow.py").write_text(ACTIVITIES + hang, encoding="utf-8")
+    with terminal("chat", str(path), "--model", "any", cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
+        screen.until("> ")
+        screen.type("first")
+        screen.until("started  hang()")
+        os.killpg(screen.process.pid, signal.SIGINT)
+        screen.until("interrupted, waiting for hang(); Ctrl-C again ends at once")
+        os.killpg(screen.process.pid, signal.SIGINT)
+        assert screen.wait() == 130
+    assert "Traceback" not in screen.seen
+
+
+@pytest.mark.rule("L7")
+async def test_ctrl_c_before_a_turn_has_taken_its_first_step_cancels_it(capsys: pytest.CaptureFixture[str]) -> None:
+    async def take(_: object) -> Any:
+        await asyncio.Event().wait()
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        async with asyncio.timeout(BOUND):
+            asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGINT)  # it comes before the turn's step
+            await one_turn(take, Screen(""))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "cancelled; what has been done stays" in capsys.readouterr().err
 
 
 @pytest.mark.rule("L3", "O9")
@@ -136,3 +198,61 @@ def test_what_has_no_text_or_no_model_is_refused(tmp_path: Path) -> None:
         )  # fmt: skip
         assert done.returncode == 2
         assert words in done.stderr
+
+
+HOSTILE = "\x1b[2J\x07 Read the words backwards \u202e" + "w" * 300 + " to the end"
+
+
+def test_what_the_model_thinks_passes_by_on_a_terminal_and_steers_nothing(tmp_path: Path) -> None:
+    path = talker(tmp_path, {"thoughts": [HOSTILE, "\x1b", "[2J", ", 界界界 so."], "then": said("Hello")})
+    with terminal("chat", str(path), "--model", "any", cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
+        screen.until("> ")
+        screen.type("hi")
+        screen.until("Hello")
+        screen.type("\x04")
+        assert screen.wait() == 0
+    shown = screen.raw.split("\r\x1b[2K\x1b[2m")[1:]
+    assert len(shown) == 4, "each thought draws the line anew"
+    lines = [line.partition("\x1b[0m")[0] for line in shown]
+    assert lines[-1].endswith("\\u001b[2J, 界界界 so.")
+    assert all(line.isprintable() and len(line) < 120 for line in lines)
+    assert "\x07" not in screen.raw
+    assert "\r\x1b[2K" in screen.raw.rpartition("Hello")[0].rpartition("so.")[2], "it is taken away before the answer"
+
+
+def test_what_the_model_thinks_is_not_written_into_a_pipe(tmp_path: Path) -> None:
+    path = talker(tmp_path, {"thoughts": ["Hm"], "then": said("Hello")})
+    done = subprocess.run(
+        [sys.executable, "-m", "actum", "chat", str(path), "--model", "any"],
+        cwd=tmp_path, input="hi\n", capture_output=True, text=True, timeout=BOUND, check=False,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Hello\n", "")
+
+
+@pytest.mark.rule("M4", "L8")
+@pytest.mark.parametrize("more", [[], ["--summary"]], ids=["cut", "summed up"])
+def test_the_oldest_turns_of_a_kept_conversation_go_with_all_that_was_noted_of_them(
+    tmp_path: Path, more: list[str]
+) -> None:
+    path = talker(tmp_path, said("An answer " + "x" * 600))
+    arguments = ["chat", str(path), "--model", "any", "--save", "kept.json", "--most", "2000", *more]
+    own = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    for words in ("first\nsecond\nthird\nfourth\n", "fifth\n"):
+        done = subprocess.run(
+            [sys.executable, "-m", "actum", *arguments],
+            cwd=tmp_path, input=words, capture_output=True, text=True, timeout=BOUND, check=False, env=own,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.count("An answer") == words.count("\n")
+    kept = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
+    users = [message["message"] for message in kept["context"] if message["type"] == "user"]
+    assert users[-1] == "fifth"
+    assert "first" not in users
+    summaries = [message for message in kept["context"] if message.get("kind") == "earlier"]
+    assert len(summaries) == len(more)
+    again = subprocess.run(
+        [sys.executable, "-m", "actum", "replay", "kept.json"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=BOUND, check=False, env=own,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stdout + again.stderr

@@ -13,13 +13,14 @@ import pytest
 from actum.cli.attaching import attached
 from actum.cli.commands.show import show
 from actum.cli.options import CommandError
-from actum.cli.questions import _ask_call  # pyright: ignore[reportPrivateUsage] -- what is told, without a terminal
+from actum.cli.questions import tell_call
 from actum.protocol.approvals import Asked
 from actum.protocol.call import Call
 from actum.protocol.context import Context
 from actum.protocol.declaration import parse_tool
 
 from .test_commands import actum
+from .test_terminal import terminal
 
 pytestmark = pytest.mark.rule("M10")
 
@@ -89,13 +90,40 @@ async def test_show_names_it_with_size_and_digest(
 @pytest.mark.rule("L6")
 @pytest.mark.parametrize("source", [{"data": DATA}, {"path": "photo.png"}])
 def test_who_approves_is_told_its_size_and_digest(
-    picture: Path, source: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    picture: Path, source: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("actum.cli.questions._read", lambda _question: "y")  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     call = Call({"_tool": "look"})
     tool = parse_tool({"type": "object"}, "look")
     context = Context([{"type": "image", **source}])
-    assert _ask_call(Asked.about(call, call), tool, context, [picture.parent]) is True
+    tell_call(Asked.about(call, call), tool, context, [picture.parent])
     said = capsys.readouterr().err
     assert f'"size":{len(PNG)},"sha256":"{DIGEST}"' in said
     assert DATA not in said
+
+
+LOOKING = """
+from actum import tools
+@tools.tool(_scopes=["image"])
+def look(context: object) -> int:
+    "Look."
+    return 1
+"""
+
+
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize("source", [{"data": DATA}, {"path": "photo.png"}], ids=["data", "path"])
+def test_a_kept_run_tells_it_of_what_waits_and_when_it_is_resumed(picture: Path, source: dict[str, str]) -> None:
+    folder = picture.parent
+    (folder / "own.py").write_text(LOOKING)
+    plan = {"type": "plan", "plan": [{"_tool": "look"}], "output": "†calls.0"}
+    idea = {"config": {"activities": ["own.py"]}, "context": [{"type": "image", **source}, plan], "schema": {}}
+    (folder / "idea.json").write_text(json.dumps(idea))
+    assert actum("run", "idea.json", "-q", "--approve", "hold", "--save", "run.json", cwd=folder).returncode == 3
+    told = f'"size":{len(PNG)},"sha256":"{DIGEST}"'
+    waits = actum("waiting", "run.json", cwd=folder)
+    assert (waits.returncode, told in waits.stdout, DATA in waits.stdout) == (0, True, False), waits.stderr
+    with terminal("resume", "run.json", "--approve", "ask", cwd=folder) as screen:
+        asked = screen.until("or why not: ").replace("\r\n", "")
+        assert (told in asked, DATA in asked) == (True, False)
+        screen.type("y")
+        assert screen.wait() == 0

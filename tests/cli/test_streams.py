@@ -142,3 +142,63 @@ def test_the_help_lists_every_command_below_what_it_is_about(tmp_path: Path) -> 
         panel = shown[shown.index(f"─ {title}") :].partition("╰")[0]
         assert all(f"│ {name} " in panel for name in names)
     assert {name for names in GROUPS.values() for name in names} <= COMMANDS.keys()
+
+
+WAITING = """
+import asyncio
+
+@tools.tool(timeout=0.05)
+async def hang(n: int) -> int:
+    await asyncio.Event().wait()
+    return n
+
+@tools.activity("idle")
+async def idle() -> int:
+    await asyncio.Event().wait()
+    return 1
+"""
+
+
+@pytest.mark.rule("T1", "C8")
+@pytest.mark.parametrize("tool", ["hang", "idle"])
+def test_a_call_that_takes_longer_than_its_tool_may_is_cut_and_has_failed(tmp_path: Path, tool: str) -> None:
+    """Whether a function says so or a schema; what doesn't depend on it goes on."""
+    schema = {"type": "tool", "tool": {"idle": {"type": "object", "_timeout": 0.05, "_output": {"type": "integer"}}}}
+    call = {"_tool": tool, **({"n": 1} if tool == "hang" else {})}
+    path = idea(tmp_path, call, {"_tool": "double", "n": 2}, output="†calls.0", context=[schema])
+    (tmp_path / "own.py").write_text((tmp_path / "own.py").read_text(encoding="utf-8") + WAITING, encoding="utf-8")
+    done = actum("run", str(path), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"tool '{tool}': it has taken too long, and was cut" in done.stderr
+    assert "done     double(n=2) → 4" in done.stderr
+
+
+ASKING = """
+import sys, threading
+from actum import Agent, Tools, models
+
+tools = Tools()
+
+@tools.tool
+async def pay(amount: int) -> int:
+    return amount
+
+def decide(call, tool, context):
+    print(tool.name, threading.current_thread() is threading.main_thread())
+    answer = sys.stdin.readline().strip()
+    return answer == "yes" or answer
+
+answers = [{"calls": [{"_tool": "pay", "amount": 5}], "output": "†calls.0"}, {"calls": [], "output": 0}]
+result = Agent(models.Scripted(answers), tools=tools, approve=decide).run_sync("Pay.", int)
+print(result.output, [error.message for error in result.errors])
+"""
+
+
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize(("said", "ends"), [("yes", "5 []"), ("too much", "0 [\"tool 'pay': too much\"]")])
+def test_an_approver_that_is_a_plain_function_is_asked_on_a_thread(tmp_path: Path, said: str, ends: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ASKING],
+        cwd=tmp_path, input=f"{said}\n", capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", f"pay False\n{ends}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import json
 import os
@@ -35,7 +36,10 @@ class Terminal:
     def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
         self.process = process
         self._master = master
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.seen = ""
+        self.raw = ""
+        """The same with what steers the terminal."""
 
     def until(self, words: str) -> str:
         """Read until the words have been shown."""
@@ -54,7 +58,9 @@ class Terminal:
             data = os.read(self._master, 65536)
         except OSError:  # the other side has gone
             return False
-        self.seen += _ESCAPES.sub("", data.decode(errors="replace"))
+        text = self._decoder.decode(data)
+        self.raw += text
+        self.seen += _ESCAPES.sub("", text)
         return bool(data)
 
     def type(self, line: str) -> None:
@@ -246,6 +252,15 @@ def test_control_c_ends_the_run_in_one_line(tmp_path: Path) -> None:
         assert "Traceback" not in screen.seen
 
 
+@pytest.mark.rule("L6", "L7")
+def test_control_c_leaves_an_open_question_at_once(tmp_path: Path) -> None:
+    with terminal("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--approve", "ask", cwd=tmp_path) as screen:
+        screen.until("or why not:")
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.wait() == 130  # nobody has pressed Enter
+        assert "Traceback" not in screen.seen
+
+
 HANG = """
 @tools.tool
 def hang(n: int) -> int:
@@ -317,3 +332,40 @@ def test_the_tree_counts_the_requests_of_delegates_with_tokens_and_cost() -> Non
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(tree.drawn())
     assert "2 requests, 24 tokens, 0.5000 USD" in console.export_text()
+
+
+SPENDING = """
+from actum import models
+spent = models.Usage(requests=1, input_tokens=10, output_tokens=2, usd=0.25)
+answers = [{"calls": [{"_tool": "ask"}], "output": "†calls.0"}, {"calls": [], "output": 7}]
+models.load = lambda name, **more: models.Scripted(answers, usage=spent)
+"""
+
+
+def test_the_tree_of_a_run_counts_what_its_delegates_have_spent_too(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SPENDING, encoding="utf-8")
+    tool = {"ask": {"type": "object", "_delegate": "anonymous", "_output": {"type": "integer"}}}
+    path = tmp_path / "idea.json"
+    path.write_text(json.dumps({"context": [{"type": "tool", "tool": tool}], "schema": {}}), encoding="utf-8")
+    with terminal("run", str(path), "--model", "any", cwd=tmp_path, PYTHONPATH=str(tmp_path)) as screen:
+        assert screen.wait() == 0
+    assert "2 requests, 24 tokens, 0.5000 USD" in screen.seen
+
+
+def test_the_tree_shows_the_end_of_what_the_model_thinks_until_it_answers() -> None:
+    tree = LiveTree("idea.json")
+    tree.show(events.RequestStarted(context=[], messages=[], schema={}))
+    for thought in ("\x1b[2J\x1b]0;owned\x07", "x" * 5_000, " so \x1b", "[2J."):
+        tree.show(events.ReasoningDelta(text=thought))
+
+    def drawn() -> str:
+        console = Console(width=80, record=True, file=io.StringIO(), force_terminal=True)
+        console.print(tree.lowest())
+        return console.export_text()
+
+    last = drawn().rstrip("\n").splitlines()[-1]
+    assert last.endswith("x so \\u001b[2J.")
+    assert len(last) < 80
+    assert last.isprintable()
+    tree.show(events.RequestFinished(solution=Solution(output=None), usage=Usage()))
+    assert "[2J." not in drawn()

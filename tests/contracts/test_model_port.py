@@ -17,9 +17,10 @@ from tests.models.server import CUT, Reply, Server
 from tests.models.wires import WIRES, Wire
 
 from actum.errors import ModelError
-from actum.generation.model import Model, ModelRequest, Usage
+from actum.generation.model import Model, ModelRequest, Reasoning, Usage
 from actum.models import Recording, Replay, Scripted
 
+pytestmark = pytest.mark.usefixtures("hosted_libraries")
 BOUND = 20
 REQUEST = ModelRequest(messages=({"role": "user", "content": "Go."},), schema={"type": "object"})
 
@@ -107,20 +108,20 @@ def adapter(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     return made
 
 
-async def read(model: Model) -> list[str | Usage]:
+async def read(model: Model) -> list[str | Reasoning | Usage]:
     async with asyncio.timeout(BOUND):
         return [item async for item in model.stream(REQUEST)]
 
 
-def texts(items: list[str | Usage]) -> str:
+def texts(items: list[str | Reasoning | Usage]) -> str:
     """What was said, however the adapter cuts it: what arrives together may be joined."""
     *said, _ = items
     return "".join(cast("list[str]", said))
 
 
-async def leave(stream: AsyncIterator[str | Usage]) -> None:
+async def leave(stream: AsyncIterator[str | Reasoning | Usage]) -> None:
     async with asyncio.timeout(BOUND):
-        await cast("AsyncGenerator[str | Usage]", stream).aclose()
+        await cast("AsyncGenerator[str | Reasoning | Usage]", stream).aclose()
 
 
 async def test_it_is_a_model_with_a_name(adapter: Any) -> None:
@@ -187,7 +188,7 @@ async def test_it_can_be_cancelled(adapter: Any) -> None:
 @pytest.mark.parametrize("deltas", [(), ('{"a":',)], ids=["before", "within"])
 async def test_what_it_raises_is_a_model_error(adapter: Any, deltas: tuple[str, ...]) -> None:
     async with adapter(Fails(deltas), ["2"]) as model:
-        items: list[str | Usage] = []
+        items: list[str | Reasoning | Usage] = []
         with pytest.raises(ModelError) as caught:  # noqa: PT012  what came before the error is judged too
             async with asyncio.timeout(BOUND):
                 async for item in model.stream(REQUEST):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actum.errors import ModelError
-from actum.generation.model import ModelRequest, Usage
+from actum.generation.model import ModelRequest, Reasoning, Usage
 from actum.models.hosted import Hosted
 from actum.models.retrying import Retrying
 
@@ -52,7 +52,7 @@ every_wire = pytest.mark.parametrize("wire", WIRES.values(), ids=list(WIRES))
 BOUND = 10
 
 
-async def collect(model: Hosted, request: ModelRequest = REQUEST) -> list[str | Usage]:
+async def collect(model: Hosted, request: ModelRequest = REQUEST) -> list[str | Reasoning | Usage]:
     async with asyncio.timeout(BOUND):
         return [item async for item in model.stream(request)]
 

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from actum.errors import ModelError
-from actum.generation.model import ModelRequest, Usage
+from actum.generation.model import ModelRequest, Reasoning, Usage
 from actum.models.endpoint import Endpoint
 from actum.models.hosted import Hosted
 from actum.models.retrying import Retrying
@@ -202,7 +202,7 @@ async def test_an_answer_that_did_not_end_by_itself_is_raised_after_it(
     server: Server, wire: Wire, finish: str, code: str
 ) -> None:
     server.reply(wire.answer('{"a":', finish=finish))
-    items: list[str | Usage] = []
+    items: list[str | Reasoning | Usage] = []
     with pytest.raises(ModelError) as caught:  # noqa: PT012  the items are judged too
         async for item in wire.hosted(server).stream(REQUEST):
             items.append(item)  # noqa: PERF401  what came before the error is kept

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actum.generation.model import ModelRequest, Usage
+from actum.generation.model import ModelRequest, Reasoning, Usage
 
 from .asking import BOUND, REQUEST, SCHEMA, collect, every_wire
 from .server import Reply, Server
@@ -29,7 +29,7 @@ async def test_text_arrives_in_its_deltas_and_then_the_usage(server: Server, wir
 async def test_a_delta_is_seen_before_the_server_sends_the_next(server: Server, wire: Wire) -> None:
     gate = asyncio.Event()
     server.reply(wire.answer('{"first"', gate, ": 1}"))
-    seen: list[str | Usage] = []
+    seen: list[str | Reasoning | Usage] = []
     async with asyncio.timeout(BOUND):
         async for item in wire.hosted(server).stream(REQUEST):
             seen.append(item)

@@ -11,7 +11,7 @@ import pytest
 
 from actum import models
 from actum.errors import ModelError
-from actum.models import Model, ModelRequest, Recording, Replay, Scripted, Usage
+from actum.models import Model, ModelRequest, Reasoning, Recording, Replay, Scripted, Usage
 
 
 def request(text: str = "Go.", schema: Any = None, **more: Any) -> ModelRequest:
@@ -19,7 +19,7 @@ def request(text: str = "Go.", schema: Any = None, **more: Any) -> ModelRequest:
     return ModelRequest(messages=messages, schema=schema or {"type": "object"}, **more)  # type: ignore[arg-type]
 
 
-async def ask(model: Model, asked: ModelRequest | None = None) -> list[str | Usage]:
+async def ask(model: Model, asked: ModelRequest | None = None) -> list[str | Reasoning | Usage]:
     return [item async for item in model.stream(asked or request())]
 
 

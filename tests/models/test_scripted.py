@@ -10,14 +10,14 @@ import pytest
 
 from actum import models
 from actum.errors import ModelError
-from actum.models import ModelRequest, Scripted, Usage
+from actum.models import ModelRequest, Reasoning, Scripted, Usage
 
 
 def request(text: str = "Go.") -> ModelRequest:
     return ModelRequest(messages=({"role": "user", "content": text},), schema={"type": "object"})
 
 
-async def ask(model: Scripted, text: str = "Go.") -> list[str | Usage]:
+async def ask(model: Scripted, text: str = "Go.") -> list[str | Reasoning | Usage]:
     return [item async for item in model.stream(request(text))]
 
 
@@ -99,7 +99,7 @@ async def test_a_test_holds_every_delta() -> None:
 async def test_an_iterator_may_give_its_own_usage() -> None:
     own = Usage(requests=1, output_tokens=9)
 
-    async def deltas(_: ModelRequest) -> AsyncGenerator[str | Usage]:
+    async def deltas(_: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
         yield "{}"
         yield own
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from actum.models.endpoint import Endpoint, Kind
 from actum.models.hosted import Hosted
@@ -19,7 +19,9 @@ def event(data: Any, name: str | None = None) -> str:
     return (f"event: {name}\n" if name else "") + f"data: {json.dumps(data)}\n\n"
 
 
-def chat(said: Sequence[Part], finish: str | None = "stop") -> list[Part]:
+def chat(
+    said: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = (), key: str = "reasoning_content"
+) -> list[Part]:
     def chunk(choices: list[Any], **more: Any) -> str:
         base = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4o", "choices": choices}
         return event(base | more)
@@ -35,6 +37,7 @@ def chat(said: Sequence[Part], finish: str | None = "stop") -> list[Part]:
     }
     return [
         chunk(choice({"role": "assistant", "content": ""})),
+        *(chunk(choice({key: thought})) for thought in thoughts),
         *(chunk(choice({"content": part})) if isinstance(part, str) else part for part in said),
         *([chunk(choice({}, finish))] if finish else []),
         chunk([], usage=usage),
@@ -42,7 +45,7 @@ def chat(said: Sequence[Part], finish: str | None = "stop") -> list[Part]:
     ]
 
 
-def responses(said: Sequence[Part], finish: str | None = "stop") -> list[Part]:
+def responses(said: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()) -> list[Part]:
     status = "incomplete" if finish in {"length", "content_filter"} else "completed"
     reason = {"length": "max_output_tokens", "content_filter": "content_filter"}.get(finish or "")
     whole = "".join(part for part in said if isinstance(part, str))
@@ -75,26 +78,43 @@ def responses(said: Sequence[Part], finish: str | None = "stop") -> list[Part]:
     def named(kind: str, **data: Any) -> str:
         return event({"type": kind, "sequence_number": next(number)} | data, kind)
 
-    place = {"item_id": "m1", "output_index": 0, "content_index": 0}
+    at = 1 if thoughts else 0
+    place = {"item_id": "m1", "output_index": at, "content_index": 0}
     end: dict[str, Any] = base | {"status": status, "output": [item], "usage": usage}
     if reason:
         end |= {"incomplete_details": {"reason": reason}}
     part: dict[str, Any] = {"type": "output_text", "text": "", "annotations": []}
     return [
         named("response.created", response=base | {"status": "in_progress"}),
-        named("response.output_item.added", output_index=0, item=item | {"content": [], "status": "in_progress"}),
+        *(_summary(thoughts, named) if thoughts else []),
+        named("response.output_item.added", output_index=at, item=item | {"content": [], "status": "in_progress"}),
         named("response.content_part.added", **place, part=part),
         *(
             named("response.output_text.delta", **place, delta=delta, logprobs=[]) if isinstance(delta, str) else delta
             for delta in said
         ),
         named("response.output_text.done", **place, text=whole, logprobs=[]),
-        named("response.output_item.done", output_index=0, item=item),
+        named("response.output_item.done", output_index=at, item=item),
         named(f"response.{status}", response=end),
     ]
 
 
-def anthropic(said: Sequence[Part], finish: str | None = "stop") -> list[Part]:
+def _summary(thoughts: Sequence[str], named: Callable[..., str]) -> list[Part]:
+    """What a model of OpenAI's has thought, as a summary."""
+    place = {"item_id": "rs1", "output_index": 0, "summary_index": 0}
+    whole = {"type": "summary_text", "text": "".join(thoughts)}
+    item: dict[str, Any] = {"id": "rs1", "type": "reasoning"}
+    return [
+        named("response.output_item.added", output_index=0, item=item | {"summary": []}),
+        named("response.reasoning_summary_part.added", **place, part={"type": "summary_text", "text": ""}),
+        *(named("response.reasoning_summary_text.delta", **place, delta=thought) for thought in thoughts),
+        named("response.reasoning_summary_text.done", **place, text=whole["text"]),
+        named("response.reasoning_summary_part.done", **place, part=whole),
+        named("response.output_item.done", output_index=0, item=item | {"summary": [whole]}),
+    ]
+
+
+def anthropic(said: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()) -> list[Part]:
     reason = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal"}.get(finish or "")
     message: dict[str, Any] = {
         "id": "a1",
@@ -110,19 +130,31 @@ def anthropic(said: Sequence[Part], finish: str | None = "stop") -> list[Part]:
     def named(kind: str, **data: Any) -> str:
         return event({"type": kind} | data, kind)
 
+    at = 1 if thoughts else 0
     ending = [named("message_delta", delta={"stop_reason": reason, "stop_sequence": None}, usage={"output_tokens": 7})]
     return [
         named("message_start", message=message),
-        named("content_block_start", index=0, content_block={"type": "text", "text": ""}),
+        *(_thinking(thoughts, named) if thoughts else []),
+        named("content_block_start", index=at, content_block={"type": "text", "text": ""}),
         *(
-            named("content_block_delta", index=0, delta={"type": "text_delta", "text": part})
+            named("content_block_delta", index=at, delta={"type": "text_delta", "text": part})
             if isinstance(part, str)
             else part
             for part in said
         ),
-        named("content_block_stop", index=0),
+        named("content_block_stop", index=at),
         *(ending if reason else []),
         named("message_stop"),
+    ]
+
+
+def _thinking(thoughts: Sequence[str], named: Callable[..., str]) -> list[Part]:
+    block = {"type": "thinking", "thinking": "", "signature": ""}
+    return [
+        named("content_block_start", index=0, content_block=block),
+        *(named("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": one}) for one in thoughts),
+        named("content_block_delta", index=0, delta={"type": "signature_delta", "signature": "c2lnbmVk"}),
+        named("content_block_stop", index=0),
     ]
 
 
@@ -149,12 +181,12 @@ def anthropic_call(*said: str) -> list[Part]:
     ]
 
 
-def google(said: Sequence[Part], finish: str | None = "stop") -> list[Part]:
+def google(said: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()) -> list[Part]:
     reason = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}.get(finish or "")
 
     def chunk(text: str, **more: Any) -> str:
-        content = {"role": "model", "parts": [{"text": text}]}
-        return event({"candidates": [{"index": 0, "content": content} | more], "modelVersion": "gemini-2.5-flash"})
+        content = {"role": "model", "parts": [{"text": text} | more]}
+        return event({"candidates": [{"index": 0, "content": content}], "modelVersion": "gemini-2.5-flash"})
 
     usage = {
         "promptTokenCount": 11,
@@ -167,7 +199,16 @@ def google(said: Sequence[Part], finish: str | None = "stop") -> list[Part]:
         "usageMetadata": usage,
         "modelVersion": "gemini-2.5-flash",
     }
-    return [*(chunk(part) if isinstance(part, str) else part for part in said), event(end)]
+    thinking = (chunk(thought, thought=True) for thought in thoughts)
+    return [*thinking, *(chunk(part) if isinstance(part, str) else part for part in said), event(end)]
+
+
+class Written(Protocol):
+    """What writes a provider's stream: what was said, why it ended, and what was thought before."""
+
+    def __call__(
+        self, said: Sequence[Part], finish: str | None = "stop", thoughts: Sequence[str] = ()
+    ) -> list[Part]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +217,7 @@ class Wire:
 
     kind: Kind
     model: str
-    stream: Callable[[Sequence[Part], str | None], list[Part]]
+    stream: Written
     path: str
     prefix: str = "/v1"
 
@@ -186,8 +227,8 @@ class Wire:
         endpoint = Endpoint(kind=self.kind, provider=provider, base_url=url, api_key="key")
         return Hosted(self.model, endpoint=endpoint, timeout=timeout, retrying=retrying or Retrying(retries=0))
 
-    def answer(self, *said: Part, finish: str | None = "stop", **more: Any) -> Reply:
-        return Reply(parts=self.stream(said, finish), **more)
+    def answer(self, *said: Part, finish: str | None = "stop", thoughts: Sequence[str] = (), **more: Any) -> Reply:
+        return Reply(parts=self.stream(said, finish, thoughts), **more)
 
     def schema(self, body: Any) -> Any:
         for step in self.path.split("."):

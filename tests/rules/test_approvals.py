@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -580,3 +580,23 @@ async def test_an_approver_that_is_not_async_is_asked_beside_the_event_loop(repl
     done = await desk.agent(approve=approver).run(plan(SEND, output="†calls.0"))
     assert (loops, desk.ran) == ([False], sending("ana") if reply is True else [])
     assert done.waiting == ["approval 0.0"] * (reply is HOLD)
+
+
+async def test_a_held_tool_waits_where_nobody_is_asked_and_runs_once_when_it_was_decided() -> None:
+    desk = Desk()
+    tools = desk.tools()
+    held = tools.find("send")
+    assert held is not None
+    tools.register(replace(held, is_held=True))
+    each = call("send", _each=["a", "b"], to="†each")
+    agent = Agent(models.Scripted([answer(call("send", to="c"), each, output="done")]), tools=tools)
+    waits = await agent.run("go", str)
+    assert (waits.output, desk.ran) == (None, [])
+    context = waits.context
+    waiting = approvals.pending(context)
+    assert [one.of for one in waiting] == ["0.0", "0.1.0", "0.1.1"]
+    for one in waiting:
+        context = approvals.decided(context, one.of, "approve")
+    assert (await agent.resume(context, str)).output == "done"
+    assert sorted(desk.ran) == ["send a", "send b", "send c"]
+    assert await tools(call("send", to="d")) == "sent d"  # who writes a call in code has decided

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Tools, models
+from actum import Agent, Config, Context, Tools, errors, models
 from actum.events import TextDelta
 
 from .scripts import agent, answer, call, sent
@@ -150,3 +150,133 @@ async def test_one_turn_at_a_time() -> None:
                 break
         with pytest.raises(Exception, match="under way"):
             talk.stream("second")
+
+
+# A summary of the turns that are cut
+
+
+def summing(*answers: Any, most: int = 8_000, context: Any = (), **more: Any) -> tuple[Agent, Any]:
+    runner = agent(*answers, tools=toolbox(), **more)
+    return runner, runner.conversation(context, most=most, summary=True)
+
+
+def turn(number: int) -> list[Any]:
+    return [answer(call("look", n=number)), answer(output=f"Answer {number}")]
+
+
+@pytest.mark.rule("M4", "M7", "D9")
+async def test_the_oldest_turns_become_a_summary_that_one_latent_call_writes() -> None:
+    runner, talk = summing(*turn(0), *turn(1), answer(output="They asked twice."), *turn(2))
+    for number in range(3):
+        assert await said(talk, f"question {number}") == f"Answer {number}"
+    asked = sent(runner)[4]
+    told = asked.messages[-1]["content"] + asked.messages[-2]["content"]
+    assert [one in told for one in ("question 0", "seen 0", "Answer 0")] == [True, True, True]
+    assert "x" * 1_001 not in told, "results are told as short as older turns show them"
+    after = sent(runner)[5]
+    shown_now = "\n".join(one["content"] for one in after.messages)
+    assert "They asked twice." in shown_now
+    assert "question 0" not in shown_now
+    assert after.messages[-1]["content"] == "question 2"
+    earlier = next(at for at, one in enumerate(after.messages) if one["content"].startswith("¶earlier"))
+    assert earlier < len(after.messages) - 1
+    assert "was said in earlier turns" in after.messages[earlier]["content"]
+    assert sent(runner)[2].schema_text == after.schema_text, "it changes nothing of what is asked for"
+
+
+@pytest.mark.rule("M4", "M9", "C9")
+async def test_a_summary_takes_in_the_older_one_and_no_result_is_torn_from_its_call() -> None:
+    answers: list[Any] = []
+    for number in range(6):
+        answers += [*([answer(output=f"Summary before {number}")] if number >= 2 else []), *turn(number)]
+    runner, talk = summing(*answers)
+    for number in range(6):
+        await said(talk, f"question {number}")
+        messages = talk.context.messages
+        assert len([one for one in messages if one.get("kind") == "earlier"]) == (number >= 2)
+        texts = json.dumps(messages)
+        for older in range(number + 1):
+            there = {f"{words} {older}" in texts for words in ("question", "seen", "Answer")}
+            assert len(there) == 1, "a turn goes whole"
+        numbers = [one["_number"] for one in messages if "_number" in one]
+        assert numbers == sorted(set(numbers))
+    summaries = [one.messages for one in sent(runner) if "summarize" in one.messages[0]["content"]]
+    assert len(summaries) == 4
+    assert "Summary before 2" in json.dumps(summaries[1])
+    again = agent(answer(output="Still here"))
+    other = again.conversation(json.loads(json.dumps(talk.context.messages)), most=8_000, summary=True)
+    assert other.context.messages == talk.context.messages
+
+
+@pytest.mark.rule("L5")
+async def test_it_spends_from_the_turn_that_comes_next_and_is_told() -> None:
+    runner, talk = summing(*turn(0), *turn(1), answer(output="Short."), answer(output="Answer 2"))
+    for number in range(2):
+        await said(talk, f"question {number}")
+    async with talk.stream("question 2") as stream:
+        found = [event async for event in stream]
+    assert stream.result.usage.requests == 2
+    assert [event.depth for event in found if type(event).__name__ == "RequestStarted"] == [1, 0]
+    assert len(sent(runner)) == 6
+
+
+@pytest.mark.rule("M4")
+async def test_where_there_is_no_summary_nothing_is_cut() -> None:
+    def down(_: object) -> Any:
+        return errors.ModelError("down", code="model_server")
+
+    _, talk = summing(*turn(0), *turn(1), down, answer(output="Short."), answer(output="Answer 2"))
+    for number in range(2):
+        await said(talk, f"question {number}")
+    before = talk.context.messages
+    with pytest.raises(errors.DelegateError, match="model_server"):
+        await said(talk, "question 2")
+    assert talk.context.messages == before
+    assert await said(talk, "question 2") == "Answer 2"
+
+
+@pytest.mark.rule("M4")
+async def test_what_a_summary_may_take_is_bounded() -> None:
+    _, talk = summing(*turn(0), *turn(1), answer(output="y" * 50_000), *turn(2))
+    for number in range(3):
+        await said(talk, f"question {number}")
+    [earlier] = [one["data"] for one in talk.context.messages if one.get("kind") == "earlier"]
+    assert earlier == "y" * 2_000
+
+
+@pytest.mark.rule("S3", "S6")
+async def test_no_scope_but_its_own_lets_it_through() -> None:
+    _, talk = summing(*turn(0), *turn(1), answer(output="Secret."), *turn(2))
+    for number in range(3):
+        await said(talk, f"question {number}")
+    assert talk.context.get("†earlier") == "Secret."
+    tools = Tools()
+
+    def peek(context: Context) -> str:
+        return json.dumps(context.messages)
+
+    for name, scopes in (("all", ["text", "user", "output", "state", "result"]), ("own", ["earlier"])):
+        tools.register(name, {"type": "object", "_scopes": scopes, "_activity": "peek", "_output": {"type": "string"}})
+    tools.activity("peek", peek)
+    for name, is_seen in (("all", False), ("own", True)):
+        other = agent(answer(call(name), output="†calls.0"), tools=tools).conversation(talk.context)
+        assert ("Secret" in await said(other, "go")) is is_seen
+
+
+@pytest.mark.rule("S10")
+async def test_in_a_sealed_run_the_model_that_plans_does_not_see_it() -> None:
+    config = Config(sealed=True)
+    runner, talk = summing(*turn(0), *turn(1), answer(output="Hidden words."), answer(output="Done"), config=config)
+    for number in range(3):
+        await said(talk, f"question {number}")
+    assert "Hidden words" not in str(sent(runner)[-1].messages)
+    assert "seen 0" in str(sent(runner)[4].messages), "who sums up sees data, and has no tools"
+
+
+def test_what_can_not_be_is_refused_at_once() -> None:
+    with pytest.raises(errors.SchemaError, match="most="):
+        agent().conversation(summary=True)
+    taken = [{"type": "data", "kind": "earlier", "data": "mine"}]
+    with pytest.raises(errors.MessageError, match="another name"):
+        agent().conversation(taken, most=10, summary=True)
+    agent().conversation(taken, most=10)

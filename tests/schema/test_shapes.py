@@ -228,3 +228,26 @@ def test_any_text_is_read_or_refused_with_a_reason(text: str) -> None:
 def test_beside_an_object_without_its_kind_one_that_may_be_anything_is_not_left_out() -> None:
     named: dict[str, Any] = {"properties": {"id": {"type": "string"}}, "required": ["id"]}
     assert told({"x": {"anyOf": [named, {"type": "object", "properties": {}}]}}).lines["x"] == "any"
+
+
+_ID: dict[str, Any] = {"properties": {"id": {"type": "null"}}, "required": []}
+_NUMBERS: dict[str, Any] = {"items": {"type": "integer"}}
+
+
+_ONLY: list[tuple[dict[str, Any], str]] = [
+    ({"type": "array", "prefixItems": [{"type": "array", "items": {}}, _ID]}, "[any]"),
+    ({"prefixItems": [{"type": "array", "items": {}}, _ID], "items": False}, "[[any]|{id?: null}]"),
+    ({"type": "array", "items": {"anyOf": [{"type": "array", "items": {}}, _ID]}}, "[[any]|{id?: null}]"),
+    ({"anyOf": [{"type": "array"}, _ID]}, "[any]|{id?: null}"),
+    ({"anyOf": [_ID, {"type": "array"}]}, "{id?: null}|[any]"),
+    ({"anyOf": [_NUMBERS, {"type": "object"}]}, "[int]|{*: any}"),
+    ({"anyOf": [_ID, _NUMBERS]}, "any"),
+    (_ID, "{id?: null}"),
+    (_NUMBERS, "[int]"),
+]
+
+
+@pytest.mark.parametrize(("schema", "line"), _ONLY, ids=str)
+def test_what_is_declared_to_be_anything_is_told_and_what_only_may_be_is_not(schema: dict[str, Any], line: str) -> None:
+    """A schema without a `type` takes lists and objects of which it says nothing, beside those that it means."""
+    assert told({"x": schema}).lines["x"] == line

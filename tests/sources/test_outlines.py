@@ -109,13 +109,14 @@ async def plain_{n}(a: int, b: str = "x", *, c: float = 1.0, d: bool = False) ->
     """
 
 
-@registry.tool(name="named_{n}", description=WORDS, effects="none", timeout=5, _outputPath="†state.x")
+@registry.tool(name="named_{n}", description=WORDS, effects="none", timeout=5, retries=2, _outputPath="†state.x")
 def of_many_types(order: Order, special: shapes.Special, box: Box, point: Point, words: Words, colour: Colour) -> Item:
     return {{}}
 
 
-@actum.tools.tool(effects="ordered")
+@actum.tools.tool(effects="ordered", retries=1)
 def parts_{n}(
+    _key: str,
     one: list[int] | None, two: dict[str, list[Base]], three: Annotated[int, Field(ge=0, le=shapes.MOST)],
     four: tuple[int, str], five: tuple[int, ...], six: Any, seven, eight: "int | str" = 5, **more: int
 ) -> Annotated[list[Box], "told"]:
@@ -123,13 +124,13 @@ def parts_{n}(
 
 
 @registry.activity("activity_{n}")
-@registry.activity("other_{n}")
+@registry.activity("other_{n}", retries=3)
 def carried_out(call, tool, context, key=None):
     return 1
 
 
 registry.register("latent_{n}", {{"properties": {{"text": {{"type": "string"}}, "_output": {{"type": "string"}}}}}})
-registry.activity("latent_{n}", carried_out)
+registry.activity("latent_{n}", carried_out, retries=4)
 '''
 
 
@@ -160,6 +161,7 @@ def test_what_is_read_is_what_loading_registers_byte_for_byte(tmp_path: Path, mo
         assert own is not None
         assert loaded is not None
         assert list(own.signature.parameters) == list(loaded.signature.parameters)
+        assert own.retries == loaded.retries
     with pytest.raises(RuntimeError, match="not loaded"):
         read.find_activity("plain_1")(a=1)  # pyright: ignore[reportOptionalCall]
 

@@ -37,30 +37,72 @@ def programs() -> Path:
     raise RuntimeError("these tests need PostgreSQL: apt-get install postgresql")
 
 
-@contextmanager
-def postgres() -> Generator[str]:
-    """The URL of a server that runs as long as the block; as root it runs as `nobody`, since it refuses root."""
-    where = programs()
-    folder = Path(tempfile.mkdtemp(prefix="actum-pg-"))
-    as_nobody: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        nobody = pwd.getpwnam("nobody")
-        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-        as_nobody = {"user": nobody.pw_uid, "group": nobody.pw_gid}
+class Server:
+    """A PostgreSQL server; as root it runs as `nobody`, since it refuses root."""
 
-    def run(program: str, *arguments: str) -> None:
-        command = [str(where / program), *arguments]
+    def __init__(self) -> None:
+        self._programs = programs()
+        self._folder = Path(tempfile.mkdtemp(prefix="actum-pg-"))
+        self._as_nobody: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            os.chown(self._folder, nobody.pw_uid, nobody.pw_gid)
+            self._as_nobody = {"user": nobody.pw_uid, "group": nobody.pw_gid}
+
+    @property
+    def url(self) -> str:
+        """The URL of its one database that is always there."""
+        return self.url_of("postgres")
+
+    def url_of(self, database: str, user: str = "actum") -> str:
+        """The URL of a database."""
+        return f"postgresql://{user}@/{database}?host={self._folder}"
+
+    def start(self) -> None:
+        """Make it, and start it."""
+        data = str(self._folder / "data")
+        self._run("initdb", "-D", data, "-A", "trust", "-U", "actum", "--no-sync", "-E", "UTF8", "--locale=C")
+        options = f"-c listen_addresses='' -c unix_socket_directories='{self._folder}' -c fsync=off"
+        self._control("start", "-o", options, "-l", str(self._folder / "log"))
+
+    def restart(self) -> None:
+        """Restart it under its clients, whose connections are cut."""
+        self._control("restart", "-m", "fast", "-l", str(self._folder / "log"))
+
+    def stop(self) -> None:
+        """Stop it, and leave nothing."""
+        self._control("stop", "-m", "immediate")
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _control(self, *arguments: str) -> None:
+        self._run("pg_ctl", "-D", str(self._folder / "data"), "-w", *arguments)
+
+    def _run(self, program: str, *arguments: str) -> None:
         done: Any = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=60, check=False, **as_nobody
+            [str(self._programs / program), *arguments],
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            **self._as_nobody,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
-    data = folder / "data"
-    run("initdb", "-D", str(data), "-A", "trust", "-U", "actum", "--no-sync", "-E", "UTF8", "--locale=C")
-    options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
-    run("pg_ctl", "-D", str(data), "-o", options, "-l", str(folder / "log"), "-w", "start")
+
+@contextmanager
+def running() -> Generator[Server]:
+    """A server that runs as long as the block."""
+    server = Server()
+    server.start()
     try:
-        yield f"postgresql://actum@/postgres?host={folder}"
+        yield server
     finally:
-        run("pg_ctl", "-D", str(data), "-m", "immediate", "-w", "stop")
-        shutil.rmtree(folder, ignore_errors=True)
+        server.stop()
+
+
+@contextmanager
+def postgres() -> Generator[str]:
+    """The URL of a server that runs as long as the block."""
+    with running() as server:
+        yield server.url

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actum import errors
+from actum import Agent, Tools, errors
 from actum.ideas.address import Address, parse_address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
@@ -341,3 +341,14 @@ async def test_a_folder_looks_at_as_many_places_as_halving_takes(tmp_path: Path)
     assert len(await store.entries(LINE, 50_000, 10)) == 10
     assert len(looked) < 100
     shutil.rmtree(tmp_path / "ideas")
+
+
+@pytest.mark.rule("X4")
+@pytest.mark.parametrize("name", ["typo.db", "typo", "sqlite:typo.db", "none/typo.db"])
+def test_an_agent_makes_no_store_where_its_name_is_misspelt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(errors.IdeaError, match="there is no store at"):
+        Agent(None, tools=Tools(), store=name)
+    assert list(tmp_path.iterdir()) == []

@@ -164,6 +164,12 @@ def _value(value: Any) -> Any:
 
 def _attributes(attributes: Any, runs: _Numbered) -> Json:
     own = {key: runs(value) if isinstance(value, str) else value for key, value in _plain(attributes).items()}
+    if "gen_ai.input.messages" in own:
+        messages = json.loads(own["gen_ai.input.messages"])
+        for message in messages:
+            if message["role"] == "system":  # what the runtime explains, in words that may change
+                message["parts"] = len(message["parts"])
+        own["gen_ai.input.messages"] = messages
     return dict(sorted(own.items()))
 
 

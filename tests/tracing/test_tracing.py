@@ -8,6 +8,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel, field_serializer
 
-from actum import Agent, Limits, Tools, Trace, errors, models
+from actum import Agent, Context, Idea, Limits, Tools, Trace, errors, inspection, kept, models
 from actum.execution.record.recovery import recovered
 from actum.tracing import instruments
 
@@ -246,6 +247,19 @@ async def test_models_and_delegates_see_nothing_of_being_traced() -> None:
 async def test_an_untraced_run_leaves_no_mark() -> None:
     run = await Agent(models.Scripted([calling("a")]), tools=tools_of(echo), trace=False).run("go", str)
     assert "_trace" not in str(run.context.messages)
+
+
+async def test_traced_runs_that_are_the_same_compare_as_the_same(tmp_path: Path) -> None:
+    spans = Spans()
+    idea = Idea(context=Context([{"type": "text", "text": "go"}]), schema={"type": "string"})
+    for name in ("one.json", "two.json"):
+        agent = Agent(models.Scripted([calling("a", output="†calls.0")]), tools=tools_of(echo), trace=spans.trace)
+        await kept.start(tmp_path / name, idea, agent)
+    first, second = (Idea.load(tmp_path / name).text for name in ("one.json", "two.json"))
+    compared = inspection.compare(first, second)
+    assert isinstance(compared, inspection.Comparison)
+    assert compared.is_same
+    assert "_trace" in (tmp_path / "one.json").read_text(encoding="utf-8")
 
 
 # Measurements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
@@ -16,7 +16,7 @@ from ..execution.delegation.linking import Linking, has_links
 from ..execution.delegation.resolver import Resolver, SavedRequest
 from ..execution.emitter import Emitter
 from ..execution.loop import Loop
-from ..execution.record.recorder import Recorder, Tell
+from ..execution.record.recorder import Record, Recorder, Tell
 from ..execution.setup import Runtime, Setup
 from ..execution.single import request_once
 from ..generation.compile import Frame, Handler
@@ -29,12 +29,13 @@ from ..protocol.message import DATA_KINDS, kind_of
 from ..protocol.origin import is_url
 from ..protocol.registry import Registry
 from ..protocol.solution import Result, Solution
+from ..protocol.turns import cut_to
 from ..schema.infer import shape_of
 from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
 from ..sources.media import MediaReader
-from ..storage.open import open_store
+from ..storage.open import check_store, open_store
 from ..tracing.listening import tracer_of
 from ..tracing.trace import Trace
 from .coercion import Given, blocking, context_of, model_of
@@ -43,6 +44,7 @@ from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver
 from .saved import SavedIdea
 from .stream import Stream
+from .summary import check_unused, shortened
 from .text import member_of, text_of
 from .tools import DEFAULT
 
@@ -73,6 +75,9 @@ class Agent:
         store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one (X4).
         message_types: further message types: a handler, or `dict` for a data kind with the short form (M2, M3).
         trace: how runs are traced; by default as soon as OpenTelemetry or `logging` has somebody to tell, False never.
+
+    Raises:
+        IdeaError: there is no store where `store` says.
     """
 
     def __init__(
@@ -96,7 +101,10 @@ class Agent:
         self.config = config or Config()
         self.limits = limits or Limits()
         self.approve = approve
-        self.store = open_store(store) if isinstance(store, str | Path) else store
+        if isinstance(store, str | Path):
+            check_store(str(store), makes=False)  # an agent only reads
+            store = open_store(store)
+        self.store = store
         self.delegates = dict(delegates or {})
         self.roots = tuple(Path(root) for root in roots)
         self.trace = trace
@@ -132,7 +140,7 @@ class Agent:
         schema: JsonSchema = None,
         *,
         input: Mapping[str, Any] | None = None,
-        record: Tell | None = None,
+        record: Tell | Record | None = None,
     ) -> Stream: ...
     @overload
     def stream(
@@ -141,7 +149,7 @@ class Agent:
         schema: TypeForm[T],
         *,
         input: Mapping[str, Any] | None = None,
-        record: Tell | None = None,
+        record: Tell | Record | None = None,
     ) -> Stream[T]: ...
     def stream(
         self,
@@ -149,16 +157,17 @@ class Agent:
         schema: Any = None,
         *,
         input: Mapping[str, Any] | None = None,
-        record: Tell | None = None,
+        record: Tell | Record | None = None,
     ) -> Stream:
         """The same run as an async context manager and iterator of its events; `.result` when it is over.
 
         `record` takes what the run leaves, entry by entry as it happens, so that it can be continued after a crash.
+        A `Record` is also asked before every effect whether the run is still this process's own.
         """
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
             emit = Emitter(sink, trace=tracer_of(self.trace))
-            return await self._loop(context, schema, input, emit, Recorder(record))
+            return await self._loop(context, schema, input, emit, Recorder.of(record))
 
         return Stream(begin)
 
@@ -188,21 +197,57 @@ class Agent:
         return blocking(self.run(context, schema, input=input))
 
     def conversation(
-        self, context: Given = (), schema: Any = str, *, member: str = "", most: int | None = None
+        self,
+        context: Given = (),
+        schema: Any = str,
+        *,
+        member: str = "",
+        most: int | None = None,
+        summary: bool = False,
     ) -> Conversation:
         """Turns over one context, which begins with this one or goes on with that of an earlier conversation (M4, M7).
 
         `schema` is that of what is answered, `member` the path of the text in it (see `stream_text`). `most` cuts the
-        oldest turns where the context is longer than so many characters.
+        oldest turns where the context is longer than so many characters. With `summary` the model writes down in short
+        what it is about to lose: one request more, which spends from the turn that comes next.
 
         Raises:
-            MessageError: a message is malformed.
+            MessageError: a message is malformed, or data of the kind `earlier`, which is that of the summary.
+            SchemaError: a `summary` is asked for without `most`.
         """
+        if summary and most is None:
+            raise SchemaError("a summary takes the place of turns that are cut: say with most= when")
+        own = self._own(context)
+        if summary:
+            check_unused(own)
 
-        def begin(own: Context) -> Stream:
-            return self.stream(own, schema)
+        def begin(so_far: Context, said: Sequence[Mapping[str, Any]]) -> Stream:
+            async def loop(sink: Callable[[AnyEvent], None]) -> Loop:
+                emit, budget = Emitter(sink, trace=tracer_of(self.trace)), Budget(self.limits)
+                cut = await self._cut(so_far, most, budget, emit, summary=summary)
+                return await self._loop(cut.extended(said), schema, None, emit, budget=budget)
 
-        return Conversation(begin, self._own(context), schema=schema, member=member, most=most)
+            return Stream(loop)
+
+        return Conversation(begin, own, schema=schema, member=member)
+
+    async def cut(self, context: Context, most: int, *, summary: bool = False) -> Context:
+        """A conversation's context without its oldest turns where it is longer than so many characters (M4).
+
+        Raises:
+            DelegateError, LimitExceeded: a `summary` was asked for, and there is none.
+        """
+        emit = Emitter(trace=tracer_of(self.trace))
+        return await self._cut(context, most, Budget(self.limits), emit, summary=summary)
+
+    async def _cut(
+        self, context: Context, most: int | None, budget: Budget, emit: Emitter, *, summary: bool
+    ) -> Context:
+        if most is None:
+            return context
+        if not summary:
+            return cut_to(context, most)
+        return await shortened(context, most, self._delegation(context, budget, emit))
 
     @overload
     async def request(
@@ -332,7 +377,15 @@ class Agent:
             MessageError, IdeaError: what was given is malformed.
         """
         own, schema = await self._linked(context, schema)
-        return _with_input(own, input), schema
+        return with_input(own, input), schema
+
+    def restored(self, messages: Iterable[JsonObject], origin: str | None) -> Context:
+        """The context of a run that was kept, with the agent's own types of messages.
+
+        Raises:
+            MessageError: a message is malformed.
+        """
+        return Context(messages, kinds=self._handlers, data_kinds=DATA_KINDS | self._data_kinds, origin=origin)
 
     async def _loop(
         self,
@@ -341,8 +394,9 @@ class Agent:
         input: Mapping[str, Any] | None,
         emit: Emitter,
         record: Recorder | None = None,
+        budget: Budget | None = None,
     ) -> Loop:
-        budget = Budget(self.limits)
+        budget = budget or Budget(self.limits)
         own, schema = await self._linked(context, schema)
         return Loop(self._setup(own, schema, input, budget, emit, record), budget, emit)
 
@@ -363,22 +417,27 @@ class Agent:
         emit: Emitter,
         record: Recorder | None = None,
     ) -> Setup:
-        own = _with_input(context, input)
+        own = with_input(context, input)
         shape = shape_of(schema)
         Validator(shape.schema, at="schema")
+        telling = record or Recorder()
+        delegation = self._delegation(own, budget, emit, telling)
+        return Setup(runtime=delegation.runtime, context=own, shape=shape, delegate=delegation, record=telling)
+
+    def _delegation(
+        self, context: Context, budget: Budget, emit: Emitter, record: Recorder | None = None
+    ) -> Delegation:
         runtime = Runtime(
             model=self.model,
             registry=self.tools,
             config=self.config,
             approve=self.approve,
             handlers=self._handlers,
-            data_kinds=own.data_kinds,
+            data_kinds=context.data_kinds,
             media=MediaReader(roots=self.roots, fetcher=self._fetcher, most=self.config.max_media_bytes),
         )
-        telling = record or Recorder()
         machine = LocalMachine(registered=DEFAULT, delegates=self.delegates)
-        delegation = Delegation(runtime, self.resolver(own.data_kinds), machine, budget, emit, telling)
-        return Setup(runtime=runtime, context=own, shape=shape, delegate=delegation, record=telling)
+        return Delegation(runtime, self.resolver(context.data_kinds), machine, budget, emit, record or Recorder())
 
     def _own(self, given: Given) -> Context:
         return context_of(given, self._handlers, DATA_KINDS | self._data_kinds)
@@ -388,7 +447,12 @@ def _fetcher(config: Config) -> Fetcher:
     return Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes)
 
 
-def _with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
+def with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
+    """A context with an input, judged by its schema.
+
+    Raises:
+        MessageError: it doesn't fit.
+    """
     if input is None or not (input or any(kind_of(message) == "input" for message in context)):
         return context  # nothing was given, and nothing asks for it
     extended = context.extended([{"type": "input", "input": dict(input)}])

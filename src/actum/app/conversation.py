@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -10,9 +10,11 @@ from ..errors import ActumError
 from ..events import AnyEvent
 from ..protocol.context import Context
 from ..protocol.solution import Result
-from ..protocol.turns import cut_to, without_plans
+from ..protocol.turns import without_plans
 from .stream import Stream
 from .text import TextGiven, member_of
+
+_UNDER_WAY = "a turn of this conversation is under way: read it to the end first"
 
 
 class Conversation:
@@ -22,13 +24,17 @@ class Conversation:
     """
 
     def __init__(
-        self, begin: Callable[[Context], Stream], context: Context, *, schema: Any, member: str, most: int | None
+        self,
+        begin: Callable[[Context, Sequence[Mapping[str, Any]]], Stream],
+        context: Context,
+        *,
+        schema: Any,
+        member: str,
     ) -> None:
         self.context = context
         self._begin = begin
         self._schema = schema
         self._member = member
-        self._most = most
         self._is_open = False
 
     def stream(self, said: str | Iterable[Mapping[str, Any]] | None = None) -> Turn:
@@ -42,10 +48,10 @@ class Conversation:
             ActumError: another turn is under way.
         """
         if self._is_open:
-            raise ActumError("a turn of this conversation is under way: read it to the end first")
+            raise ActumError(_UNDER_WAY)
         more = [] if said is None else [{"type": "user", "message": said}] if isinstance(said, str) else list(said)
-        context = self.context if self._most is None else cut_to(self.context, self._most)
-        return Turn(self, self._begin(context.extended(more)))
+        self.context.extended(more)  # what is malformed is refused at once
+        return Turn(self, self._begin(self.context, more))
 
     async def say(self, said: str | Iterable[Mapping[str, Any]]) -> AsyncGenerator[str]:
         """What the assistant answers, piece by piece, as `Agent.stream_text` gives it.
@@ -74,8 +80,14 @@ class Turn:
         self._stream = stream
 
     async def __aenter__(self) -> Turn:
-        await self._stream.__aenter__()
-        self._talk._is_open = True  # pyright: ignore[reportPrivateUsage] -- they are one
+        if self._talk._is_open:  # pyright: ignore[reportPrivateUsage] -- they are one
+            raise ActumError(_UNDER_WAY)
+        self._talk._is_open = True  # pyright: ignore[reportPrivateUsage]
+        try:
+            await self._stream.__aenter__()
+        except BaseException:
+            self._talk._is_open = False  # pyright: ignore[reportPrivateUsage]
+            raise
         return self
 
     async def __aexit__(

@@ -15,7 +15,7 @@ from ..events import AnyEvent, RequestFinished, RequestStarted
 from ..execution.record.recovery import recovered
 from ..ideas.address import Address
 from ..ideas.library import Library
-from ..ideas.ticks import ID, RUN, Tick, about_of, request_digest, run_id, ticks_of, version_of
+from ..ideas.ticks import ID, RUN, Tick, about_of, request_digest, run_id, tick_entry, ticks_of, told_ticks, version_of
 from ..protocol.context import Context
 from ..protocol.marks import Marks
 from ..protocol.message import OF
@@ -160,7 +160,7 @@ class KeptRun:
 
     def note(self, ticks: Sequence[Tick]) -> None:
         """Log the last request at once; what was known of it before is replaced."""
-        self.log({"at": [], "tick": {"number": len(ticks), **ticks[-1].to_dict()}})
+        self.log(tick_entry(ticks))
 
     def identify(self) -> None:
         """Give the run an id if it was kept before runs had one: what it logs from now on is known to be its own."""
@@ -170,14 +170,7 @@ class KeptRun:
 
     def _told_about(self, told: Sequence[Any]) -> JsonObject:
         """What is known of the run, including the requests that only its log holds."""
-        ticks = [tick.to_dict() for tick in self.ticks]
-        for tick in told:
-            own: JsonObject = dict(tick) if is_object(tick) else {}
-            number = own.pop("number", None)
-            if type(number) is not int or not 0 < number <= len(ticks) + 1:
-                raise ValueError("a request has another number than the one behind those before it")
-            ticks[number - 1 :] = [own]
-        about = {**self.about, "ticks": ticks}
+        about = {**self.about, "ticks": told_ticks([tick.to_dict() for tick in self.ticks], told)}
         ticks_of(about, str(self.log.path))
         return about
 
@@ -221,7 +214,7 @@ async def carry_on(
             async for event in stream:
                 if show is not None:
                     show(event)
-                if event.depth == 0 and _notes(event, ticks):
+                if event.depth == 0 and notes(event, ticks):
                     kept.note(ticks)
                     if versions is not None and ticks[-1].answer is not None:
                         so_far = replace(kept.idea, context=stream.context)
@@ -236,7 +229,7 @@ async def carry_on(
     return stream.result
 
 
-def _notes(event: AnyEvent, ticks: list[Tick]) -> bool:
+def notes(event: AnyEvent, ticks: list[Tick]) -> bool:
     """Note a request that is made, or its answer; whether there was something to note."""
     if isinstance(event, RequestStarted) and (not ticks or len(event.context) != ticks[-1].at or ticks[-1].answer):
         digest = request_digest(event.messages, event.schema)

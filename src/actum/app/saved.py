@@ -60,6 +60,15 @@ class SavedIdea:
         return cls._of(read_idea(read_text(Path(path)), str(path)), os.path.abspath(path))
 
     @classmethod
+    def read(cls, text: str, name: str, origin: str | None = None) -> Self:
+        """The Idea that a text holds; `name` is what it is called in messages, `origin` where its paths start from.
+
+        Raises:
+            IdeaError: it is not an Idea; the message names line and column.
+        """
+        return cls._of(read_idea(text, name), origin)
+
+    @classmethod
     async def _fetched(cls, url: str) -> Self:
         try:
             fetched = await Fetcher(allow_hosts=[urlsplit(url).hostname or ""]).fetch(url)

@@ -136,10 +136,10 @@ class Tools(Registry):
         self, context: Context, config: Config, delegation: Delegation, calls: Sequence[Call]
     ) -> Toolset:
         """The tools, those that are called resolved beforehand if they or the config ask for it (D8)."""
-        toolset = offered(context, self, config.tools)
+        toolset = _unheld(offered(context, self, config.tools))
         called = [toolset.tools[name] for name in {call.tool for call in calls} & toolset.tools.keys()]
         contracts = {tool.name: await delegation.contract(tool) for tool in called if tool.is_upfront(config.upfront)}
-        return offered(context, self, config.tools, contracts) if contracts else toolset
+        return _unheld(offered(context, self, config.tools, contracts)) if contracts else toolset
 
 
 def _some(calls: Iterable[Mapping[str, Any]], pattern: str) -> list[Mapping[str, Any]]:
@@ -147,6 +147,12 @@ def _some(calls: Iterable[Mapping[str, Any]], pattern: str) -> list[Mapping[str,
     if not group:
         raise ValueError(f"{pattern} needs at least one call")
     return group
+
+
+def _unheld(toolset: Toolset) -> Toolset:
+    """The tools as code calls them: who writes a call has decided on it."""
+    held = {name: replace(tool, is_held=False) for name, tool in toolset.tools.items() if tool.is_held}
+    return replace(toolset, tools={**toolset.tools, **held}) if held else toolset
 
 
 def _with_model(toolset: Toolset, delegation: Delegation, context: Context) -> Toolset:

@@ -16,7 +16,7 @@ from .options import CommandError
 from .render.interrupting import INTERRUPTED
 from .render.telling import Unwritable, tell
 
-WRONG = (errors.IdeaError, errors.SchemaError, errors.MessageError, CommandError)
+WRONG = (errors.RunError, errors.IdeaError, errors.SchemaError, errors.MessageError, CommandError)
 """Errors of what was given, not of a run."""
 _ABSENT_MODEL = {"model_unknown", "model_not_installed", "model_auth", "model_recording"}
 """Codes of a model that can't be asked at all: errors in what was given, if no run has begun."""
@@ -37,7 +37,15 @@ COMMANDS = {
     "waiting": "List the calls of a run that wait for a decision, including those of its delegates.",
     "approve": "Let a waiting call run when its run is resumed; without CALL, all that wait.",
     "deny": "Refuse a waiting call and tell the model why when the run is resumed; without CALL, all that wait.",
-    "runs": "List the runs that are kept in a folder, each with its output or with what it waits for.",
+    "runs": "List the runs that are kept in a folder, each with its output or with what it waits for.\n\n"
+    "With --store, those that were submitted, the newest first.",
+    "submit": "Have an Idea run by a worker; its id goes to stdout. Once that is printed, the run is carried to its "
+    "end.",
+    "worker": "Carry out runs that were submitted, until it is told to stop: by SIGTERM, or Ctrl-C.\n\n"
+    "Then it takes no more, and what is under way may end until the time to drain is over; others go on with the "
+    "rest.",
+    "follow": "Show what a run does until it is over or waits, then its output, with the exit codes of `actum run`.",
+    "cancel": "End a run that was submitted, for good: whatever works on it is cut.",
     "fork": "Begin a new run as another one was before a request, with its input changed; `actum resume` continues it.",
     "replay": "Make a kept run's requests and output again and compare them byte for byte; no model is "
     "asked, no call is made.",
@@ -58,6 +66,7 @@ MODULES = {"import": "import_ideas"}
 
 GROUPS = {
     "Runs that are kept": ("resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why"),
+    "Runs by workers": ("submit", "worker", "follow", "cancel"),
     "Versions of Ideas": ("save", "log", "resolve", "diff", "branch", "promote", "export", "import"),
 }
 """The commands that are listed below a headline of their own; the others are about Ideas as files."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
@@ -18,16 +19,23 @@ from ..ideas.file import IdeaText, read_idea
 from ..ideas.library import Library, moment
 from ..protocol.context import Context
 from ..protocol.message import kind_of
+from ..runs.open import sqlite_path
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
 from ..sources.files import read_text
-from ..storage.open import DEFAULT_STORE, default_store, local_path, open_store
+from ..storage.open import check_store, default_store, open_store
 
+if TYPE_CHECKING:
+    from ..runs.runs import Runs
+
+DEFAULT_RUNS = ".actum/runs.db"
+"""Where runs are kept if no place is named."""
 Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
 JsonFlag: TypeAlias = Annotated[bool, Parameter(name="--json", negative="")]
 QuietFlag: TypeAlias = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")]
 Several: TypeAlias = Annotated[list[str] | None, Parameter(negative="")]
 Roots: TypeAlias = Annotated[list[str] | None, Parameter(name="--root", negative="")]
 Settings: TypeAlias = Annotated[list[str] | None, Parameter(name=["-i", "--set"], negative="")]
+RunsPlace: TypeAlias = Annotated[str | None, Parameter(name="--store")]
 StoreName: TypeAlias = Annotated[str | None, Parameter(name="--store")]
 Approval = Literal["ask", "plan", "all", "none", "hold"]
 
@@ -162,11 +170,11 @@ async def library_of(
     """The library that a command works with; what was opened is closed again.
 
     Raises:
-        CommandError: there is no store, and the command does not begin one where it was told to.
+        IdeaError: there is no store, and the command does not begin one where it was told to.
     """
     name = store or default_store()
     if makes or reads:
-        _check_store(name, makes=makes)
+        check_store(name, makes=makes)
     opened = open_store(name)
     try:
         yield Library(store=opened, branches=branches or [MAIN], at=moment(at) if at is not None else None)
@@ -174,15 +182,29 @@ async def library_of(
         await opened.aclose()
 
 
-def _check_store(name: str, *, makes: bool) -> None:
-    """Whether a store is there, or may be made: a name that is misspelt makes none."""
-    path = local_path(name)
-    if path is None or path.exists():
-        return
+@asynccontextmanager
+async def runs_at(place: str | None, *, makes: bool = False) -> AsyncGenerator[Runs]:
+    """The runs of a place: `--store`, else ACTUM_RUNS, else a file in the current folder.
+
+    Raises:
+        CommandError: there are none, and the command does not begin a place where it was told to.
+    """
+    from ..runs.runs import Runs
+
+    async with Runs(_checked_place(place or os.environ.get("ACTUM_RUNS") or DEFAULT_RUNS, makes=makes)) as runs:
+        yield runs
+
+
+def _checked_place(name: str, *, makes: bool) -> str:
+    """The name of a place that is there, or may be made: one that is misspelt makes none."""
+    path = sqlite_path(name)
+    if path is None or path == ":memory:" or Path(path).exists():
+        return name
     if not makes:
-        raise CommandError(f"there is no store at {path}: `actum save` makes one")
-    if name != DEFAULT_STORE and not path.absolute().parent.is_dir():
-        raise CommandError(f"no store can be made at {path}: there is no folder {path.parent}")
+        raise CommandError(f"no runs are kept at {path}: `actum submit` begins a place")
+    if name != DEFAULT_RUNS and not Path(path).absolute().parent.is_dir():
+        raise CommandError(f"no runs can be kept at {path}: there is no folder {Path(path).parent}")
+    return name
 
 
 @asynccontextmanager

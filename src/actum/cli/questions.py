@@ -21,6 +21,7 @@ from .render.along import described
 from .render.asked import lines_of
 from .render.lines import Renderer
 from .render.telling import printable, tell
+from .typed import Typed
 
 _CLOSED = "nobody can decide: the terminal was closed"
 
@@ -31,15 +32,24 @@ class Questions:
     Nothing is approved by a terminal that was closed: it denies, as a person would.
     """
 
-    def __init__(self, renderer: Renderer, roots: Sequence[Path] = ()) -> None:
+    def __init__(self, renderer: Renderer, roots: Sequence[Path] = (), typed: Typed | None = None) -> None:
+        self.roots = roots
+        """The folders that paths of what crosses lead into: what lies there is told with its size and digest."""
         self._renderer = renderer
-        self._roots = roots
+        self._typed = typed or Typed()
         self._lock = asyncio.Lock()
 
     async def call(self, call: Asked, tool: Tool, context: Context) -> Reply:
         """Ask about one call, showing everything that will cross to it."""
         async with self._lock:
-            return await asyncio.to_thread(self._paused, lambda: _ask_call(call, tool, context, self._roots))
+            self._renderer.pause()
+            try:
+                tell_call(call, tool, context, self.roots)
+                return await self._decided(call)
+            except ApprovalDenied as error:
+                return error.message
+            finally:
+                self._renderer.go_on()
 
     async def plan(self, context: Context, shown: Callable[[Context], str]) -> Context:
         """Ask about the plans of a context as a whole: whether they may run, as they are or edited (P4).
@@ -51,7 +61,7 @@ class Questions:
         while True:
             for line in shown(context).split("\n"):
                 tell(line)
-            reply = (await asyncio.to_thread(_read, "Run this plan? [y]es, [e]dit, or why not: ")).strip()
+            reply = await self._answer("Run this plan? [y]es, [e]dit, or why not: ")
             if reply.lower() in {"e", "edit"}:
                 context = await asyncio.to_thread(_edited_plans, context)
             elif reply.lower() in {"y", "yes"}:
@@ -60,14 +70,36 @@ class Questions:
                 reason = reply if reply.lower() not in {"n", "no"} else ""
                 raise ApprovalDenied(f"the plan was not approved{f': {reason}' if reason else ''}")
 
-    def _paused(self, ask: Callable[[], Reply]) -> Reply:
-        self._renderer.pause()
-        try:
-            return ask()
-        except ApprovalDenied as error:
-            return error.message
-        finally:
-            self._renderer.go_on()
+    async def _decided(self, call: Asked) -> Reply:
+        reply = await self._answer("Run it? [y]es, [e]dit, or why not: ")
+        if reply.lower() in {"y", "yes"}:
+            return True
+        if reply.lower() in {"e", "edit"}:
+            return await self._edited(call)
+        return reply if reply.lower() not in {"", "n", "no"} else False
+
+    async def _edited(self, call: Asked) -> Reply:
+        while True:
+            text = await self._answer(f"Parameters [{json.dumps(call.parameters, ensure_ascii=False)}]: ")
+            if not text:
+                return call
+            try:
+                value: Any = decode(text)
+            except NotJson as error:
+                tell(f"  {error}")
+                continue
+            if is_object(value):
+                meta = {key: member for key, member in call.items() if key.startswith("_")}
+                return Call({**meta, **value})
+            tell("  write the parameters as a JSON object")
+
+    async def _answer(self, question: str) -> str:
+        """What is typed; who is asked nothing more, because the run is over, has not taken the next line away."""
+        tell(question, end="")
+        line = await self._typed.line()
+        if line is None:
+            raise ApprovalDenied(_CLOSED)
+        return line.strip()
 
 
 def approver(how: str, questions: Questions) -> Approve | None:
@@ -114,7 +146,8 @@ def _check_terminal() -> None:
         raise CommandError("there is no terminal to ask on: use --approve all or none")
 
 
-def _ask_call(call: Asked, tool: Tool, context: Context, roots: Sequence[Path]) -> Reply:
+def tell_call(call: Asked, tool: Tool, context: Context, roots: Sequence[Path]) -> None:
+    """Tell of a call that is asked about, with everything that will cross to it."""
     tell("")
     tell(f"{tool.name}  {tool.description}")
     if tool.is_delegated:
@@ -129,33 +162,3 @@ def _ask_call(call: Asked, tool: Tool, context: Context, roots: Sequence[Path]) 
             tell(f"    {printable(encode(described(message, context.origin, roots)))}")
     elif tool.is_delegated:
         tell("  sees nothing of the context")
-    reply = _read("Run it? [y]es, [e]dit, or why not: ").strip()
-    if reply.lower() in {"y", "yes"}:
-        return True
-    if reply.lower() in {"e", "edit"}:
-        return _edited(call)
-    return reply if reply.lower() not in {"", "n", "no"} else False
-
-
-def _edited(call: Call) -> Reply:
-    while True:
-        text = _read(f"Parameters [{json.dumps(call.parameters, ensure_ascii=False)}]: ").strip()
-        if not text:
-            return call
-        try:
-            value: Any = decode(text)
-        except NotJson as error:
-            tell(f"  {error}")
-            continue
-        if is_object(value):
-            meta = {key: member for key, member in call.items() if key.startswith("_")}
-            return Call({**meta, **value})
-        tell("  write the parameters as a JSON object")
-
-
-def _read(question: str) -> str:
-    tell(question, end="")
-    line = sys.stdin.readline()
-    if not line:
-        raise ApprovalDenied(_CLOSED)
-    return line

@@ -118,6 +118,8 @@ class Loop:
             self._tell_model()
         result = self.result
         if failure is None:
+            if self._journal.settled is not None and self._emit.depth == 0:
+                await self._journal.settled()
             if self._emit.sink:
                 self._emit(RunFinished(result=result))
             return result
@@ -258,8 +260,17 @@ class Loop:
         )
         self._is_withheld = False
         retries = self._setup.config.retries
+        settled = self._journal.settled
         answered, self._frame = await ask(
-            model, self._frame, self._judge, turn, turn, retries=retries, listener=turn.listener, begin=turn.begin
+            model,
+            self._frame,
+            self._judge,
+            turn,
+            turn,
+            retries=retries,
+            listener=turn.listener,
+            settled=settled,
+            begin=turn.begin,
         )
         script = turn.script
         self._next_answer = script.number + 1

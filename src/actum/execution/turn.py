@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..dataflow.arriving import shown
 from ..dataflow.reference import Path
 from ..errors import ActumError
-from ..events import OutputDelta, RequestStarted, Retried
+from ..events import OutputDelta, ReasoningDelta, RequestStarted, Retried
 from ..generation.ask import Begin
 from ..generation.compile import Frame
 from ..generation.model import Model, ModelRequest
@@ -93,6 +93,10 @@ class Turn:
     def listener(self) -> Turn | None:
         """Who is told of the output while it arrives: nobody where there is nobody to tell."""
         return self if self.emit.sink else None
+
+    def thought(self, text: str) -> None:
+        """Tell what the model thinks; nothing keeps it."""
+        self.emit(ReasoningDelta(text=text))
 
     def partial(self, text: str, *, is_literal: bool) -> None:
         """Tell of the output so far."""

@@ -19,7 +19,7 @@ from ..spans import RequestEnded, Span, ending_of
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
 from .fallback import otherwise, speaker
-from .model import Model, ModelRequest
+from .model import Model, ModelRequest, Reasoning
 from .strings import OutputTexts
 
 
@@ -52,7 +52,11 @@ class Receiver(Protocol):
 
 
 class Listener(Protocol):
-    """Who is told of an output while it arrives."""
+    """Who is told of an output while it arrives, and of what the model thinks beside."""
+
+    def thought(self, text: str) -> None:
+        """The model thinks this."""
+        ...
 
     def partial(self, text: str, *, is_literal: bool) -> None:
         """The text of `output` has grown to this; `is_literal`: a † means nothing in it."""
@@ -153,10 +157,12 @@ async def ask(
     *,
     retries: int,
     listener: Listener | None = None,
+    settled: Callable[[], Awaitable[None]] | None = None,
     begin: Begin | None = None,
 ) -> tuple[Answered, Frame]:
     """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema, and for
-    another of the models that stand for one where that has answered. `begin` is there where the requests are traced.
+    another of the models that stand for one where that has answered. `settled` is awaited before each request; `begin`
+    is there where the requests are traced.
 
     Raises:
         SolutionError: no answer was usable.
@@ -166,6 +172,8 @@ async def ask(
     failed = 0
     while True:
         request = await frame.sent(asker.before(complaint, frame))
+        if settled is not None:
+            await settled()
         answered, asked = Answered(), speaker(model, frame)
         attempt = _attempt(asked, request, answered, frame, judge, receiver, asker, listener)
         try:
@@ -233,6 +241,11 @@ async def _attempt(
                 if isinstance(delta, Usage):
                     usage = delta
                     continue
+                if isinstance(delta, Reasoning):
+                    receiver.heard(delta.text, 1)
+                    if listener is not None and delta.text:
+                        listener.thought(delta.text)
+                    continue
                 for piece in (delta,) if len(delta) <= _MOST_AT_ONCE else _pieces(delta):
                     before = parser.signs
                     for part in parser.feed(piece):
@@ -258,7 +271,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[str | Usage]]:
+async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[str | Reasoning | Usage]]:
     """The model's stream, closed whatever happens."""
     stream: Any = None
     try:

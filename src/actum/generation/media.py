@@ -10,6 +10,7 @@ from ..errors import MessageError
 from ..messages import Block
 from ..messages.media import name_of
 from ..protocol.context import Context
+from ..protocol.message import is_brought
 from ..protocol.origin import media_origin
 from ..schema.json import JsonObject
 
@@ -62,10 +63,10 @@ class MediaSource(Protocol):
 
 
 def placed(blocks: Sequence[Block], context: Context, takes: Takes) -> Iterator[ModelMessage]:
-    """Blocks as messages, each with what goes along with it.
+    """Blocks as messages, each with what goes along with it; what a call has brought is named where it isn't taken.
 
     Raises:
-        MessageError: naming the first message of a kind that the model doesn't take.
+        MessageError: naming the first message of a kind that the model doesn't take, which somebody has written.
     """
     at: dict[int, int] = {}
     if any(block.media is not None for block in blocks):
@@ -73,6 +74,8 @@ def placed(blocks: Sequence[Block], context: Context, takes: Takes) -> Iterator[
     for block in blocks:
         if block.media is None:
             yield {"role": block.role, "content": block.text}
+        elif block.media["type"] not in takes.types and is_brought(block.media):
+            yield {"role": block.role, "content": f"{block.text} (not shown: the model takes none)"}
         else:
             media = _media(block.media, at[id(block.media)], context.origin)
             if media["kind"] not in takes.types:

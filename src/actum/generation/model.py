@@ -92,9 +92,18 @@ class ModelRequest:
             return schema
 
 
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """What a model thinks before or between what it says: shown to who listens, and to nobody else."""
+
+    text: str
+
+
 @runtime_checkable
 class Model(Protocol):
     """Anything that turns a `ModelRequest` into the raw JSON text of an answer, in deltas, and then its `Usage`.
+
+    It may give `Reasoning` anywhere between, which is no part of the answer: it is told as an event, never kept.
 
     An implementation may also have a `dialect` (see `actum.schema.lowering`): what its provider's structured output
     accepts. Without one it is sent the composed schema as it is. And it may say what it `takes` beside text (see
@@ -107,6 +116,6 @@ class Model(Protocol):
         """The name the model is known by in usage, events and errors."""
         ...
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[str | Usage]:
-        """Yield the answer's text as it arrives, then its usage."""
+    def stream(self, request: ModelRequest) -> AsyncIterator[str | Reasoning | Usage]:
+        """Yield the answer's text, and perhaps reasoning, as it arrives, then its usage."""
         ...

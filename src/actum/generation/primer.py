@@ -7,7 +7,7 @@ from functools import lru_cache
 _CALLS = "Each element of `calls` calls a tool"
 _RUN = "each starts once the results it refers to are there"
 _RESULTS = (
-    "`†calls.0` is the result of this answer's first call, `†calls.0.city` a part of it, "
+    "`†calls.0` is the result of this answer's first element, `†calls.0.city` a part of it, "
     "`†results.3` an earlier ¶result"
 )
 _DATA = ", `†state.x` data under ¶state"
@@ -24,7 +24,7 @@ _FLOW = (
     'is skipped, its result null. {"_then": true}: what follows waits until all before it has succeeded. '
     '{"_value": "{…}"} only computes.'
 )
-_OUTPUT = "ends the work, and is withheld if a call fails. Null: only where you must read results first."
+_OUTPUT = "ends the work, and is withheld if a call fails. Null: where you must read results to decide."
 
 
 @lru_cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import count
 from typing import Any
@@ -101,6 +101,29 @@ def ticks_of(about: Mapping[str, Any], name: str) -> list[Tick]:
         return [_tick(one) for one in about.get("ticks", [])]
     except ValueError:
         raise IdeaError(f"{name}: meta.run.ticks is not a list of ticks") from None
+
+
+def tick_entry(ticks: Sequence[Tick]) -> JsonObject:
+    """The last request of a run as an entry of its record (see `execution.record.entries`); it replaces what was known
+    of it before.
+    """
+    return {"at": [], "tick": {"number": len(ticks), **ticks[-1].to_dict()}}
+
+
+def told_ticks(before: Sequence[JsonObject], told: Iterable[Any]) -> list[JsonObject]:
+    """The ticks of a run as it notes them: those that are known, and what its record has told of them since.
+
+    Raises:
+        ValueError: a request has another number than the one behind those before it.
+    """
+    ticks = list(before)
+    for tick in told:
+        own: JsonObject = dict(tick) if is_object(tick) else {}
+        number = own.pop("number", None)
+        if type(number) is not int or not 0 < number <= len(ticks) + 1:
+            raise ValueError("a request has another number than the one behind those before it")
+        ticks[number - 1 :] = [own]
+    return ticks
 
 
 def _tick(told: Any) -> Tick:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from ..generation.model import Model, ModelMessage, ModelRequest, Usage
+from ..generation.model import Model, ModelMessage, ModelRequest, Reasoning, Usage
 from .fallback import Fallback
 from .providers import load
 from .recording import Recording, Replay
 from .scripted import Scripted
 
-__all__ = ["Fallback", "Model", "ModelMessage", "ModelRequest", "Recording", "Replay", "Scripted", "Usage", "load"]
+__all__ = [
+    "Fallback",
+    "Model",
+    "ModelMessage",
+    "ModelRequest",
+    "Reasoning",
+    "Recording",
+    "Replay",
+    "Scripted",
+    "Usage",
+    "load",
+]

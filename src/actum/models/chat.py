@@ -20,7 +20,7 @@ import aiohttp
 from pydantic_core import from_json
 
 from ..errors import ModelError
-from ..generation.model import ModelRequest, Usage
+from ..generation.model import ModelRequest, Reasoning, Usage
 from ..schema.json import JsonObject, encode, is_object
 from . import failures
 from .ended import Ended
@@ -49,8 +49,8 @@ _THINKING = {True: "medium", False: "none"}
 
 async def answer(
     endpoint: Endpoint, model: str, request: ModelRequest, *, user: object, silence: float
-) -> AsyncGenerator[str | Ended]:
-    """Yield the text as it arrives, and then how it ended; `silence` is the longest, in seconds.
+) -> AsyncGenerator[str | Reasoning | Ended]:
+    """Yield the text and the thoughts as they arrive, and then how it ended; `silence` is the longest, in seconds.
 
     Raises:
         ModelError: as `failures` lists.
@@ -77,11 +77,17 @@ async def answer(
             events = _Events(endpoint, model)
             # Until the stream says that it is done: some hosts keep the connection open for long.
             while not events.is_done and (chunk := await content.readany()):
-                if text := events.take(chunk, name):
+                text = events.take(chunk, name)
+                if thought := events.thought():
+                    yield Reasoning(thought)
+                if text:
                     yield text
                 if events.failure is not None:  # what came before it was said
                     raise events.failure
-            if text := events.rest(name):
+            text = events.rest(name)
+            if thought := events.thought():
+                yield Reasoning(thought)
+            if text:
                 yield text
             if not content.at_eof():
                 await _drain(content)
@@ -244,6 +250,7 @@ class _Events:
         self._model = model
         self._reason: str | None = None
         self._refusal = ""
+        self._thought = ""
         self._usage: JsonObject = {}
         self._began = False
 
@@ -259,6 +266,11 @@ class _Events:
         except ModelError as error:
             self.failure = error
         return text
+
+    def thought(self) -> str:
+        """What the model has thought since this was asked for."""
+        thought, self._thought = self._thought, ""
+        return thought
 
     def rest(self, name: str) -> str:
         """The text of an event that the end of the stream has cut.
@@ -290,6 +302,9 @@ class _Events:
             for choice in choices:
                 delta: JsonObject = choice.get("delta") or {}
                 text += delta.get("content") or ""
+                # No part of OpenAI's own format: hosts have two names for it, and some send both.
+                if (thought := delta.get("reasoning_content") or delta.get("reasoning")) and isinstance(thought, str):
+                    self._thought += thought
                 self._refusal += delta.get("refusal") or ""
                 self._reason = choice.get("finish_reason") or self._reason
         except (AttributeError, TypeError) as error:

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import ModelError
 from ..generation.fallback import DOWN, chain_of
 from ..generation.media import Takes, takes_of
-from ..generation.model import Model, ModelRequest, Usage
+from ..generation.model import Model, ModelRequest, Reasoning, Usage
 from .providers import load
 
 
@@ -48,7 +48,7 @@ class Fallback:
         """What the first model takes beside text (M10)."""
         return takes_of(self.chain[0])
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
         """Yield the answer of the first model that gives one, for who asks for nothing but a stream.
 
         A run asks the models of the `chain` itself: only it can write the request anew for each.
@@ -62,7 +62,7 @@ class Fallback:
                 deltas = model.stream(request)
                 try:
                     async for delta in deltas:
-                        has_begun = True
+                        has_begun = has_begun or not isinstance(delta, Reasoning)
                         yield delta
                 finally:
                     if (close := getattr(deltas, "aclose", None)) is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelError
 from ..generation.media import Takes
-from ..generation.model import ModelRequest, Usage
+from ..generation.model import ModelRequest, Reasoning, Usage
 from . import failures, wire
 from .ended import Ended
 from .endpoint import Endpoint, Kind
@@ -82,8 +82,8 @@ class Hosted:
         """What its provider takes beside text (M10)."""
         return TAKES[self._endpoint.kind]
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
-        """Yield the answer's text as it arrives, then its usage.
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
+        """Yield the answer's text as it arrives, with what the model thinks where that is streamed, then its usage.
 
         An answer that max_tokens cut, or that was declined, is yielded up to its end, with its usage, and then raised.
 
@@ -98,6 +98,9 @@ class Hosted:
                     async for item in events:
                         if isinstance(item, str):
                             started = said = True
+                            yield item
+                            continue
+                        if isinstance(item, Reasoning):  # nothing is built on it, so what fails now is sent again
                             yield item
                             continue
                         if said or item.reason is not None:
@@ -125,7 +128,7 @@ class Hosted:
 
             await pool.release(self._endpoint, self)
 
-    async def _answer(self, request: ModelRequest) -> AsyncGenerator[str | Ended]:
+    async def _answer(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Ended]:
         """What answers a request, everything that it needs being imported."""
         if self._endpoint.kind in _CHAT:
             if _CHAT_MODULE not in _imported:
@@ -135,8 +138,8 @@ class Hosted:
             return chat.answer(self._endpoint, self._model, request, user=self, silence=self._timeout)
         return self._events(await self._connected(), request)
 
-    async def _events(self, model: Model[Any], request: ModelRequest) -> AsyncGenerator[str | Ended]:
-        """Yield the text, then how it ended; everything the library raises is translated here and only here."""
+    async def _events(self, model: Model[Any], request: ModelRequest) -> AsyncGenerator[str | Reasoning | Ended]:
+        """Yield text and thoughts, then how it ended; what the library raises is translated here alone."""
         from pydantic_ai.direct import model_request_stream
 
         from . import clients
@@ -159,6 +162,8 @@ class Hosted:
                 async for event in response:
                     if text := wire.text(event):
                         yield text
+                    elif thought := wire.thought(event):
+                        yield Reasoning(thought)
                 whole = response.get()
                 usage = wire.usage(whole, priced=True)
                 yield Ended(usage=usage, reason=wire.ending(whole), refusal=wire.refusal(whole))

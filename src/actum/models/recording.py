@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from ..errors import ModelError
 from ..generation.media import EVERYTHING, Takes, takes_of
-from ..generation.model import Model, ModelMessage, ModelRequest, Usage
+from ..generation.model import Model, ModelMessage, ModelRequest, Reasoning, Usage
 from ..schema.json import Json, JsonObject, NotJson, encode, plain
 from ..schema.lowering import DIALECTS, Dialect
 
@@ -56,8 +56,8 @@ class Recording:
         """What the model that answers takes beside text (M10)."""
         return takes_of(self._model)
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
-        """Yield the model's answer unchanged.
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
+        """Yield the model's answer unchanged; what it thinks beside is not written down.
 
         Raises:
             ModelError: the model's own, or because the file can't be written.
@@ -72,7 +72,7 @@ class Recording:
             async for item in answer:
                 if isinstance(item, str):
                     deltas.append(item)
-                else:
+                elif isinstance(item, Usage):
                     entry["usage"] = asdict(item)
                 yield item
         except Exception as error:
@@ -82,7 +82,7 @@ class Recording:
             # Reached too when the reader leaves early or is cancelled, so what is written here must not wait.
             try:
                 if isinstance(answer, AsyncGenerator):
-                    await cast("AsyncGenerator[str | Usage]", answer).aclose()
+                    await cast("AsyncGenerator[str | Reasoning | Usage]", answer).aclose()
             finally:
                 _append(self._path, entry)
 

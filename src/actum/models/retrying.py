@@ -7,28 +7,24 @@ is switched off.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ..errors import ModelError
+from ..protocol.backoff import Backoff
 
 _CODES = frozenset({"model_rate_limit", "model_server", "model_connection", "model_timeout"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retrying:
-    """Up to `retries` more attempts, after what the provider asked for or else a doubling wait with jitter.
+class Retrying(Backoff):
+    """Up to `retries` more attempts, after what the provider asked for or else a wait that doubles.
 
     A provider that asks for more than `longest` seconds is not waited for: the error is raised with its `retry_after`.
-    `sleep` and `chance` (0 to 1) are there to be replaced in tests.
     """
 
     retries: int = 2
-    first: float = 0.5
-    longest: float = 60.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    chance: Callable[[], float] = random.random
 
     def wait(self, attempt: int, error: ModelError) -> float | None:
         """Say how many seconds after the failed attempt (0 is the first) to try again; None is never."""
@@ -36,5 +32,4 @@ class Retrying:
             return None
         if error.retry_after is not None:
             return error.retry_after if error.retry_after <= self.longest else None
-        # Half of the wait is fixed and half is chance, so that requests that failed together spread out.
-        return min(self.first * 2**attempt, self.longest) * (0.5 + self.chance() / 2)
+        return self.seconds(attempt)

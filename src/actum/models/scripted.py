@@ -13,10 +13,10 @@ from typing import Any, TypeAlias, cast
 
 from ..errors import ModelError
 from ..generation.media import EVERYTHING, Takes
-from ..generation.model import ModelRequest, Usage
+from ..generation.model import ModelRequest, Reasoning, Usage
 from ..schema.json import encode
 
-Reply: TypeAlias = Mapping[str, Any] | str | BaseException | AsyncIterator[str | Usage]
+Reply: TypeAlias = Mapping[str, Any] | str | BaseException | AsyncIterator[str | Reasoning | Usage]
 """A mapping is sent as JSON text, a string as it is, an exception is raised, an iterator gives the deltas itself."""
 
 ScriptedAnswer: TypeAlias = Reply | Callable[[ModelRequest], Reply | Awaitable[Reply]]
@@ -61,7 +61,7 @@ class Scripted:
         """The name given, "scripted" without one."""
         return self._name
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Usage]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
         """Yield the next answer of the script.
 
         Raises:
@@ -94,7 +94,7 @@ class Scripted:
             code="model_script_exhausted",
         )
 
-    async def _relay(self, deltas: AsyncIterator[str | Usage]) -> AsyncGenerator[str | Usage]:
+    async def _relay(self, deltas: AsyncIterator[str | Reasoning | Usage]) -> AsyncGenerator[str | Reasoning | Usage]:
         try:
             async for delta in deltas:
                 yield delta
@@ -104,7 +104,7 @@ class Scripted:
             yield self._usage
         finally:
             if isinstance(deltas, AsyncGenerator):
-                await cast("AsyncGenerator[str | Usage]", deltas).aclose()
+                await cast("AsyncGenerator[str | Reasoning | Usage]", deltas).aclose()
 
 
 async def _resolve(answer: ScriptedAnswer, request: ModelRequest) -> Reply:

@@ -143,6 +143,19 @@ def text(event: library.ModelResponseStreamEvent) -> str:
             return ""
 
 
+def thought(event: library.ModelResponseStreamEvent) -> str:
+    """Read what the model thinks out of an event: its own words, or the provider's summary of them."""
+    from pydantic_ai import messages as library
+
+    match event:
+        case library.PartStartEvent(part=library.ThinkingPart(content=content)):
+            return content
+        case library.PartDeltaEvent(delta=library.ThinkingPartDelta(content_delta=str(content))):
+            return content
+        case _:
+            return ""
+
+
 def usage(response: library.ModelResponse, *, priced: bool) -> Usage:
     """Count what the answer cost; the library's zero may mean unknown, and unknown is never zero (L5)."""
     counted = response.usage

@@ -52,6 +52,8 @@ class Activity(Generic[P, R_co]):
     function: Callable[P, R_co]
     tool: Tool | None = None
     """The interface that was made from the same function, None if there is none."""
+    retries: int = 0
+    """How often it is tried again where its tool doesn't say."""
     _undoing: _Undoing = field(default_factory=_Undoing, repr=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +74,7 @@ class Activity(Generic[P, R_co]):
         return self._undoing.function
 
     def under(self, name: str, tool: Tool | None = None) -> Activity[P, R_co]:
-        """The same function under another name, with the same `undo` (A6)."""
+        """The same function under another name, with the same `undo` (A6); how often it is tried again is said anew."""
         return Activity(name=name, function=self.function, tool=tool or self.tool, _undoing=self._undoing)
 
     def of(self, _call: Call) -> Activity[P, R_co]:
@@ -96,11 +98,12 @@ class Activity(Generic[P, R_co]):
         return {name: adapter_of(hints[name]) for name in names if name in hints and not is_plain(hints[name])}
 
     def check(self, tool: Tool) -> None:
-        """Whether a call of the tool gives the function everything it must have.
+        """Whether a call of the tool gives the function everything it must have, and may be made again if it should.
 
         Raises:
-            SchemaError: naming the argument that no call would fill.
+            SchemaError: naming the argument that no call would fill; it is tried again, which isn't safe (T14).
         """
+        self.check_retries(tool)
         known = tool.parameters["properties"]
         for name, parameter in self.signature.parameters.items():
             if parameter.kind is inspect.Parameter.POSITIONAL_ONLY or (
@@ -114,6 +117,34 @@ class Activity(Generic[P, R_co]):
                     "call, tool, context, key",
                     tool=tool.name,
                 )
+
+    def retries_of(self, tool: Tool) -> int:
+        """How often it is tried again for a call of the tool that has failed (T14)."""
+        return self.retries if tool.retries is None else tool.retries
+
+    def check_retries(self, tool: Tool) -> None:
+        """Whether what has failed may be tried again for a call of the tool, where it is to be (T14).
+
+        Raises:
+            SchemaError: it may have done something before it failed, and nothing would tell the second attempt.
+        """
+        if not self.retries_of(tool):
+            return
+        if tool.is_delegated:
+            why = f"the Activity {self.name!r} can't be tried again where it runs in a delegate's place"
+            raise SchemaError(why, tool=tool.name, path="_retries")
+        if tool.effects != "none" and not self._takes_key(tool):
+            raise SchemaError(
+                f"the Activity {self.name!r} can't be tried again, since it may have done something before it failed: "
+                "say effects='none' if it only reads, or let it take the key of its call ('key', in a function under "
+                "@tools.tool '_key')",
+                tool=tool.name,
+                path="_retries",
+            )
+
+    def _takes_key(self, tool: Tool) -> bool:
+        own = tool.parameters["properties"]
+        return any(reserved == _KEY and name not in own for name, reserved in self._named)
 
     def arguments(self, call: Call, tool: Tool, context: Context) -> dict[str, Any]:
         """The keyword arguments for one call whose parameters have been resolved and validated (A2, A5).
@@ -180,6 +211,11 @@ class Choice:
     def of(self, call: Call) -> Activity:
         """The one that a call has chosen, which has been judged."""
         return self.options[call["_activity"]]
+
+
+def is_given(name: str) -> bool:
+    """Whether a typed function's parameter is the runtime's to fill, and none of its tool (A2, A7)."""
+    return name.lstrip("_") in ARGUMENTS or name == f"_{_KEY}"
 
 
 def is_async(function: Callable[..., Any]) -> bool:

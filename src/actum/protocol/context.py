@@ -61,7 +61,7 @@ class Context(Sequence[JsonObject]):
         MessageError: for a malformed message, naming its index.
     """
 
-    __slots__ = ("_data_kinds", "_instance", "_key", "_memory", "_messages", "_origin")
+    __slots__ = ("_data_kinds", "_instance", "_key", "_lease", "_memory", "_messages", "_origin")
 
     def __init__(
         self,
@@ -88,6 +88,7 @@ class Context(Sequence[JsonObject]):
         self._memory: Memory | None = None
         self._instance: str | None = None
         self._key = ""
+        self._lease: int | None = None
 
     @classmethod
     def checked(
@@ -160,16 +161,24 @@ class Context(Sequence[JsonObject]):
         """The idempotency key of the call that this context was handed to, empty outside of a call (A7)."""
         return self._key
 
-    def keyed(self, key: str) -> Context:
-        """The same context, handed to the call of this idempotency key."""
+    @property
+    def lease(self) -> int | None:
+        """The number of the ownership under which the call is made, where the run is one that others may take over.
+
+        A sink that has seen a higher one for this run can refuse the call: who makes it has lost the run.
+        """
+        return self._lease
+
+    def keyed(self, key: str, lease: int | None = None) -> Context:
+        """The same context, handed to the call of this idempotency key, made under this lease."""
         view = Context.checked(self._messages, self._data_kinds, self._origin)
-        view._memory, view._instance, view._key = self._memory, self._instance, key
+        view._memory, view._instance, view._key, view._lease = self._memory, self._instance, key, lease
         return view
 
     def of(self, instance: str) -> Context:
         """The same context as one of its instances sees it: its own values over the shared ones (I2)."""
         view = Context.checked(self._messages, self._data_kinds, self._origin)
-        view._memory, view._instance, view._key = self._memory, instance, self._key
+        view._memory, view._instance, view._key, view._lease = self._memory, instance, self._key, self._lease
         return view
 
     @property

@@ -17,7 +17,7 @@ from ..schema.walk import definitions_of, properties_of
 from .call import DERIVED, META, SPELLINGS, two_spellings
 from .tool import Tool
 
-AUTHORS = ("_resolution", "_effects", "_timeout")
+AUTHORS = ("_resolution", "_effects", "_timeout", "_retries")
 """The meta-properties that only the tool's author states: a call has none of them."""
 ADDABLE = ("_scopes", "_delegate", "_activity")
 """The meta-properties that a developer's call may have though its tool doesn't declare them (S9)."""
@@ -154,6 +154,11 @@ def _is_duration(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
+def is_count(value: object) -> bool:
+    """Whether it says how often."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
 def _one_of(*choices: str) -> tuple[Callable[[object], bool], str]:
     return choices.__contains__, f"one of {', '.join(choices)}"
 
@@ -171,6 +176,7 @@ _VALUES: dict[str, tuple[Callable[[object], bool], str]] = {
     "_resolution": _one_of("execution", "upfront"),
     "_effects": _one_of("none", "some", "ordered"),
     "_timeout": (_is_duration, "a number of seconds greater than 0"),
+    "_retries": (is_count, "a whole number that is not negative"),
 }
 """Which values a meta-property can have, and the same in words."""
 
@@ -221,6 +227,8 @@ def _check(tool: Tool) -> None:
         raise SchemaError("'_delegate' must be fixed, or an enum to choose from", tool=tool.name, path="_delegate")
     if tool.resolution == "upfront" and not tool.is_upfront(False):
         raise SchemaError("only a tool with one fixed delegate is resolved upfront", tool=tool.name, path="_resolution")
+    if tool.retries and tool.is_delegated:
+        raise SchemaError("only an Activity without a '_delegate' is tried again", tool=tool.name, path="_retries")
     _check_path(tool)
     Validator(tool.schema, tool=tool.name)
     assert tool.validator

@@ -11,20 +11,22 @@ from ..errors import SchemaError
 from ..schema.gathering import gathered
 from ..schema.infer import adapter_of, schema_of
 from ..schema.json import JsonObject
-from .activity import ARGUMENTS, Activity, Choice, type_hints
-from .declaration import parse_tool
+from .activity import Activity, Choice, is_given, type_hints
+from .backoff import Backoff
+from .declaration import is_count, parse_tool
 from .tool import Effects, Tool
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SPELT = {"effects": "_effects", "timeout": "_timeout"}
+_SPELT = {"effects": "_effects", "timeout": "_timeout", "retries": "_retries"}
 """The keywords of a decorator that are meta-properties."""
 
 
 class Registry:
-    """Tools by name and Activities by name."""
+    """Tools by name and Activities by name. `backoff` is how long those that are tried again wait before (T14)."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, backoff: Backoff | None = None) -> None:
+        self.backoff = backoff or Backoff()
         self._tools: dict[str, Tool] = {}
         self._activities: dict[str, Activity] = {}
 
@@ -39,18 +41,20 @@ class Registry:
         description: str | None = None,
         effects: Effects | None = None,
         timeout: float | None = None,
+        retries: int | None = None,
         **meta: Any,
     ) -> Callable[[Callable[P, R]], Activity[P, R]]: ...
     def tool(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Make an interface and its implementation from one typed function.
 
         Name, description, parameters and `_output` come from the function; `name=` and `description=` overrule.
-        `effects` says what its calls do (T14), `timeout` how many seconds one may take, and further keywords fix
-        meta-properties (`_outputPath="†state.x"`, `_scopes=["state"]`). A function that returns None has no result:
-        it is started and not waited for (C8).
+        `effects` says what its calls do (T14), `timeout` how many seconds one may take, `retries` how often a function
+        that has raised is tried again; further keywords fix meta-properties (`_outputPath="†state.x"`,
+        `_scopes=["state"]`). A function that returns None has no result: it is started and not waited for (C8).
 
         Raises:
-            SchemaError: no schema can be made of its types, or a meta-property has a value that it can't have.
+            SchemaError: no schema can be made of its types, a meta-property has a value that it can't have, or the
+                function may not be tried again: it neither says `effects="none"` nor takes the key of its call, `_key`.
         """
         if function is None:
             return partial(self.tool, **options)
@@ -86,21 +90,36 @@ class Registry:
             SchemaError: naming the tool and the JSON path.
         """
         parsed = tool if isinstance(tool, Tool) else parse_tool(schema, tool)
+        if (own := self._activities.get(parsed.name)) is not None and "_activity" not in parsed.meta:
+            own.check_retries(parsed)
         self._tools[parsed.name] = parsed
         return parsed
 
     @overload
-    def activity(self, name: str, function: Callable[P, R]) -> Activity[P, R]: ...
+    def activity(self, name: str, function: Callable[P, R], *, retries: int = 0) -> Activity[P, R]: ...
     @overload
-    def activity(self, name: str, function: None = None) -> Callable[[Callable[P, R]], Activity[P, R]]: ...
-    def activity(self, name: str, function: Callable[..., Any] | None = None) -> Any:
-        """Register an implementation under a name, as a decorator or at once; under several, one by one (A1, A6)."""
+    def activity(
+        self, name: str, function: None = None, *, retries: int = 0
+    ) -> Callable[[Callable[P, R]], Activity[P, R]]: ...
+    def activity(self, name: str, function: Callable[..., Any] | None = None, *, retries: int = 0) -> Any:
+        """Register an implementation under a name, as a decorator or at once; under several, one by one (A1, A6).
+
+        `retries` is how often it is tried again where its tool doesn't say, `_retries` (T14).
+
+        Raises:
+            SchemaError: it has no name, or may not be tried again for the tool of its name.
+        """
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- a bare @activity is a likely slip
             raise SchemaError("an Activity needs a name: @tools.activity('name')")
         if function is None:
-            return partial(self.activity, name)
+            return partial(self.activity, name, retries=retries)
+        if not is_count(retries):
+            raise SchemaError(f"retries must be a whole number that is not negative, not {retries!r}", path=name)
         same = _registered(function)
         activity = same.under(name) if same else Activity(name=name, function=function)
+        activity.retries = retries
+        if (own := self._tools.get(name)) is not None and "_activity" not in own.meta:
+            activity.check_retries(own)
         self._activities[name] = activity
         return activity
 
@@ -114,13 +133,13 @@ class Registry:
 
     def copy(self) -> Registry:
         """A registry of its own that begins with what this one holds."""
-        own = Registry()
+        own = Registry(backoff=self.backoff)
         own._tools, own._activities = dict(self._tools), dict(self._activities)
         return own
 
     def granted(self, names: Collection[str]) -> Registry:
         """What is left of it for a delegate from outside: the tools and Activities that are granted by name (D12)."""
-        rest = Registry()
+        rest = Registry(backoff=self.backoff)
         rest._tools = {name: tool for name, tool in self._tools.items() if name in names}
         rest._activities = {name: activity for name, activity in self._activities.items() if name in names}
         return rest
@@ -129,7 +148,7 @@ class Registry:
         """The registry with what the code of these modules has registered in another one; its own names win."""
         if other is self or not modules:
             return self
-        both = Registry()
+        both = Registry(backoff=self.backoff)
         found = {name: one for name, one in other._activities.items() if _is_of(one.function, modules)}
         both._activities = {**found, **self._activities}
         both._tools = {name: one.tool for name, one in found.items() if one.tool is not None} | self._tools
@@ -184,7 +203,7 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
     parameters = inspect.signature(function).parameters.values()
     kinds = {parameter.kind for parameter in parameters}
     for parameter in parameters:
-        if parameter.name.lstrip("_") in ARGUMENTS or parameter.kind in _VARIADIC:
+        if is_given(parameter.name) or parameter.kind in _VARIADIC:
             continue
         if parameter.default is inspect.Parameter.empty:
             required.append(parameter.name)

@@ -31,6 +31,8 @@ class Tool:
     """Whether its delegate's schemas have been merged into its own (D8)."""
     bound: object = None
     """What its `_delegate` names, for a tool that was made of an Idea in code (X2)."""
+    is_held: bool = False
+    """Whether its calls wait for a decision where a run has nobody to ask (L6)."""
     origin: str | None = None
     """The file that defined it, None for code: what a relative `_delegate` starts from (D2)."""
 
@@ -171,6 +173,11 @@ class Tool:
         """How many seconds one of its calls may take, None where its author bounds nothing."""
         return self.fixed("_timeout")
 
+    @cached_property
+    def retries(self) -> int | None:
+        """How often its Activity is tried again (T14), None where its author leaves that to the Activity."""
+        return self.fixed("_retries")
+
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
 
@@ -178,7 +185,7 @@ class Tool:
 VALUES = Tool(name="_value", schema={"type": "object", "properties": {}})
 """Stands for the tool of an element that only computes (C13)."""
 
-_PLAIN = {"_tool", "_output", "_effects", "_timeout"}
+_PLAIN = {"_tool", "_output", "_effects", "_timeout", "_retries"}
 """The meta-properties that leave a call nothing to say but its parameters."""
 
 

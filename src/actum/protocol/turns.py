@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ..schema.json import JsonObject, encode
 from .context import Context
@@ -19,6 +19,11 @@ def cut_to(context: Context, most: int) -> Context:
     What was said, and the results of the calls that were made for it, go together, each with its call. Instructions,
     tools, plans and data stay, and so does the newest result, so that its number is not given again (M9).
     """
+    return without(context, going(context, most))
+
+
+def going(context: Context, most: int) -> frozenset[int]:
+    """Which messages `cut_to` leaves out."""
     messages = context.messages
     ends = [index + 1 for index, message in enumerate(messages) if message.get("type") == "output"]
     sizes = [len(encode(message)) for message in messages]
@@ -33,9 +38,17 @@ def cut_to(context: Context, most: int) -> Context:
         gone.update(turn)
         left -= sum(sizes[at] for at in turn)
         start = end
+    return frozenset(gone)
+
+
+def without(context: Context, gone: Collection[int], instead: JsonObject | None = None) -> Context:
+    """The context without these messages, perhaps with another where the first of them stood."""
     if not gone:
         return context
-    kept = [message for at, message in enumerate(messages) if at not in gone]
+    first = min(gone)
+    kept = [message for at, message in enumerate(context.messages) if at not in gone]
+    if instead is not None:
+        kept.insert(first, instead)  # nothing before the first of them is gone
     return Context.checked(kept, context.data_kinds, context.origin)
 
 

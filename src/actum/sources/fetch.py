@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound
 from ..protocol.origin import told
 from .cache import Cache, Kept
-from .hosts import is_inner_name, is_public, literal_address
+from .judging import Connect, Resolve, connected, judged
 
 if TYPE_CHECKING:
     from httpcore2 import AsyncNetworkStream, Response
     from httpx2 import URL
-
-Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
-"""The addresses of a host: `(host, port)`."""
-Connect: TypeAlias = "Callable[[str, int], Awaitable[AsyncNetworkStream]]"
-"""A connection to an address: `(address, port)`."""
 
 _REDIRECTS = {301, 302, 303, 307, 308}
 _GONE = {404, 410}
@@ -68,8 +62,8 @@ class Fetcher:
         self._seconds = seconds
         self._redirects = redirects
         self._cache = Cache(cache)
-        self._resolve = resolve or _resolved
-        self._connect = connect or _connected
+        self._resolve = resolve
+        self._connect = connect
         self._ssl_context = ssl_context
         self._accept = "application/json"
 
@@ -125,22 +119,7 @@ class Fetcher:
         """The addresses of a host, none of them private unless it is allowed."""
         host, port = url.raw_host.decode("ascii").lower(), _port(url)
         is_allowed = not {host.rstrip("."), f"{host.rstrip('.')}:{port}"}.isdisjoint(self._allowed)
-        try:
-            literal = literal_address(host)
-        except ValueError:
-            raise DelegateForbidden(f"{shown(url)}: {host!r} is an address in an unusual form") from None
-        if literal is None and is_inner_name(host) and not is_allowed:
-            raise DelegateForbidden(f"{shown(url)}: {host!r} is a name of this network; allow_hosts allows it")
-        try:
-            addresses = [literal] if literal is not None else await self._resolve(host, port)
-        except OSError as error:
-            raise DelegateError(f"{shown(url)}: {host!r} can't be found ({error.strerror or error})") from None
-        # One private address is enough: which of several is connected to may be in the hands of whoever runs the name.
-        if not is_allowed and not all(map(is_public, addresses)):
-            raise DelegateForbidden(f"{shown(url)}: {host!r} has an address that is not public; allow_hosts allows it")
-        if not addresses:
-            raise DelegateError(f"{shown(url)}: {host!r} has no address")
-        return addresses
+        return await judged(host, port, is_allowed=is_allowed, at=shown(url), resolve=self._resolve)
 
     @asynccontextmanager
     async def _answered(self, url: URL, addresses: list[str], kept: Kept | None) -> AsyncGenerator[Response]:
@@ -184,20 +163,12 @@ async def _chunks(response: Response, is_large: bool) -> AsyncIterator[bytes]:
 class _Pinned:
     """The network of one connection: it leads to the addresses that were judged, whatever name is asked for."""
 
-    def __init__(self, addresses: list[str], connect: Connect) -> None:
+    def __init__(self, addresses: list[str], connect: Connect | None) -> None:
         self._addresses = addresses
         self._connect = connect
 
     async def connect_tcp(self, host: str, port: int, **_: Any) -> AsyncNetworkStream:
-        import httpcore2
-
-        failure: Exception | None = None
-        for address in self._addresses:
-            try:
-                return await self._connect(address, port)
-            except (httpcore2.NetworkError, httpcore2.TimeoutException, OSError) as error:
-                failure = error
-        raise httpcore2.ConnectError(f"no address of {host} can be reached") from failure
+        return await connected(host, port, self._addresses, self._connect)
 
     async def connect_unix_socket(self, path: str, **_: Any) -> AsyncNetworkStream:
         raise NotImplementedError("a URL never leads to a socket file")
@@ -263,15 +234,3 @@ def _check_status(url: URL, status: int) -> None:
 
 def _fetched(url: URL, content: bytes) -> Fetched:
     return Fetched(url=str(url), content=content, digest=hashlib.sha256(content).hexdigest())
-
-
-async def _resolved(host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
-
-
-async def _connected(address: str, port: int) -> AsyncNetworkStream:
-    from httpcore2 import AnyIOBackend
-
-    backend: Any = AnyIOBackend()
-    return await backend.connect_tcp(address, port)

@@ -21,6 +21,21 @@ def local_path(url: str) -> Path | None:
     return None if "://" in url else Path(url.removeprefix("sqlite:"))
 
 
+def check_store(name: str, *, makes: bool) -> None:
+    """Whether a store is there, or may be made: a name that is misspelt makes none.
+
+    Raises:
+        IdeaError: it isn't, and may not.
+    """
+    path = local_path(name)
+    if path is None or path.exists():
+        return
+    if not makes:
+        raise IdeaError(f"there is no store at {path}: `actum save` makes one")
+    if name != DEFAULT_STORE and not path.absolute().parent.is_dir():
+        raise IdeaError(f"no store can be made at {path}: there is no folder {path.parent}")
+
+
 def open_store(url: str | Path) -> Store:
     """The store that a URL or a path names: `postgresql://…`, `sqlite:FILE`, `FILE.db`, or a folder.
 

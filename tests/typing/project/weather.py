@@ -20,7 +20,7 @@ async def forecast(city: str, *, days: int = 1) -> list[str]:
     return [city] * days
 
 
-@tools.tool(effects="none", timeout=5)
+@tools.tool(effects="none", timeout=5, retries=2)
 def population(city: str) -> int:
     """How many live there."""
     return len(city)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
+from types import FrameType
 from typing import Any
 
 from ...app.agent import Agent
@@ -18,14 +18,16 @@ from ...app.kept_run import KeptRun, carry_on
 from ...app.loading import Code, Loaded, load
 from ...app.text import TextGiven, member_of
 from ...errors import ActumError, SolutionError
-from ...events import AnyEvent
+from ...events import AnyEvent, ReasoningDelta
 from ...protocol.solution import Result
 from ...protocol.turns import without_plans
 from ...schema.json import JsonObject
-from ..options import Approval, CommandError, Roots, Settings, Several, input_of
+from ..options import Approval, CommandError, Flag, Roots, Settings, Several, input_of
 from ..questions import Questions, approver
+from ..render.interrupting import Interruptible
 from ..render.lines import Silent, described
-from ..render.telling import say_piece, tell
+from ..render.telling import Passing, say_piece, tell
+from ..typed import Typed
 
 
 async def chat(
@@ -38,6 +40,7 @@ async def chat(
     save: str | None = None,
     member: str = "",
     most: int | None = None,
+    summary: Flag = False,
     activities: Several = None,
     root: Roots = None,
 ) -> int:
@@ -60,7 +63,9 @@ async def chat(
     member
         The path of the text in an output that is none itself, such as answer.
     most
-        Leave the oldest turns out where all of them are longer than so many characters; not with --save.
+        Leave the oldest turns out where all of them are longer than so many characters; with --save, of the file, too.
+    summary
+        Let the model write down in short what --most leaves out.
     activities
         A module or file with Activities, beside those that the Idea names.
     root
@@ -70,25 +75,26 @@ async def chat(
         raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
     if approve == "hold" and save is None:
         raise CommandError("--approve hold needs --save FILE, where the calls wait")
-    if save is not None and most is not None:
-        raise CommandError("--save keeps all of a conversation: it can't be given with --most")
+    if summary and most is None:
+        raise CommandError("--summary takes the place of what --most NUMBER leaves out")
     loaded = load(idea, model=model, roots=root or [], code=Code.to_run(activities))
     if loaded.model is None:
         raise CommandError("a conversation needs a model: name one with --model, or in the Idea's config")
     schema = loaded.idea.schema or str
     where = member_of(schema, member)
-    agent = loaded.agent(approver(approve, Questions(Silent())))
+    typed = Typed()
+    agent = loaded.agent(approver(approve, Questions(Silent(), loaded.roots, typed)))
     given = input_of(loaded.idea.context, i or [], None)
     with ExitStack() as stack:
         if save is None:
             context, _ = await agent.prepared(loaded.context, schema, input=given)
-            take = _unkept(agent.conversation(context, schema, member=where, most=most))
+            take = _unkept(agent.conversation(context, schema, member=where, most=most, summary=summary))
             is_open = False
         else:
             kept = stack.enter_context(await _opened(Path(save), loaded, agent, given))
-            take = _kept(kept, agent)
+            take = _kept(kept, agent, most, summary=summary)
             is_open = any(message.get("type") == "plan" for message in kept.idea.context)
-        await _talk(take, where, is_open=is_open)
+        await _talk(take, where, typed, is_open=is_open)
     return 0
 
 
@@ -111,8 +117,12 @@ def _unkept(talk: Conversation) -> Take:
     return take
 
 
-def _kept(kept: KeptRun, agent: Agent) -> Take:
+def _kept(kept: KeptRun, agent: Agent, most: int | None, *, summary: bool) -> Take:
     async def take(said: str | None, show: Callable[[AnyEvent], None]) -> Result[Any]:
+        if said is not None and most is not None:
+            cut = await agent.cut(kept.idea.context, most, summary=summary)
+            if cut is not kept.idea.context:  # what was noted of earlier requests is of messages that are gone
+                kept.keep(cut, {**kept.about, "ticks": []})
         if said is not None:
             kept.keep(kept.idea.context.extended([{"type": "user", "message": said}]))
         try:
@@ -136,47 +146,64 @@ def _is_there(path: Path) -> bool:
     return path.exists()
 
 
-async def _talk(take: Take, member: str, *, is_open: bool) -> None:
+async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool) -> None:
     """Take turns until there is nothing more to read."""
-    interrupts = _Interrupts()
     is_terminal = sys.stdin.isatty()
-    with interrupts:
-        said = None if is_open else await _line(is_terminal)
+    with _hint():
+        said = None if is_open else await _line(typed, is_terminal)
         while is_open or said is not None:
             is_open = False
             if said is None or said.strip():
-                await interrupts.during(_turn(take, member, said))
-            said = await _line(is_terminal)
+                await one_turn(lambda show, said=said: take(said, show), Screen(member))
+            said = await _line(typed, is_terminal)
     if is_terminal:
         tell("")
 
 
-async def _turn(take: Take, member: str, said: str | None) -> None:
-    screen = _Screen(member)
-    try:
-        result = await take(said, screen.show)
-    except ActumError as error:
-        screen.end()
-        tell(f"actum: error: {error.message}")
-        return
-    except asyncio.CancelledError:
-        screen.end()
-        tell("actum: cancelled; what has been done stays")
-        raise
+async def one_turn(take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result[Any]]], screen: Screen) -> None:
+    """Take one turn, which Ctrl-C cancels from its beginning to its end, and nothing else."""
+    shown = Interruptible(screen, goes_on=True)
+
+    async def taken() -> Result[Any] | ActumError:
+        try:
+            return await take(shown.show)
+        except ActumError as error:
+            return error
+
+    async with asyncio.TaskGroup() as group:
+        shown.task = turn = group.create_task(taken())
+        with shown:
+            await asyncio.wait([turn])
     screen.end()
-    if result.waiting:
-        tell(f"actum: waiting for {', '.join(result.waiting)}")
+    match None if turn.cancelled() else turn.result():
+        case None:
+            tell("actum: cancelled; what has been done stays")
+        case ActumError(message=message):
+            tell(f"actum: error: {message}")
+        case Result(waiting=waiting) if waiting:
+            tell(f"actum: waiting for {', '.join(waiting)}")
+        case _:
+            pass
 
 
-class _Screen:
-    """Shows one turn: its calls line by line on stderr, the text of its output on stdout as it becomes certain."""
+class Screen(Silent):
+    """Shows one turn: its calls line by line on stderr, the text of its output on stdout as it becomes certain.
+
+    What the model thinks passes by on a terminal.
+    """
 
     def __init__(self, member: str) -> None:
         self._given = TextGiven(member)
         self._is_in_line = False
+        self._thought = Passing()
 
     def show(self, event: AnyEvent) -> None:
         """Show one event."""
+        if isinstance(event, ReasoningDelta):
+            if not self._is_in_line:
+                self._thought.add(event.text)
+            return
+        self._thought.end()
         line = described(event)
         if line is not None and line != "request":
             self.end()
@@ -190,55 +217,41 @@ class _Screen:
             say_piece(piece)
             self._is_in_line = not piece.endswith("\n")
 
+    def note(self, words: str) -> None:
+        """Tell it as a line of its own."""
+        with suppress(RuntimeError):  # another line is being written
+            self.end()
+        super().note(words)
+
     def end(self) -> None:
         """End the line that is being written."""
+        self._thought.end()
         if self._is_in_line:
             say_piece("\n")
             self._is_in_line = False
 
 
-class _Interrupts:
-    """Ctrl-C: cancels the turn under way; while nothing is, it says how to end the conversation."""
+@contextmanager
+def _hint() -> Generator[None]:
+    """While no turn is under way, Ctrl-C says how to end the conversation."""
 
-    def __init__(self) -> None:
-        self._task: asyncio.Task[None] | None = None
-
-    def __enter__(self) -> None:
-        with suppress(NotImplementedError):  # on Windows it ends the conversation
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(NotImplementedError):
-            asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
-
-    async def during(self, turn: Any) -> None:
-        """Take a turn that may be cancelled."""
-        async with asyncio.TaskGroup() as group:
-            self._task = group.create_task(turn)
-        self._task = None
-
-    def _interrupt(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-        else:
+    def say(_signal: int, _frame: FrameType | None) -> None:
+        with suppress(RuntimeError):  # another line is being written
             tell("")
             tell("actum: Ctrl-D ends the conversation")
             tell("> ", end="")
 
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:  # who was started in the background by a shell ignores it
+        signal.signal(signal.SIGINT, say)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
-async def _line(is_terminal: bool) -> str | None:
+
+async def _line(typed: Typed, is_terminal: bool) -> str | None:
     """The next line of stdin, None at its end."""
     if is_terminal:
         tell("> ", end="")
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[str] = loop.create_future()
-
-    def read() -> None:
-        line = sys.stdin.readline()
-        with suppress(RuntimeError):  # the conversation has ended meanwhile
-            loop.call_soon_threadsafe(lambda: done.done() or done.set_result(line))
-
-    # A thread of its own: nobody waits for its end when the conversation ends while it reads.
-    Thread(target=read, name="actum-line", daemon=True).start()
-    line = await done
-    return line.removesuffix("\n") if line else None
+    return await typed.line()

@@ -58,10 +58,12 @@ async def resume(
     if approve == "plan":
         raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
     renderer = renderer_of(Path(run).name, json=json, quiet=quiet)
-    decide = approver(approve, Questions(renderer))
+    questions = Questions(renderer)
+    decide = approver(approve, questions)
 
     def agent_for(idea: Idea) -> Agent:
         loaded = ready(idea, run, model=model, record=record, roots=root or [], code=Code.to_run(activities))
+        questions.roots = loaded.roots
         return loaded.agent(decide)
 
     async with versions_at(versions, store) as saved:

@@ -3,22 +3,61 @@
 from __future__ import annotations
 
 from ...app import kept
+from ...runs.row import Row, State
 from ...schema.json import encode
+from ..options import RunsPlace, runs_at
 from ..render.lines import short
 from ..render.telling import say
 
 
-def runs(folder: str = "runs", /) -> int:
+async def runs(
+    folder: str = "runs",
+    /,
+    *,
+    store: RunsPlace = None,
+    state: State | None = None,
+    tenant: str | None = None,
+    most: int = 100,
+) -> int:
     """List the runs that are kept in a folder, each with its output or with what it waits for.
+
+    With --store, those that were submitted, the newest first.
 
     Parameters
     ----------
     folder
         The folder.
+    store
+        Where runs are kept, as for `actum submit`.
+    state
+        Only those of this state.
+    tenant
+        Only those of this tenant.
+    most
+        How many to list.
     """
-    for one in kept.listed(folder):
-        say(f"{one.path}  {_described(one)}")
+    if store is not None:
+        async with runs_at(store) as place:
+            for one in await place.list(state=state, tenant=tenant, most=most):
+                say(f"{one.id}  {_told(one.row)}")
+        return 0
+    for kept_run in kept.listed(folder):
+        say(f"{kept_run.path}  {_described(kept_run)}")
     return 0
+
+
+def _told(row: Row) -> str:
+    match row.state:
+        case "running":
+            return f"running on {row.worker}"
+        case "waiting":
+            return f"waits for {', '.join(row.waiting)}"
+        case "failed":
+            return f"failed: {(row.error or {}).get('message')}"
+        case "done":
+            return f"output {short(row.output)}"
+        case state:
+            return state
 
 
 def _described(run: kept.Summary) -> str:

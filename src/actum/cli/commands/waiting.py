@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from ...app import kept
+from ...app.idea import Idea
+from ...app.saved import SavedIdea
+from ...protocol.approvals import Pending
 from ...protocol.call import Call
 from ...schema.json import encode
-from ..options import JsonFlag
+from ..options import JsonFlag, RunsPlace, runs_at
+from ..render.along import described
 from ..render.asked import made_of
 from ..render.telling import say, say_json
 
 
-def waiting(run: str, /, *, json: JsonFlag = False) -> int:
+async def waiting(run: str, /, *, json: JsonFlag = False, store: RunsPlace = None) -> int:
     """List the calls of a run that wait for a decision, including those of its delegates.
 
     Parameters
     ----------
     run
-        The run's file.
+        The run's file; with --store, the id of a run that was submitted.
     json
         Print one JSON list.
+    store
+        Where runs are kept, as for `actum submit`.
     """
-    found = kept.waiting(run)
+    found, idea = await _waiting(run, store)
     if json:
         listed = [
             {"of": one.of, "call": one.call, "delegates": list(one.delegates), "from": dict(one.sources)}
@@ -34,5 +43,14 @@ def waiting(run: str, /, *, json: JsonFlag = False) -> int:
         for line in made_of(Call(one.call), one.sources, one.derived):
             say(f"    {line}")
         for message in one.crossing:
-            say(f"    is given {encode(message)}")
+            say(f"    is given {encode(described(message, idea.context.origin, idea.roots))}")
     return 0
+
+
+async def _waiting(run: str, store: str | None) -> tuple[Sequence[Pending], SavedIdea]:
+    """The calls that wait, and the Idea of their run."""
+    if store is None:
+        return kept.waiting(run), Idea.load(Path(run))
+    async with runs_at(store) as runs:
+        found = await runs.get(run)
+        return await found.pending(), await found.idea()

@@ -22,19 +22,21 @@ class Interruptible:
     """Shows a run by another renderer, and answers Ctrl-C while it does.
 
     A run that is cancelled waits for what it has started (L7), and Python can't stop a thread: whoever doesn't want to
-    wait presses Ctrl-C again. A kept run loses nothing by that.
+    wait presses Ctrl-C again. A kept run loses nothing by that. `goes_on`: the process has more to do afterwards.
     """
 
-    def __init__(self, renderer: Renderer) -> None:
+    def __init__(self, renderer: Renderer, *, goes_on: bool = False) -> None:
+        self.task: asyncio.Task[Any] | None = None
+        """What is cancelled; the task that enters, unless it is another."""
         self._renderer = renderer
+        self._goes_on = goes_on
         self._running: dict[Place, str] = {}
-        self._is_asking = False
         self._is_cancelled = False
         self._before: Any = None
 
     def __enter__(self) -> Interruptible:
         self._renderer.__enter__()
-        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._loop, self.task = asyncio.get_running_loop(), self.task or asyncio.current_task()
         # Who was started in the background by a shell ignores it.
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             self._before = signal.signal(signal.SIGINT, self._interrupt)
@@ -42,7 +44,7 @@ class Interruptible:
 
     def __exit__(self, *details: object) -> None:
         self._renderer.__exit__(*details)
-        if self._before is not None and not self._is_cancelled:
+        if self._before is not None and (self._goes_on or not self._is_cancelled):
             signal.signal(signal.SIGINT, self._before)
 
     def show(self, event: events.AnyEvent) -> None:
@@ -55,12 +57,10 @@ class Interruptible:
 
     def pause(self) -> None:
         """Leave the terminal to a question."""
-        self._is_asking = True
         self._renderer.pause()
 
     def go_on(self) -> None:
         """Take it back."""
-        self._is_asking = False
         self._renderer.go_on()
 
     def note(self, words: str) -> None:
@@ -73,12 +73,10 @@ class Interruptible:
             _leave()
         self._is_cancelled = True
         self.note(f"actum: interrupted{self._waits()}; Ctrl-C again ends at once")
-        if self._task is not None:
-            self._loop.call_soon_threadsafe(self._task.cancel)
+        if self.task is not None:
+            self._loop.call_soon_threadsafe(self.task.cancel)
 
     def _waits(self) -> str:
-        if self._is_asking:
-            return ", once the open question is left with Enter"
         names = [*self._running.values()]
         more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
         return f", waiting for {', '.join(names[:_MOST])}{more}" if names else ""

@@ -101,6 +101,8 @@ def described(event: events.AnyEvent) -> str | None:
             return f"waiting  {short_call(event.call)} for {', '.join(event.on)}"
         case events.CallStarted():
             return f"started  {short_call(event.made or event.call)}{crossing(event)}"
+        case events.CallRetried():
+            return f"again    {short_call(event.call)} in {event.seconds:.1f} s: {event.error.message}"
         case events.CallFinished():
             return f"done     {short_call(event.call)} → {short(event.value)}"
         case events.CallFailed():

@@ -6,6 +6,7 @@ Everything that the command line prints goes through here; `ruff` refuses `print
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
@@ -81,6 +82,53 @@ def tell(line: str, end: str = "\n") -> None:
     if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison] -- as above
         with suppress(OSError):
             print(_encodable(printable(line), sys.stderr.encoding), end=end, file=sys.stderr, flush=True)
+
+
+class Passing:
+    """A dim line on a terminal's stderr, of which what comes next takes the place; nowhere else is it written."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._is_shown = False
+
+    def add(self, text: str) -> None:
+        """Let it grow; of what is longer than the terminal is wide, the end is shown."""
+        if sys.stderr is None or not sys.stderr.isatty():  # pyright: ignore[reportUnnecessaryComparison] -- as above
+            return
+        self._text = (self._text + text)[-_MOST_PASSING:]
+        with suppress(OSError):
+            shown = _encodable(last_cells(printable(self._text), _columns() - 1), sys.stderr.encoding)
+            print(f"\r\x1b[2K\x1b[2m{shown}\x1b[0m", end="", file=sys.stderr, flush=True)
+            self._is_shown = True
+
+    def end(self) -> None:
+        """Take it away."""
+        self._text = ""
+        if self._is_shown:
+            self._is_shown = False
+            with suppress(OSError):
+                print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+
+
+_MOST_PASSING = 1_000
+"""How many characters of a passing line are kept: more than a terminal is wide."""
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def last_cells(text: str, most: int) -> str:
+    """The end of a text that takes no more than so many columns: some signs take two."""
+    from rich.cells import get_character_cell_size
+
+    room, start = most, len(text)
+    while start and (room := room - get_character_cell_size(text[start - 1])) >= 0:
+        start -= 1
+    return text[start:]
 
 
 def tell_left_out(left_out: Iterable[str]) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
 from rich.live import Live
 from rich.markup import escape
 from rich.segment import Segment
@@ -17,7 +17,7 @@ from ... import events
 from ...protocol.place import Place
 from ...protocol.usage import Usage
 from .lines import crossing, short, short_call
-from .telling import printable
+from .telling import last_cells, printable
 
 _MARKS = {
     "waiting": ("○", "bright_black"),
@@ -27,6 +27,8 @@ _MARKS = {
     "skipped": ("–", "bright_black"),
     "held": ("◇", "magenta"),
 }
+_MOST_THOUGHT = 200
+"""How many characters of what the model thinks are kept."""
 _MOST_CALLS = 200
 """How many calls of one run are listed; a terminal has no room for more."""
 
@@ -59,12 +61,13 @@ class LiveTree:
         self._requests = 0
         self._usage = Usage()
         self._note = ""
+        self._thought = ""
         self._began = time.monotonic()
         self._is_over = False
         self._live = Live(
             console=Console(stderr=True),
             refresh_per_second=10,
-            get_renderable=lambda: _Lowest(self.drawn(), self._note, is_whole=self._is_over),
+            get_renderable=self.lowest,
             vertical_overflow="visible",
         )
 
@@ -93,6 +96,11 @@ class LiveTree:
         level = self._level
         for call in event.path:
             level = level.below.setdefault(short_call(call), _Level())
+        if isinstance(event, events.ReasoningDelta):
+            self._thought = (self._thought + event.text)[-_MOST_THOUGHT:]
+            return
+        if not isinstance(event, events.CallEvent):
+            self._thought = ""
         if isinstance(event, events.RequestStarted):
             self._requests += 1
         elif isinstance(event, events.RequestFinished):
@@ -102,6 +110,18 @@ class LiveTree:
                 level.unlisted += isinstance(event, events.CallStarted)
             else:
                 _update(level.rows.setdefault(event.place, _Row(short_call(event.call))), event)
+
+    def lowest(self) -> ConsoleRenderable:
+        """What of it fits on the terminal."""
+        return _Lowest(self.drawn(), self._last_line(), is_whole=self._is_over)
+
+    def _last_line(self) -> Text | None:
+        """What stands below the tree: a note, else, while it runs, the end of what the model thinks."""
+        if self._note:
+            return Text(printable(self._note), "yellow")
+        if not self._thought or self._is_over:
+            return None
+        return Text(last_cells(printable(self._thought), tree_width() - 1), "dim")
 
     def drawn(self) -> Tree:
         """All of it, as it stands."""
@@ -115,12 +135,12 @@ class LiveTree:
 class _Lowest:
     """What fits on the terminal: the headline, and of the rest what is newest; at the end, all of it."""
 
-    def __init__(self, tree: Tree, note: str, *, is_whole: bool) -> None:
-        self._tree, self._note, self._is_whole = tree, note, is_whole
+    def __init__(self, tree: Tree, last: Text | None, *, is_whole: bool) -> None:
+        self._tree, self._last, self._is_whole = tree, last, is_whole
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         lines = console.render_lines(self._tree, options.update(height=None), pad=False)
-        room = options.max_height - 1 - (1 if self._note else 0)  # the last line is the cursor's
+        room = options.max_height - 1 - (0 if self._last is None else 1)  # the last line is the cursor's
         cut = 0 if self._is_whole or len(lines) <= room else len(lines) - room + 1
         for place, line in enumerate(lines):
             if place == 1 and cut:
@@ -128,8 +148,8 @@ class _Lowest:
             if place == 0 or place > cut:
                 yield from line
                 yield Segment.line()
-        if self._note:
-            yield Text(printable(self._note), "yellow")
+        if self._last is not None:
+            yield self._last
 
 
 def spent_of(requests: int, usage: Usage) -> Iterator[str]:
@@ -153,6 +173,8 @@ def _update(row: _Row, event: events.CallEvent) -> None:
         case events.CallStarted():
             row.state, row.began, row.crossing = "running", now, crossing(event)
             row.label, row.note = short_call(event.made or event.call), ""
+        case events.CallRetried():
+            row.note = f"again in {event.seconds:.1f} s: {event.error.message}"
         case events.CallFinished():
             row.state, row.note = "done", f"→ {short(event.value, 60)}"
         case events.CallFailed():

@@ -80,7 +80,7 @@ class Approvals:
 
     def is_about(self, job: Job) -> bool:
         """Whether a call is decided on before it runs."""
-        return self.approve is not None or self.decision(job) is not None
+        return self.approve is not None or job.tool.is_held or self.decision(job) is not None
 
     def must_wait(self, job: Job) -> bool:
         """Whether a call is held and nobody is there to decide on it."""
@@ -102,6 +102,8 @@ class Approvals:
         if self.approve is not None:
             asking = decide(self.approve, self._threads, _asked(job, call), job.tool, context)
             return await (asking if job.span is None else asked(job, call, asking, self._emit))
+        if job.tool.is_held:
+            return None
         return call if approved is None else None  # other values than those that were approved are asked about again
 
     def hold(self, job: Job, shown: JsonObject | None) -> None:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ...dataflow.expression import references
-from ...errors import ActivityError, ActumError
+from ...errors import ActivityError, ActumError, Fenced
+from ...protocol.activity import Activity
+from ...protocol.backoff import Backoff
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.place import Place
@@ -27,6 +29,7 @@ from .lineage import Lineage
 from .register import Register
 from .resolving import resolved
 from .results import Results
+from .retrying import Retrying
 from .tracing import begin_call, end_call
 
 
@@ -135,7 +138,7 @@ class Carrier:
     async def _carry(self, job: Job, call: Call) -> Carried:
         try:
             context = self._scoped(job) if job.scopes else self.journal.nothing
-            if self.approvals.approve is not None or self.journal.decisions.by_place:
+            if self.approvals.approve is not None or job.tool.is_held or self.journal.decisions.by_place:
                 approved = await self.approvals.approved(job, call, context)
                 if approved is None:
                     check_written(call, tool=job.tool.name)
@@ -147,10 +150,15 @@ class Carrier:
                 job.patience.reschedule(asyncio.get_running_loop().time() + job.tool.timeout)
             if job.is_latent:
                 return Answered(call)
+            if self.journal.settled is not None:
+                await self.journal.settled()
             if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
                 return await self._delegated(job, call, context)
-            keyed = context.keyed(job.key) if activity.sees_context else context
-            return await invoke(call, job.tool, keyed, activity, self.budget)
+            keyed = context.keyed(job.key, self.journal.lease) if activity.sees_context else context
+            return await invoke(call, job.tool, keyed, activity, self.budget, self._again(job, activity))
+        except Fenced:  # it is the run that is lost, not this call
+            self.is_stopped = True
+            raise
         except ActumError as error:
             return error
         except asyncio.CancelledError:
@@ -161,6 +169,17 @@ class Carrier:
         except BaseException:
             self.is_stopped = True
             raise
+
+    def _again(self, job: Job, activity: Activity) -> Retrying | None:
+        """What tries its Activity again, None where that is tried once (T14)."""
+        retries, registry = activity.retries_of(job.tool), self.register.toolset.registry
+        if not retries:
+            return None
+        backoff = Backoff() if registry is None else registry.backoff
+        settled = self.journal.settled
+        return Retrying(
+            job=job, retries=retries, backoff=backoff, budget=self.budget, results=self.results, settled=settled
+        )
 
     def _replaced(self, job: Job, approved: Call, context: Context) -> tuple[Call, Context]:
         """The call that was approved in the place of another, with its values, and what crosses to it."""
@@ -190,7 +209,7 @@ class Carrier:
             crossing=frozenset(self.journal.brought.kinds),
         )
         try:
-            returned = await self.delegate(call, job.tool, context.keyed(job.key), suspension)
+            returned = await self.delegate(call, job.tool, context.keyed(job.key, self.journal.lease), suspension)
             return judged(returned, job.tool, self.budget)
         except Suspended:
             return Held(tuple(_within(job.of, one) for one in suspension.waiting))

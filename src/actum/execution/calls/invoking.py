@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...dataflow.reference import Reference, ReferenceSyntax, scan_reference
 from ...errors import ActivityError, ActumError, InvalidParameters, words_of
-from ...messages import MessageObject, is_message
+from ...messages import Media, MessageObject, is_message
 from ...protocol.activity import Activity
 from ...protocol.call import Call
 from ...protocol.context import Context
@@ -24,24 +25,55 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What an Activity returns to name which of its call's alternative output paths it fills (O5)."""
+    """What an Activity returns to say more than a value.
+
+    `path` names which of its call's alternative output paths it fills (O5). `beside` are images, audio and files that
+    are appended with it, for the model to look at (M10).
+    """
 
     value: Any
-    path: str
+    path: str | None = None
+    beside: tuple[Media, ...] = ()
 
 
-async def invoke(call: Call, tool: Tool, context: Context, activity: Activity, budget: Budget) -> Yield:
+Again: TypeAlias = Callable[[ActivityError], Awaitable[bool]]
+"""Is told that an Activity has raised; whether it is tried again, at once."""
+
+
+async def invoke(
+    call: Call, tool: Tool, context: Context, activity: Activity, budget: Budget, again: Again | None = None
+) -> Yield:
     """Run an Activity for a call and judge what it returns, which is counted before it is copied (L5).
+
+    It is tried `again` only where it raised what isn't an error of ours: these say what would not get better.
 
     Raises:
         InvalidParameters: an argument or the result doesn't fit its type or schema (A4).
         ActivityError: the function raised, or returned what is not JSON.
         LimitExceeded: the run can't afford what it returned.
     """
-    arguments = activity.arguments(call, tool, context)
+    while True:
+        # Each attempt has arguments of its own: the function may have changed those of the last one.
+        given = call if again is None else Call(call)
+        returned = await _returned(activity.arguments(given, tool, context), tool, activity, budget)
+        if not isinstance(returned, _Raised):
+            return judged(returned, tool, budget)
+        failure = ActivityError(words_of(returned.error), tool=tool.name)
+        if again is None or not await again(failure):
+            raise failure from returned.error
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """What the function of an Activity has raised."""
+
+    error: Exception
+
+
+async def _returned(arguments: dict[str, Any], tool: Tool, activity: Activity, budget: Budget) -> Any:
     try:
         function = functools.partial(activity.function, **arguments)
-        returned = await (function() if activity.is_async else budget.threads.settle(function))
+        return await (function() if activity.is_async else budget.threads.settle(function))
     except ActumError:
         raise
     except asyncio.CancelledError:
@@ -49,8 +81,7 @@ async def invoke(call: Call, tool: Tool, context: Context, activity: Activity, b
             raise
         raise ActivityError("it was cancelled from within", tool=tool.name) from None
     except Exception as error:
-        raise ActivityError(words_of(error), tool=tool.name) from error
-    return judged(returned, tool, budget)
+        return _Raised(error)
 
 
 def judged(returned: Any, tool: Tool, budget: Budget) -> Yield:
@@ -61,14 +92,15 @@ def judged(returned: Any, tool: Tool, budget: Budget) -> Yield:
         ActivityError: it is not JSON.
         LimitExceeded: the run can't afford it.
     """
-    path = None
+    path, beside = None, ()
     if isinstance(returned, Output):
-        path, returned = _named_path(returned.path, tool), returned.value
+        path = None if returned.path is None else _named_path(returned.path, tool)
+        beside, returned = returned.beside, returned.value
     if type(returned) not in _SCALARS and (messages := _messages(returned)):
         return Yield(messages=messages, path=path)
     value, size = _json(returned, tool, budget)
     check_result(value, tool)
-    return Yield(value=value, path=path, weight=size)
+    return Yield(value=value, path=path, weight=size, beside=beside)
 
 
 def check_result(value: Json, tool: Tool) -> None:

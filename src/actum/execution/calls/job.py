@@ -214,13 +214,14 @@ class Batch:
 class Yield(NamedTuple):
     """What a call has returned: a value, the path that the Activity named, the messages that it returned instead.
 
-    `weight` is the value's, None where it isn't known yet (L5).
+    `weight` is the value's, None where it isn't known yet (L5). `beside` are messages that come with the value.
     """
 
     value: Json = None
     path: Reference | None = None
     messages: tuple[MessageObject, ...] = ()
     weight: int | None = None
+    beside: tuple[MessageObject, ...] = ()
 
 
 class Failure(NamedTuple):

@@ -9,8 +9,8 @@ from ...dataflow.expression import MISSING
 from ...dataflow.fold import MOST_GAP
 from ...dataflow.graph import Graph, Status, any_overlap
 from ...dataflow.reference import Reference
-from ...errors import InvalidParameters, ScopeDenied
-from ...events import CallFinished, CallStarted
+from ...errors import ActumError, InvalidParameters, ScopeDenied
+from ...events import CallFinished, CallRetried, CallStarted
 from ...protocol.call import Call
 from ...protocol.provenance import CODE, MODEL
 from ...schema.json import JsonObject, NotJson, is_list, is_object
@@ -60,6 +60,12 @@ class Results:
                 )
             )
 
+    def retry(self, job: Job, error: ActumError, attempt: int, seconds: float) -> None:
+        """Note that the code behind a call has failed and is tried again (T14)."""
+        if self._emit.sink:
+            told = CallRetried(call=job.call, place=job.place, error=error, attempt=attempt, seconds=seconds)
+            self._emit(told)
+
     def write(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
         """Append what a call has returned; return its value and the paths that were written.
 
@@ -70,6 +76,8 @@ class Results:
         """
         self.finished += 1
         marks = job.marks if job.filters or job.derived or job.is_result_derived else None
+        if result.beside:
+            self._append(job, Yield(messages=result.beside))
         if job.parent is not None:
             value = self._append(job, result)[0] if result.messages else result.value
             self._afford(job, value, result.weight)

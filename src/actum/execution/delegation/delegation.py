@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...errors import ActumError, DelegateDepthExceeded, DelegateError, DelegateForbidden, IdeaError, LimitExceeded
+from ...errors import (
+    ActumError,
+    DelegateDepthExceeded,
+    DelegateError,
+    DelegateForbidden,
+    Fenced,
+    IdeaError,
+    LimitExceeded,
+)
 from ...generation.model import Model
 from ...ideas.config import IdeaConfig
 from ...ideas.file import plan_of
@@ -78,8 +86,10 @@ class Delegation:
         serving = self._serving(name, tool)
         if serving is None:
             return await self._run(name, call, tool, found, context, kept)
+        if self.record.settled is not None:  # what was found may have taken long to find
+            await self.record.settled()
         own = Context.checked(self._messages(found, context, call), found.context.data_kinds, found.context.origin)
-        return _returned(await invoke(call, tool, own.keyed(context.key), serving.of(call), self.budget))
+        return _returned(await invoke(call, tool, own.keyed(context.key, context.lease), serving.of(call), self.budget))
 
     async def contract(self, tool: Tool) -> Tool:
         """The tool as its delegate is, for one that is resolved beforehand (D8)."""
@@ -114,7 +124,7 @@ class Delegation:
         if named is None:  # the settings of one model are not for another
             config = replace(config, settings=own.settings)
         emit = replace(self.emit.below(call, kept.place), run=key.rpartition("/")[0])
-        return await read(call, tool, model, config, self.budget, emit, self)
+        return await read(call, tool, model, config, self.budget, emit, self, self.record.settled)
 
     def _in_its_place(self, name: str, tool: Tool) -> Activity | Choice | None:
         """The Activity that a call goes to instead of any delegate (D9, D13, D16)."""
@@ -195,6 +205,8 @@ class Delegation:
             return result.output
         except LimitExceeded as error:
             raise LimitExceeded(error.message, limit=error.limit) from error
+        except Fenced:
+            raise
         except DelegateError as error:
             raise error.of(told(name), tool.name) from error
         except ActumError as error:

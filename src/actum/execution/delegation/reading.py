@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from ...errors import ActumError, DelegateError, LimitExceeded
+from ...errors import ActumError, DelegateError, Fenced, LimitExceeded
 from ...events import RequestFinished, RequestStarted, Retried
 from ...generation.ask import ask
 from ...generation.compile import Frame
@@ -32,7 +33,14 @@ _TASK = (
 
 
 async def read(
-    call: Call, tool: Tool, model: Model, config: Config, budget: Budget, emit: Emitter, delegate: Delegate
+    call: Call,
+    tool: Tool,
+    model: Model,
+    config: Config,
+    budget: Budget,
+    emit: Emitter,
+    delegate: Delegate,
+    settled: Callable[[], Awaitable[None]] | None = None,
 ) -> Json:
     """What a model answers about one value, in the shape that the call asks for; it is data, whatever it looks like.
 
@@ -50,8 +58,10 @@ async def read(
     asking = _Asking(setup.context, budget, emit)
     try:
         frame, begin = setup.frame(setup.context), None if emit.trace is None else asking.begin
-        answered, _ = await ask(model, frame, judge, asking, asking, retries=config.retries, begin=begin)
-    except LimitExceeded:
+        answered, _ = await ask(
+            model, frame, judge, asking, asking, retries=config.retries, settled=settled, begin=begin
+        )
+    except (LimitExceeded, Fenced):
         raise
     except ActumError as error:
         raise DelegateError(error.code, tool=tool.name) from error

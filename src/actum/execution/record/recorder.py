@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from ...protocol.place import Place
 from ...schema.json import JsonObject
@@ -12,6 +12,32 @@ from .entries import Entry
 
 Tell: TypeAlias = Callable[[JsonObject], None]
 """Takes one entry as JSON."""
+Settled: TypeAlias = Callable[[], Awaitable[None]]
+"""Returns once all that was told is kept and the run is known to be its owner's still; `Record.settled`."""
+
+
+class Record(Protocol):
+    """Keeps the entries of a run that another process may take over, and knows whether it still is this one's.
+
+    `lease` counts who has owned the run: a sink that has seen a higher one can refuse what a stale owner sends.
+    """
+
+    @property
+    def lease(self) -> int:
+        """The number of this ownership."""
+        ...
+
+    def __call__(self, entry: JsonObject) -> None:
+        """Take one entry; it is kept by the time that `settled` returns."""
+        ...
+
+    async def settled(self) -> None:
+        """Wait until all that was told is kept and the run is known to be this one's still.
+
+        Raises:
+            Fenced: another process owns the run by now.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +48,14 @@ class Recorder:
     at: tuple[str, ...] = ()
     call: JsonObject | None = None
     """The call that the run carries out, for that of a delegate."""
+    settled: Settled | None = None
+    """What is awaited before an effect begins, and before the run ends; None where what is told is kept at once."""
+    lease: int | None = None
+
+    @classmethod
+    def of(cls, record: Tell | Record | None) -> Recorder:
+        """The recorder of a run that is told to this record."""
+        return cls(record, settled=getattr(record, "settled", None), lease=getattr(record, "lease", None))
 
     def __call__(self, entry: Entry) -> None:
         """Tell one entry."""
@@ -30,4 +64,4 @@ class Recorder:
 
     def below(self, place: Place, call: JsonObject) -> Recorder:
         """The recorder of the delegate that the call at a place leads to."""
-        return Recorder(self.tell, (*self.at, str(place)), call)
+        return Recorder(self.tell, (*self.at, str(place)), call, self.settled, self.lease)

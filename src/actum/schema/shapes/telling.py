@@ -181,7 +181,7 @@ def _alternatives_of(type: Type) -> tuple[Alternative, ...]:
         objects = [one.is_any for one in named if isinstance(one, Object)]
         if any(objects) and not all(objects):
             return ()  # an object of which nothing is said takes what the others don't
-        named = [one for one in named if not (isinstance(one, List | Object) and one.is_any)]
+        named = [one for one in named if not (isinstance(one, List | Object) and one.is_implied)]
     if any(isinstance(one, Number) for one in named):
         named = [one for one in named if not isinstance(one, Whole)]
     return tuple(named) if len(named) <= _MOST_ALTERNATIVES else ()

@@ -48,6 +48,8 @@ class List:
 
     item: Type
     row: tuple[Type, ...] | None = None
+    is_implied: bool = False
+    """Whether it is taken by a schema without a `type` that says nothing of lists, and so means none."""
 
     @property
     def is_any(self) -> bool:
@@ -71,6 +73,8 @@ class Object:
     rest: Type | None = None
     title: str = ""
     schema: JsonObject | None = None
+    is_implied: bool = False
+    """Whether it is taken by a schema without a `type` that says nothing of objects, and so means none."""
 
     @property
     def is_any(self) -> bool:

@@ -6,6 +6,7 @@ far as it is certain. So nothing that fails for the type could have worked.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -164,7 +165,9 @@ class _Reader:
     def _of_no_kind(self, schema: JsonObject) -> list[Declared] | None:
         """Whoever declares properties means an object; but the schema takes a text, too."""
         object_, list_ = self._object(schema), self._list(schema)
-        return None if object_.is_any and list_.is_any else [object_, list_, Undeclared()]
+        if object_.is_any and list_.is_any:
+            return None
+        return [replace(object_, is_implied=object_.is_any), replace(list_, is_implied=list_.is_any), Undeclared()]
 
     def _of_kind(self, kind: Any, schema: JsonObject) -> Alternative | None:
         match kind:

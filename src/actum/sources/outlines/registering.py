@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import ActumError
-from ...protocol.activity import ARGUMENTS
+from ...protocol.activity import is_given
 from ...protocol.registry import Registry
 from .annotations import Types, keywords
 from .literals import literal
@@ -91,7 +91,7 @@ class Registering:
                 told = keywords(node.keywords, module, self.modules) if isinstance(node, ast.Call) else {}
                 self.registry.tool(**told)(self._typed(function, module))
             elif verb == "activity" and isinstance(node, ast.Call):
-                self.registry.activity(self._name(node, module))(_stand_in(function))
+                self.registry.activity(self._name(node, module), **self._told(node, module))(_stand_in(function))
             else:
                 raise Unread("is no decorator")
 
@@ -108,7 +108,7 @@ class Registering:
                 self.registry.register(self._name(node, module), literal(node.args[1], module, self.modules))
             elif verb == "activity" and len(node.args) == 2:
                 function, _ = self._function(node.args[1], module)
-                self.registry.activity(self._name(node, module), _stand_in(function))
+                self.registry.activity(self._name(node, module), _stand_in(function), **self._told(node, module))
             elif verb == "tool" and len(node.args) == 1:
                 function, around = self._function(node.args[0], module)
                 self.registry.tool(self._typed(function, around))
@@ -123,6 +123,10 @@ class Registering:
         if not isinstance(name, str):
             raise Unread("has a name that is not written out")
         return name
+
+    def _told(self, node: ast.Call, module: Module) -> dict[str, Any]:
+        """What is said of an Activity beside its name."""
+        return keywords([one for one in node.keywords if one.arg not in {"name", "function"}], module, self.modules)
 
     def _function(self, node: ast.expr, module: Module) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, Module]:
         found = self.modules.meaning(node, module)
@@ -148,7 +152,7 @@ class Registering:
         named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         annotated = [(one.arg, one.annotation) for one in named] + [("return", node.returns)]
         for name, annotation in annotated:
-            if annotation is None or name.lstrip("_") in ARGUMENTS:
+            if annotation is None or is_given(name):
                 continue
             try:
                 function.__annotations__[name] = self.types.of(annotation, module)

@@ -1,0 +1,105 @@
+"""The oldest turns of a conversation in short, in their place: what one latent call makes of them (M4, D9)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from ..errors import MessageError
+from ..execution.calls.carrying import Suspension
+from ..execution.delegation.delegation import Delegation
+from ..messages.media import MEDIA, name_of
+from ..protocol.call import Call
+from ..protocol.context import Context
+from ..protocol.declaration import parse_tool
+from ..protocol.marks import Marks
+from ..protocol.message import Write, is_result, written_message
+from ..protocol.numbering import result_of
+from ..protocol.place import Place
+from ..protocol.turns import going, is_users, without
+from ..schema.json import JsonObject, encode
+
+EARLIER = "earlier"
+"""The kind of data that holds the summary."""
+_TOOL = parse_tool(
+    {
+        "description": (
+            "Write down in short what was said and found in the turns of a conversation that it is about to lose: who "
+            "wants what, what was decided, names, numbers, and what is open. Keep what an older summary says."
+        ),
+        "properties": {"_output": {"type": "string"}, "_outputPath": {"const": f"†{EARLIER}"}},
+    },
+    "summarize",
+)
+_CALL = Call({"_tool": _TOOL.name, "_outputPath": f"†{EARLIER}"})
+_MOST_OF_RESULT = 1_000
+"""How many characters of a result are told, as many as the model was shown of it (M7)."""
+_PART = 4
+"""A summary takes no more than this part of what a context may have, whatever the model writes."""
+
+
+def check_unused(context: Context) -> None:
+    """Whether the kind of the summary is free, or holds one.
+
+    Raises:
+        MessageError: the context holds data of that kind that no summary has left.
+    """
+    for index, message in enumerate(context):
+        if context.kind_of(message) == EARLIER and message.get("_call") != _CALL:
+            raise MessageError(f"the kind {EARLIER!r} is that of the summary: give yours another name", index=index)
+
+
+async def shortened(context: Context, most: int, delegation: Delegation) -> Context:
+    """The context with a summary in the place of its oldest turns, where it is longer than so many characters.
+
+    Half of it is left then, so that this is seldom needed.
+
+    Raises:
+        DelegateError, LimitExceeded: there is no summary; the context is as it was.
+    """
+    if not going(context, most):
+        return context
+    gone = {*going(context, most // 2), *(at for at, one in enumerate(context) if one.get("_call") == _CALL)}
+    answer = Marks.of(context.messages).next_answer
+    # It is all data to who sums it up, whoever wrote it: in a sealed run what came of calls counts as brought (S10).
+    told = Context([{"type": "text", "text": "\n\n".join(_told(context, gone))}])
+    kept = Suspension(place=Place(answer, 0), call=_CALL, crossing=frozenset({"text"}))
+    found: Any = await delegation.latent(_CALL, _TOOL, told, kept)
+    text = str(found)[: most // _PART]
+    write = Write(EARLIER, None, "set", (), text)
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    message = written_message(write, dict(_CALL), str(kept.place), date, data_kinds=context.data_kinds)
+    note = "what was said in earlier turns, in short"
+    return without(context, gone, {**message, "description": note})
+
+
+def _told(context: Context, gone: Collection[int]) -> Iterator[str]:
+    """What is about to go, in words."""
+    for at in sorted(gone):
+        message = context.messages[at]
+        if message.get("_call") == _CALL:
+            yield f"¶{EARLIER}\n{_text(message['data'])}"
+        elif is_result(message):
+            yield f"¶result of {encode(message['_call'])}\n{_short(result_of(message))}"
+        elif message.get("type") == "output":
+            yield f"¶assistant\n{_text(message['output'])}"
+        elif message.get("type") == "error":
+            yield f"¶error\n{_short(message['error'])}"
+        elif message.get("type") in MEDIA:
+            yield f"¶{message['type']} {name_of(message)}"
+        elif "_call" not in message:
+            yield f"¶{'user' if is_users(message) else 'assistant'}\n{_text(_words_of(message))}"
+
+
+def _words_of(message: JsonObject) -> Any:
+    return next((message[key] for key in ("message", "text", "content") if key in message), "")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else encode(value)
+
+
+def _short(value: Any) -> str:
+    text = _text(value)
+    return text if len(text) <= _MOST_OF_RESULT else f"{text[:_MOST_OF_RESULT]}…"

@@ -1,0 +1,20 @@
+"""`actum cancel`: end a run for good."""
+
+from __future__ import annotations
+
+from ..options import RunsPlace, runs_at
+
+
+async def cancel(run: str, /, *, store: RunsPlace = None) -> int:
+    """End a run that was submitted, for good: whatever works on it is cut.
+
+    Parameters
+    ----------
+    run
+        The run's id.
+    store
+        Where runs are kept, as for `actum submit`.
+    """
+    async with runs_at(store) as runs:
+        await runs.cancel(run)
+    return 0

@@ -1,0 +1,51 @@
+"""`actum follow`: look on while a run is carried out elsewhere (L8)."""
+
+from __future__ import annotations
+
+from ...runs.runs import Run
+from ..options import JsonFlag, QuietFlag, RunsPlace, runs_at
+from ..render.entries import line_of
+from ..render.outcome import FAILED, PRODUCED, WAITS
+from ..render.telling import say_json, tell
+
+
+async def follow(
+    run: str, /, *, store: RunsPlace = None, after: int = 0, json: JsonFlag = False, quiet: QuietFlag = False
+) -> int:
+    """Show what a run does until it is over or waits, then its output, with the exit codes of `actum run`.
+
+    Parameters
+    ----------
+    run
+        The run's id.
+    store
+        Where runs are kept, as for `actum submit`.
+    after
+        The number of the last entry that is known already.
+    json
+        Print one JSON entry per line.
+    quiet
+        Print only the output.
+    """
+    async with runs_at(store) as runs:
+        followed = await runs.get(run)
+        async for entry in followed.follow(after):
+            if json:
+                say_json({"seq": entry.seq, **entry.data})
+            elif not quiet and (line := line_of(entry.data)) is not None:
+                tell(f"{entry.seq:>5}  {line}")
+        return _told(followed, is_json=json)
+
+
+def _told(run: Run, *, is_json: bool) -> int:
+    row = run.row
+    if row.state == "waiting":
+        tell(f"actum: waiting for {', '.join(row.waiting)}")
+        return WAITS
+    if row.state != "done":
+        why = f"failed: {row.error.get('message')}" if row.error is not None else "was cancelled"
+        tell(f"actum: error: run {run.id} {why}")
+        return FAILED
+    if not is_json:
+        say_json(row.output)
+    return PRODUCED

@@ -1,0 +1,80 @@
+"""`actum submit`: have an Idea run by a worker (L8)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ...app.idea import Idea
+from ...runs.row import QUEUE
+from ..attaching import attached
+from ..options import CommandError, RunsPlace, Settings, input_of, runs_at
+from ..render.telling import say
+
+
+async def submit(
+    idea: str,
+    /,
+    *,
+    i: Settings = None,
+    input: Annotated[str | None, Parameter(name="--input", allow_leading_hyphen=True)] = None,
+    store: RunsPlace = None,
+    id: str | None = None,
+    tenant: str = "",
+    priority: int = 0,
+    at: str | None = None,
+    queue: str = QUEUE,
+    patience: float | None = None,
+) -> int:
+    """Have an Idea run by a worker; its id goes to stdout. Once that is printed, the run is carried to its end.
+
+    Parameters
+    ----------
+    idea
+        The Idea's file, or its address.
+    i
+        A value of the input, as key=value; may be repeated, as for `actum run`.
+    input
+        A file with the input as a JSON object, or - for standard input.
+    store
+        Where runs are kept: postgresql://…, or FILE.db; ACTUM_RUNS, else .actum/runs.db.
+    id
+        What the run is called: submitted twice, it is one run.
+    tenant
+        Whose run it is.
+    priority
+        Of those of a queue that could begin, one of a higher priority does first.
+    at
+        When it may begin, such as 2026-12-24T18:00+01:00; without a zone, it is this machine's.
+    queue
+        The queue, for workers that take from it.
+    patience
+        How many seconds a decision may take before the calls that wait for one are refused.
+    """
+    loaded = Idea.load(idea)
+    pairs, along = attached(loaded.context, i or [])
+    given = input_of(loaded.context, pairs, input)
+    own = replace(loaded, context=loaded.context.extended(along))
+    async with runs_at(store, makes=True) as runs:
+        run = await runs.submit(
+            own,
+            input=given or None,
+            id=id,
+            tenant=tenant,
+            priority=priority,
+            at=None if at is None else _moment(at),
+            queue=queue,
+            patience=patience,
+        )
+        say(run.id)
+    return 0
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        raise CommandError(f"--at takes a time such as 2026-12-24T18:00+01:00, not {text!r}") from None

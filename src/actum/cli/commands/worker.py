@@ -1,0 +1,113 @@
+"""`actum worker`: carry out the runs that others have submitted (L8)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from ...app.agent import Agent
+from ...app.idea import Idea
+from ...app.loading import Code, agent_at
+from ...execution.calls.approval import HOLD, Reply
+from ...runs.row import QUEUE
+from ...runs.worker import Worker
+from ..options import CommandError, Roots, RunsPlace, Several, pair_of, runs_at
+from ..render.telling import tell
+
+_SLOTS = 50
+
+
+async def worker(
+    *,
+    store: RunsPlace = None,
+    queues: str | None = None,
+    model: str | None = None,
+    approve: Literal["all", "hold"] = "all",
+    activities: Several = None,
+    root: Roots = None,
+    lease: float = 4.0,
+    drain: float = 30.0,
+) -> int:
+    """Carry out runs that were submitted, until it is told to stop: by SIGTERM, or Ctrl-C.
+
+    Then it takes no more, and what is under way may end until the time to drain is over; others go on with the rest.
+
+    Parameters
+    ----------
+    store
+        Where runs are kept: postgresql://…, or FILE.db; ACTUM_RUNS, else .actum/runs.db.
+    queues
+        The queues that it takes from, each with how many runs at once: runs=50,children=100.
+    model
+        The model for Ideas that name none.
+    approve
+        Run all calls, or hold each until `actum approve` or `actum deny`.
+    activities
+        A module or file with Activities, beside those that the Ideas name.
+    root
+        A folder that Ideas may lie in and read from; the current one if none is named.
+    lease
+        After how many seconds of silence others go on with its runs.
+    drain
+        How many seconds its runs have to end once it is to stop.
+    """
+    if lease <= 0 or drain < 0:
+        raise CommandError("--lease and --drain take seconds")
+    slots = _slots(queues) if queues else {QUEUE: _SLOTS}
+    roots = [Path(one) for one in root or [str(Path.cwd())]]
+    Code.to_run(activities).take_named()
+
+    def agent_for(idea: Idea) -> Agent:
+        named = model if "model" not in idea.config else None
+        named = named or (None if "model" in idea.config else os.environ.get("ACTUM_MODEL"))
+        agent = agent_at(roots, model=named, approve=_hold if approve == "hold" else None)
+        return agent.fitted(idea, is_own=True)
+
+    logging.getLogger("actum.worker").addHandler(_Telling())
+    async with runs_at(store, makes=True) as runs:
+        serving = Worker(runs, agent_for, queues=slots, lease=lease, drain=drain, roots=roots)
+        _stop_on_signals(serving)
+        tell(f"actum: {serving.name} serves {', '.join(f'{name}={most}' for name, most in slots.items())}")
+        await serving.serve()
+    return 0
+
+
+def _slots(text: str) -> dict[str, int]:
+    slots: dict[str, int] = {}
+    for part in text.split(","):
+        name, most = pair_of(part.strip(), "--queues takes")
+        if not most.isdecimal() or not int(most):
+            raise CommandError(f"--queues takes how many runs of {name} at once, not {most!r}")
+        slots[name] = int(most)
+    return slots
+
+
+async def _hold(*_: object) -> Reply:
+    return HOLD
+
+
+def _stop_on_signals(worker: Worker) -> None:
+    """Let SIGTERM and the first Ctrl-C stop it; a second Ctrl-C lets its runs go at once."""
+    loop = asyncio.get_running_loop()
+
+    def stop(number: int) -> None:
+        tell("actum: stopping: what is under way may end; Ctrl-C lets it go")
+        loop.remove_signal_handler(number)
+        worker.stop()
+
+    with suppress(NotImplementedError):  # Windows: Ctrl-C lets the runs go
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop, number)
+
+
+class _Telling(logging.Handler):
+    """Tells what goes wrong while it serves."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record on stderr."""
+        tell(f"actum: {record.getMessage()}")

@@ -1,0 +1,45 @@
+"""Entries of a run's record as lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...protocol.message import OF
+from ...schema.json import JsonObject, encode
+from .lines import short
+
+
+def line_of(entry: JsonObject) -> str | None:
+    """An entry in one line; None for what says nothing to a person."""
+    told = _told(entry)
+    within = "/".join(map(str, entry["at"]))
+    return told if told is None or not within else f"in {within}: {told}"
+
+
+def _told(entry: JsonObject) -> str | None:
+    if "began" in entry:
+        return f"begins with {len(entry['began'])} messages"
+    if "failed" in entry:
+        return f"{entry['failed']} failed: {entry['error']}"
+    if "call" in entry:
+        return f"{entry['answer']}.{entry['index']} {encode(entry['call'])}"
+    message: Any = entry.get("message")
+    return None if message is None else _of_message(message)
+
+
+def _of_message(message: JsonObject) -> str | None:
+    match message.get("type"):
+        case "output":
+            return f"output {short(message.get('output'))}"
+        case "error":
+            return f"{message.get(OF, '')} error: {message.get('error')}"
+        case "approval":
+            return f"{message['of']} {_RULINGS.get(message['decision'], message['decision'])}"
+        case kind if "_call" in message:
+            value = message.get("data", message.get(str(kind)))
+            return f"{message.get(OF, '')} done: {short(value)}"
+        case _:
+            return None
+
+
+_RULINGS = {"held": "waits for a decision", "approve": "was approved", "deny": "was denied"}

@@ -1,0 +1,282 @@
+"""The connection to one server: one task owns it, which enters and leaves; calls come from any task.
+
+The task that has entered a client is cancelled when an HTTP server dies, and no other may leave it: so that is never
+a run's. A server that has died is started again by the next call; no call is ever made twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from ..errors import DelegateError, ServerError, words_of
+from ..schema.json import JsonObject, encode
+from .process import Tail, process_of
+from .server import Server
+
+if TYPE_CHECKING:
+    from mcp.client import Client
+    from mcp.shared.dispatcher import ProgressFnT
+
+Progress: TypeAlias = Callable[[float, float | None, str | None], None]
+"""What is told of a call on its way: how much is done, of how much, and what is being done."""
+
+_MOST_PAGES = 100
+_MOST_TOOLS = 1_000
+_MOST_FAILURES = 3
+"""How often a server is started in vain, one time after the other, before calls are refused at once."""
+_SESSION_ENDED = "Session terminated"
+"""What the SDK makes of the answer of an HTTP server that doesn't know a session any more."""
+
+
+@dataclass(slots=True, eq=False)
+class _Start:
+    """One attempt at having a server ready; all calls that need it wait for the same."""
+
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+    client: Client | None = None
+    failure: ServerError | None = None
+
+
+@dataclass(eq=False)
+class Connection:
+    """A server as it is now: not started, ready, or closed. `own` is what its task does."""
+
+    server: Server
+    environment: Mapping[str, str]
+    listed: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    """Its tools by name, as they were listed when it was last started."""
+    starts: int = 0
+    """How often it has been started."""
+    tail: Tail = field(default_factory=Tail)
+    _client: Client | None = None
+    _start: _Start | None = None
+    _wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    _over: asyncio.Event = field(default_factory=asyncio.Event)
+    _is_closed: bool = False
+    _failures: int = 0
+    _why: str = ""
+
+    async def own(self) -> None:
+        """Start the server whenever it is wanted, keep it, and end it; over when the connection is closed."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            if self._is_closed:
+                return
+            if (start := self._start) is not None:
+                await self._keep(start)
+
+    def close(self) -> None:
+        """Let the server end."""
+        self._is_closed = True
+        self._client = None
+        self._over.set()
+        self._wanted.set()
+
+    async def ready(self) -> Client:
+        """The client of the server, which is started where it isn't running.
+
+        Raises:
+            ServerError: it can't be; or the connection is closed.
+        """
+        if self._is_closed:
+            raise self._error("is not connected any more")
+        if self._client is not None:
+            return self._client
+        if self._start is None:
+            if self._failures >= _MOST_FAILURES:
+                raise self._error(f"could not be started {self._failures} times", "server_start")
+            self._start = _Start()
+            self._wanted.set()
+        start = self._start
+        await start.done.wait()
+        if start.client is None:
+            told = start.failure
+            raise self._error("is not connected any more") if told is None else _again(told)
+        return start.client
+
+    async def call(
+        self, tool: str, arguments: JsonObject, expected: JsonObject | None = None, progress: Progress | None = None
+    ) -> JsonObject:
+        """Make one call of a tool, once; return the result as it was sent.
+
+        `expected` is the tool as it was when the call was offered: one that has changed since isn't called.
+
+        Raises:
+            ServerError: it wasn't made, failed, took too long, or what became of it isn't known.
+        """
+        client = await self.ready()
+        if expected is not None and self.listed.get(tool) != expected:
+            raise self._error("has changed this tool since it was offered; the call was not made", "server_changed")
+        try:
+            async with asyncio.timeout(self.server.timeout):
+                result = await _called(client, tool, arguments, progress)
+        except TimeoutError:
+            raise self._error(f"took longer than {self.server.timeout:g} seconds; the call was cancelled") from None
+        except Exception as error:
+            raise self._failed(client, error) from error
+        self._failures = 0
+        return result
+
+    async def _keep(self, start: _Start) -> None:
+        """Start the server for those who wait, and keep it until it is over."""
+        self._over.clear()
+        self._why = ""
+        self.tail = Tail()
+        try:
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(self.server.start_timeout):
+                    client = await self._enter(stack)
+                    self.listed = await _listed(client, self.server)
+                self.starts += 1
+                self._start, self._client, start.client = None, client, client
+                start.done.set()
+                if not self._is_closed:
+                    await self._over.wait()
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise
+        except TimeoutError:
+            start.failure = self._error(f"did not start within {self.server.start_timeout:g} seconds", "server_start")
+        except (Exception, BaseExceptionGroup) as error:
+            start.failure = self._unstarted(error)
+        finally:
+            self._client = None
+            if not start.done.is_set():
+                self._start = None
+                self._failures += 1
+                start.done.set()
+
+    async def _enter(self, stack: AsyncExitStack) -> Client:
+        from mcp.client import Client
+        from mcp_types import Implementation
+
+        return await stack.enter_async_context(
+            Client(
+                await self._transport(stack),
+                mode=self.server.protocol,
+                cache=None,
+                client_info=Implementation(name="actum", version=version("actum")),
+            )
+        )
+
+    async def _transport(self, stack: AsyncExitStack) -> AbstractAsyncContextManager[Any]:
+        url, most = self.server.url, self.server.most_bytes
+        if url is None:
+            return process_of(self.server, {**self.environment, **self.server.env}, self.tail, self._ended)
+        from mcp.client.streamable_http import streamable_http_client
+
+        from ..sources.calling import check_address, client_of
+
+        allowed = self.server.allow_hosts
+        await check_address(url, allowed)
+        client = client_of(url, headers=self.server.headers, allow_hosts=allowed, most_bytes=most)
+        return streamable_http_client(url, http_client=await stack.enter_async_context(client), max_sse_event_size=most)
+
+    def _ended(self, why: str) -> None:
+        """Take note that the server says no more, so that the next call starts it again."""
+        self._why = self._why or why
+        self._client = None
+        self._over.set()
+
+    def _failed(self, client: Client, error: Exception) -> ServerError:
+        """Why a call failed, whatever the SDK calls it."""
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
+
+        if isinstance(error, ServerError):
+            return error
+        code = error.code if isinstance(error, MCPError) else None
+        if (code, str(error)) == (INVALID_REQUEST, _SESSION_ENDED):
+            self._lost(client)
+            return self._error("has forgotten this session; the call was not made", "server_lost")
+        if code == CONNECTION_CLOSED or not isinstance(error, MCPError | ValueError):
+            self._lost(client)
+            why = self._why or "was lost"
+            return self._error(f"{why} during the call: whether it was carried out is not known", "server_lost")
+        if code is None:
+            return self._error("has sent a result that can't be read", said=words_of(error))
+        return self._error(f"refuses the call (code {code})", said=str(error))
+
+    def _lost(self, client: Client) -> None:
+        if self._client is client or self._client is None:
+            self._client = None
+            self._over.set()
+
+    def _unstarted(self, error: BaseException) -> ServerError:
+        """Why the server could not be started; what it said itself is for people."""
+        first = _first(error)
+        if isinstance(first, ServerError):
+            return first
+        if isinstance(first, DelegateError):
+            return self._error(f"can't be reached: {first.message}", "server_start")
+        if isinstance(first, OSError) and self.server.url is None:
+            return self._error(f"can't be started: {first.strerror or 'no such program'}", "server_start")
+        why = self._why or ("can't be reached" if self.server.url is not None else "has ended")
+        return self._error(f"{why} before it was ready", "server_start", said=str(self.tail) or words_of(first))
+
+    def _error(self, reason: str, code: str = "server", said: str = "") -> ServerError:
+        return ServerError(reason, server=self.server.name, code=code, said=said)
+
+
+async def _called(client: Client, tool: str, arguments: JsonObject, progress: Progress | None) -> JsonObject:
+    """One request, sent once. `call_tool` of the SDK may send it again, and judges results by another validator."""
+    from mcp_types import CallToolRequest, CallToolRequestParams
+    from pydantic import TypeAdapter
+
+    request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
+    as_sent: Any = TypeAdapter(dict[str, Any])
+    telling = None if progress is None else _telling(progress)
+    result: JsonObject = await client.session.send_request(request, as_sent, progress_callback=telling)
+    return result
+
+
+def _telling(told: Progress) -> ProgressFnT:
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        told(progress, total, message)
+
+    return tell
+
+
+async def _listed(client: Client, server: Server) -> dict[str, JsonObject]:
+    """All tools of a server; of two of one name the first.
+
+    Raises:
+        ServerError: it lists more than can be taken.
+    """
+    found: dict[str, JsonObject] = {}
+    cursor: str | None = None
+    size = 0
+    for _ in range(_MOST_PAGES):
+        page = await client.list_tools(cursor=cursor)
+        for tool in page.tools:
+            listed: JsonObject = tool.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            size += len(encode(listed))
+            found.setdefault(tool.name, listed)
+        cursor = page.next_cursor
+        if len(found) > _MOST_TOOLS or size > server.most_bytes:
+            break
+        if cursor is None:
+            return found
+    what = f"more than {_MOST_TOOLS} tools, {_MOST_PAGES} pages or {server.most_bytes} bytes"
+    raise ServerError(f"lists {what}", server=server.name, code="server_start")
+
+
+def _first(error: BaseException) -> BaseException:
+    """What has really happened, of what task groups have wrapped."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
+def _again(error: ServerError) -> ServerError:
+    """The same error for another caller: an exception that is raised twice collects both tracebacks."""
+    said = str(error.data.get("said", ""))
+    again = ServerError(error.message, code=error.code, said=said)
+    again.server = error.server
+    return again

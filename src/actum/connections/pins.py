@@ -1,0 +1,148 @@
+"""What servers were when their user looked at them: kept beside the file of servers, compared whenever they start.
+
+A server that changes a tool behind its name is refused that tool, with what has changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import IdeaError, ServerError
+from ..schema.json import JsonObject, NotJson, decode, is_object
+from ..sources.files import read_text, write_text
+from .adapting import digest
+from .server import Server
+
+Change = Literal["changed", "added", "removed", "moved"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """One difference between what is pinned and what is there.
+
+    `changed`: the tool is another one; `added`: it wasn't there, and is refused until it is pinned; `removed`: it is
+    gone; `moved`: the server is started by another command or has another address, and is not started at all.
+    """
+
+    server: str
+    change: Change
+    tool: str = ""
+    before: JsonObject | None = None
+    after: JsonObject | None = None
+
+    @property
+    def diff(self) -> str:
+        """What has changed, line by line."""
+        sides = [
+            json.dumps(one, indent=1, sort_keys=True).splitlines() for one in (self.before or {}, self.after or {})
+        ]
+        return "\n".join(unified_diff(sides[0], sides[1], "pinned", "now", lineterm="", n=2))
+
+    def __str__(self) -> str:
+        what = "its command or address" if self.change == "moved" else f"the tool {self.tool!r}"
+        words = {"moved": "has changed", "changed": "has changed", "added": "is new", "removed": "is gone"}
+        return f"the MCP server {self.server!r}: {what} {words[self.change]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """The pinned servers of one file, by name."""
+
+    servers: Mapping[str, JsonObject]
+
+    @classmethod
+    def beside(cls, file: Path) -> Pins:
+        """Those of a file of servers; none where none were written.
+
+        Raises:
+            ServerError: they can't be read.
+        """
+        path = path_of(file)
+        if not path.exists():
+            return cls({})
+        try:
+            held: Any = decode(read_text(path))
+        except (IdeaError, NotJson) as error:
+            raise ServerError(f"{path}: {error}", code="server_config") from None
+        servers: Any = held.get("servers") if is_object(held) else None
+        if not is_object(servers) or not all(_is_pin(pin) for pin in servers.values()):
+            raise ServerError(f"{path}: these are no pins; `actum mcp pin` writes them", code="server_config")
+        return cls(servers)
+
+    def pinned(self, server: Server, listed: Mapping[str, JsonObject]) -> Pins:
+        """The same with a server as it is now."""
+        tools = {name: {"sha256": digest(listed[name]), "tool": listed[name]} for name in sorted(listed)}
+        return Pins({**self.servers, server.name: {"launch": launch_of(server), "tools": tools}})
+
+    def save(self, file: Path) -> Path:
+        """Write them beside a file of servers; return where.
+
+        Raises:
+            ServerError: they can't be written.
+        """
+        path = path_of(file)
+        try:
+            write_text(path, json.dumps({"servers": self.servers}, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+        except IdeaError as error:
+            raise ServerError(error.message, code="server_config") from None
+        return path
+
+    def moved(self, server: Server) -> Drift | None:
+        """Whether a server would be started otherwise than when it was pinned."""
+        pin = self.servers.get(server.name)
+        if pin is None or pin["launch"] == launch_of(server):
+            return None
+        return Drift(server=server.name, change="moved", before=pin["launch"], after=launch_of(server))
+
+    def drift(self, server: Server, listed: Mapping[str, JsonObject]) -> Iterator[Drift]:
+        """How the tools of a server differ from what is pinned; nothing where it isn't."""
+        pin = self.servers.get(server.name)
+        if pin is None:
+            return
+        before: Mapping[str, JsonObject] = self.tools(server.name)
+        for name in sorted({*before, *listed}):
+            old, new = before.get(name), listed.get(name)
+            if old is None or new is None:
+                change = "added" if old is None else "removed"
+                yield Drift(server=server.name, change=change, tool=name, before=old, after=new)
+            elif digest(old) != digest(new):
+                yield Drift(server=server.name, change="changed", tool=name, before=old, after=new)
+
+    def tools(self, server: str) -> dict[str, JsonObject]:
+        """The pinned tools of a server, by name; raises as `beside` where the file was tampered with."""
+        pin = self.servers.get(server, {"tools": {}})
+        for name, one in pin["tools"].items():
+            if one["sha256"] != digest(one["tool"]):
+                raise ServerError(
+                    f"has a pin of {name!r} that was changed by hand", server=server, code="server_config"
+                )
+        return {name: one["tool"] for name, one in pin["tools"].items()}
+
+
+def path_of(file: Path) -> Path:
+    """Where the pins of a file of servers are: `mcp.json` → `mcp.pins.json`."""
+    return file.with_name(f"{file.stem}.pins.json")
+
+
+def launch_of(server: Server) -> JsonObject:
+    """How a server is started or reached, without the values of variables."""
+    return {
+        "at": server.shown,
+        "cwd": None if server.cwd is None else str(server.cwd),
+        "env": sorted(server.env),
+        "headers": sorted(server.headers),
+    }
+
+
+def _is_pin(pin: Any) -> bool:
+    tools: Any = pin.get("tools") if is_object(pin) else None
+    return is_object(tools) and "launch" in pin and all(_is_pinned_tool(one) for one in tools.values())
+
+
+def _is_pinned_tool(one: Any) -> bool:
+    return is_object(one) and is_object(one.get("tool")) and "sha256" in one

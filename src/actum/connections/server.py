@@ -1,0 +1,83 @@
+"""What a tool server is: how it is started or reached, and what of it is trusted and offered."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ..errors import ServerError
+from ..schema.quoting import quoted
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """One MCP server: a program that is started (`command`), or an address (`url`).
+
+    Raises:
+        ServerError: a field has a value that it can't have.
+    """
+
+    name: str = field(kw_only=False)
+    """What it is called, in errors and before the names of its tools: `fs/read_file`."""
+    command: Sequence[str] = ()
+    """The program and its arguments; no shell reads them."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What it finds in its environment, beside a short list such as PATH and HOME."""
+    cwd: Path | None = None
+    """The folder that it starts in, None for the current one."""
+    url: str | None = None
+    """Its address (streamable HTTP)."""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What is sent with every request to its address."""
+    trusted: bool = False
+    """Whether it is believed which of its tools only read: those are not held for a decision then (L6)."""
+    only: Sequence[str] | None = None
+    """Which of its tools are offered, by their own names; None for all."""
+    without: Sequence[str] = ()
+    """Which of them are not."""
+    prefix: str | None = None
+    """What stands before the names of its tools; its name where nothing is said."""
+    timeout: float = 300.0
+    """How many seconds one call may take."""
+    start_timeout: float = 60.0
+    """How many seconds it may take to start and to list its tools."""
+    most_bytes: int = 16 * 2**20
+    """How large one of its messages may be, and its list of tools."""
+    allow_hosts: Sequence[str] = ()
+    """Hosts that `url` may lead to although their address is private (D12)."""
+    protocol: Literal["auto", "legacy"] = "auto"
+    """Whether it is asked for the newest protocol first, or addressed in that before 2026-07-28 at once."""
+    shown: str = ""
+    """Its command or address as it was written down, without the values of variables."""
+
+    def __post_init__(self) -> None:
+        if not _NAME.match(self.name):
+            raise _wrong(f"{quoted(self.name, 60)} is no name for a server: letters, digits, '_', '-' and '.'")
+        if bool(self.command) == (self.url is not None):
+            raise _wrong("it needs a command or a url, and not both", self.name)
+        if self.prefix is not None and not _NAME.match(self.prefix):
+            raise _wrong("its prefix may hold letters, digits, '_', '-' and '.'", self.name)
+        for what in ("timeout", "start_timeout", "most_bytes"):
+            if not 0 < getattr(self, what) < math.inf:
+                raise _wrong(f"its {what} must be a positive number", self.name)
+        if not self.shown:
+            object.__setattr__(self, "shown", self.url or " ".join(self.command))
+
+    @property
+    def begin(self) -> str:
+        """What the names of its tools begin with."""
+        return f"{self.name if self.prefix is None else self.prefix}/"
+
+    def offers(self, tool: str) -> bool:
+        """Whether a tool of this name is wanted of it."""
+        return (self.only is None or tool in self.only) and tool not in self.without
+
+
+def _wrong(reason: str, server: str | None = None) -> ServerError:
+    return ServerError(reason if server is None else f"can't be used: {reason}", server=server, code="server_config")

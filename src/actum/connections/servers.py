@@ -1,0 +1,195 @@
+"""Servers that are connected for as long as a block lasts, and their tools as Tools."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ..errors import SchemaError, ServerError
+from ..execution.calls.approval import HOLD, Reply
+from ..execution.calls.invoking import Output
+from ..protocol.call import Call
+from ..protocol.context import Context
+from ..protocol.registry import Registry
+from ..protocol.tool import Tool
+from .adapting import Adapted, adapted
+from .connection import Connection
+from .content import content_of
+from .pins import Drift, Pins
+from .server import Server
+from .servers_file import Given, servers_of
+
+_INHERITED = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "TMPDIR")
+_INHERITED_ON_WINDOWS = (
+    "APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT", "PROCESSOR_ARCHITECTURE", "SYSTEMDRIVE",
+    "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE",
+)  # fmt: skip
+
+
+_SILENT = logging.NullHandler()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A tool of a server that isn't offered, and why."""
+
+    server: str
+    tool: str
+    why: str
+
+
+@dataclass(slots=True, eq=False)
+class Servers:
+    """What `connections.open` gives: the tools of all servers, ready to be registered."""
+
+    connections: Mapping[str, Connection]
+    """Each server's, by its name."""
+    tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
+    """What they offer, by the names that they have here."""
+    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
+    """Tools that can't be offered."""
+    drift: list[Drift] = field(default_factory=list[Drift])
+    """What differs from the pins; tools that do are not offered."""
+    _adapted: dict[str, tuple[Connection, Adapted]] = field(default_factory=dict[str, Any], repr=False)
+
+    def register(self, tools: Registry) -> list[str]:
+        """Register all tools with what carries them out; return their names.
+
+        Raises:
+            SchemaError: a tool of this name is registered already; none was.
+        """
+        for name in self.tools:
+            if name in tools:
+                raise SchemaError("a tool of this name is registered already: give its server a `prefix`", tool=name)
+        for name, tool in self.tools.items():
+            tools.register(tool)
+            tools.activity(name, self._activity(name))
+        return list(self.tools)
+
+    async def approve(self, _call: Call, tool: Tool, _context: Context) -> Reply:
+        """An approver that holds what a run without one would hold: all but what trusted servers call read-only."""
+        return HOLD if tool.is_held else True
+
+    async def call(self, name: str, parameters: Mapping[str, Any]) -> Output:
+        """Make one call of a tool by the name that it has here.
+
+        Raises:
+            ServerError: it wasn't made, or failed.
+        """
+        connection, own = self._adapted[name]
+        arguments = own.arguments(dict(parameters))
+        result = await connection.call(own.listed["name"], arguments, own.listed)
+        found = content_of(result, connection.server.name, is_declared="outputSchema" in own.listed)
+        return Output(found.value, beside=found.media)
+
+    def _activity(self, name: str) -> Callable[..., Any]:
+        async def call(_call: Call) -> Output:
+            return await self.call(name, _call.parameters)
+
+        return call
+
+    def take(self, connection: Connection, pins: Pins) -> None:
+        """Take the tools of a server that has listed them."""
+        server = connection.server
+        drift = list(pins.drift(server, connection.listed))
+        self.drift.extend(drift)
+        refused = {one.tool for one in drift}
+        for name, listed in connection.listed.items():
+            if not server.offers(name) or name in refused:
+                continue
+            try:
+                own = adapted(listed, server)
+            except SchemaError as error:
+                self.left_out.append(LeftOut(server=server.name, tool=name, why=error.message))
+                continue
+            self._adapted[own.tool.name] = (connection, own)
+            self.tools[own.tool.name] = own.tool
+
+
+@asynccontextmanager
+async def open_servers(
+    given: Given,
+    *,
+    only: Sequence[str] | None = None,
+    pinned: bool = True,
+    environment: Mapping[str, str] | None = None,
+) -> AsyncGenerator[Servers]:
+    """Start and reach servers, list their tools, and end all of them with the block.
+
+    Args:
+        given: the path of a file in the `mcpServers` form, what stands in one, or `Server`s.
+        only: the names of the servers that are wanted, None for all.
+        pinned: whether pins beside a file count: what differs from them is not offered.
+        environment: what `${VAR}` and the servers' own short list are read from; that of the process by default.
+
+    Raises:
+        ServerError: the file can't be used, or a server can't be started: nothing is offered then.
+    """
+    environment = os.environ if environment is None else environment
+    found = _chosen(servers_of(given, environment), only)
+    await asyncio.to_thread(_import_sdk)  # half a second, in which others go on
+    pins = Pins.beside(Path(given)) if pinned and isinstance(given, str | Path) else Pins({})
+    connections = {server.name: Connection(server, _inherited(environment)) for server in found}
+    servers = Servers(connections)
+    failure: BaseException | None = None
+    async with asyncio.TaskGroup() as tasks:
+        for connection in connections.values():
+            tasks.create_task(connection.own())
+        try:
+            await _start(servers, pins)
+            yield servers
+        except BaseException as error:
+            failure = error  # as it is, not in a group of what tasks have raised
+        finally:
+            for connection in connections.values():
+                connection.close()
+    if failure is not None:
+        raise failure
+
+
+async def _start(servers: Servers, pins: Pins) -> None:
+    """Start all servers at once, but for those that would be started otherwise than they are pinned."""
+    wanted: list[Connection] = []
+    for connection in servers.connections.values():
+        if (moved := pins.moved(connection.server)) is not None:
+            servers.drift.append(moved)
+        else:
+            wanted.append(connection)
+    outcomes = await asyncio.gather(*(connection.ready() for connection in wanted), return_exceptions=True)
+    if failures := [one for one in outcomes if isinstance(one, BaseException)]:
+        raise failures[0]
+    for connection in wanted:
+        servers.take(connection, pins)
+
+
+def _import_sdk() -> None:
+    try:
+        import_module("mcp.client.streamable_http")
+    except ModuleNotFoundError as error:
+        if error.name not in {"mcp", "mcp_types"}:
+            raise
+        raise ServerError("MCP servers need an extra: pip install 'actum[mcp]'", code="server_config") from None
+    # What a server says is told as an error, not written to the terminal by the SDK.
+    logging.getLogger("mcp").addHandler(_SILENT)
+
+
+def _chosen(servers: list[Server], only: Sequence[str] | None) -> list[Server]:
+    if only is None:
+        return servers
+    if missing := sorted({*only} - {server.name for server in servers}):
+        there = ", ".join(server.name for server in servers) or "none"
+        raise ServerError(f"there is no server {missing[0]!r}; there are: {there}", code="server_config")
+    return [server for server in servers if server.name in only]
+
+
+def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
+    """What every server finds in its environment: nothing that holds a secret."""
+    names = _INHERITED_ON_WINDOWS if os.name == "nt" else _INHERITED
+    return {name: environment[name] for name in names if name in environment and not environment[name].startswith("()")}

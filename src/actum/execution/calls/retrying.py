@@ -1,0 +1,60 @@
+"""When the Activity of a call that has failed is tried again (T14)."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import dataclass
+
+from ...errors import ActivityError, LimitExceeded
+from ...protocol.backoff import Backoff
+from ..budget import Budget
+from ..record.recorder import Settled
+from .job import Job
+from .results import Results
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Retrying:
+    """Is asked after every failure of one call's Activity, and waits before the next attempt.
+
+    An attempt spends a call of the limits, as the first has. There is none where the wait would outlast the run or
+    what the tool may take: what is known by then is better told at once.
+    """
+
+    job: Job
+    retries: int
+    backoff: Backoff
+    budget: Budget
+    results: Results
+    settled: Settled | None = None
+    """Makes sure before an attempt that the run still is its owner's, None where nobody else may take it over."""
+    tried: int = 0
+    """How many attempts there were after the first."""
+
+    async def __call__(self, failure: ActivityError) -> bool:
+        """Whether to try again, now."""
+        if self.tried >= self.retries:
+            return False
+        seconds = self.backoff.seconds(self.tried)
+        if seconds >= self._seconds_left() or not self._can_pay():
+            return False
+        self.tried += 1
+        self.results.retry(self.job, failure, self.tried, seconds)
+        await (self.backoff.sleep or asyncio.sleep)(seconds)
+        if self.settled is not None:  # others may have taken over the run meanwhile
+            await self.settled()
+        return True
+
+    def _can_pay(self) -> bool:
+        try:
+            self.budget.call()
+        except LimitExceeded:
+            return False
+        return True
+
+    def _seconds_left(self) -> float:
+        of_run = self.budget.seconds_left
+        until = self.job.patience.when() if self.job.patience is not None else None
+        of_call = math.inf if until is None else until - asyncio.get_running_loop().time()
+        return min(math.inf if of_run is None else of_run, of_call)

@@ -1,0 +1,1 @@
+"""Runs that outlive the process that carries them out: their record by place, their queue, and the worker."""

@@ -1,0 +1,54 @@
+"""A database that keeps runs, reduced to transactions; the statements are the same for all, with `?` for values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+
+class Transaction(Protocol):
+    """All of it or nothing."""
+
+    connection: Any
+    """The driver's own, for a queue that lives in the same database."""
+    afterwards: list[Callable[[], object]]
+    """What is called once it is committed."""
+
+    async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
+        """Execute a statement; return the rows that it gives."""
+        ...
+
+    async def each(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement for each row of values."""
+        ...
+
+
+class Database(Protocol):
+    """Makes transactions, several at once; opens when it is first used.
+
+    `share` and `update` are what is written behind a `SELECT` so that its rows don't change before the transaction
+    ends: by `share` none but others that share them waits. `alone` is a query for whether nobody else is at what only
+    one at a time should do; it holds until the transaction ends.
+    """
+
+    share: str
+    update: str
+    alone: str
+
+    def transaction(self) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction that is committed at the end of the block.
+
+        Raises:
+            StoreUnavailable: the database can't be reached.
+            RunError: it can't be used, and why.
+        """
+        ...
+
+    async def changed(self, run: str, seconds: float) -> None:
+        """Wait until something of a run may have changed, no longer than so many seconds."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of what is open."""
+        ...

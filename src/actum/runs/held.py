@@ -1,0 +1,132 @@
+"""A run that is owned: from what is known of it to what it comes to (L4, L6, L8)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..app.agent import Agent
+from ..app.idea import Idea
+from ..app.kept_run import notes
+from ..app.loading import agent_at
+from ..errors import ActumError, Fenced, IdeaError, RunError
+from ..execution.record.recovery import recovered
+from ..ideas.ticks import Tick, tick_entry, ticks_of, told_ticks
+from ..protocol.context import Context
+from ..protocol.origin import is_url
+from ..protocol.solution import Result
+from ..schema.infer import jsonable
+from ..schema.json import JsonObject, encode
+from .record import LeasedRecord
+from .row import Ending, Submission, Taken
+from .sending import applied
+
+_LOG = logging.getLogger("actum.worker")
+Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
+"""What carries runs out: an agent, what makes one for an Idea, or None for what each Idea's own config names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carrier:
+    """Carries runs out. Ideas whose files lie outside of `roots` are refused."""
+
+    runner: Runner = None
+    roots: Sequence[Path] = field(default_factory=lambda: [Path.cwd()])
+
+    async def __call__(self, taken: Taken, record: LeasedRecord) -> Ending:
+        """Carry a run on from where its record ends, until it has an output, waits, or fails.
+
+        Raises:
+            Fenced: another process owns it by now.
+        """
+        try:
+            return await self._carried(taken, record)
+        except Fenced:
+            raise
+        except ActumError as error:
+            return Ending(state="failed", error=error.to_dict(), about=_about(error.result))
+        except Exception as error:
+            _LOG.exception("run %s", taken.source.id)  # its words may be data's, and are for the operator alone
+            return Ending(state="failed", error=RunError(f"it failed from within: {type(error).__name__}").to_dict())
+
+    async def _carried(self, taken: Taken, record: LeasedRecord) -> Ending:
+        idea, agent = self._prepared(taken.source)
+        context, schema = await _context(taken, idea, agent)
+        ticks = ticks_in(taken.entries, taken.source.id)
+        async with agent.stream(applied(context, taken.sent), schema, record=record) as stream:
+            async for event in stream:
+                if event.depth == 0 and notes(event, ticks):
+                    record(tick_entry(ticks))
+            result = stream.result
+        return _ending(result, _about(result, agent))
+
+    def _prepared(self, source: Submission) -> tuple[Idea, Agent]:
+        """The Idea of a run, and the agent that runs it."""
+        idea = idea_of(source)
+        self._check_origin(source)
+        if isinstance(self.runner, Agent):
+            agent = self.runner.fitted(idea)
+        elif self.runner is not None:
+            agent = self.runner(idea)
+        else:
+            agent = agent_at(self.roots).fitted(idea, is_own=True)
+        return idea.identified(agent.config), agent
+
+    def _check_origin(self, source: Submission) -> None:
+        """Refuse an Idea that would reach files which this worker's user has not named (D12)."""
+        if source.origin is None or is_url(source.origin):
+            return
+        origin = Path(source.origin).resolve()
+        if not any(origin.is_relative_to(root.resolve()) for root in self.roots):
+            raise IdeaError(f"run {source.id}: its Idea's file lies outside of the worker's roots; --root adds one")
+
+
+async def _context(taken: Taken, idea: Idea, agent: Agent) -> tuple[Context, Any]:
+    """The context that a run has reached, and its schema."""
+    told = [entry for entry in taken.entries if "tick" not in entry]
+    if told:
+        try:
+            reached = agent.restored(recovered(told), idea.context.origin)
+        except ValueError as error:
+            raise RunError(f"{taken.source.id}: its record is damaged: {error}") from None
+        return await agent.prepared(reached, idea.schema)
+    context = idea.context if agent.model is not None else idea.without_model()
+    return await agent.prepared(context, idea.schema, input=taken.source.input)
+
+
+def idea_of(source: Submission) -> Idea:
+    """The Idea that a run was submitted with."""
+    return Idea.read(encode(source.idea), f"run {source.id}", source.origin)
+
+
+def ticks_in(entries: Sequence[JsonObject], run: str) -> list[Tick]:
+    """The requests that a run's record tells of.
+
+    Raises:
+        RunError: they are not told as a run does.
+    """
+    try:
+        told = told_ticks([], [entry["tick"] for entry in entries if "tick" in entry])
+    except ValueError as error:
+        raise RunError(f"{run}: its record is damaged: {error}") from None
+    return ticks_of({"ticks": told}, run)
+
+
+def _ending(result: Result[Any], about: JsonObject) -> Ending:
+    if result.output is None and result.waiting:
+        return Ending(state="waiting", waiting=tuple(result.waiting), about=about)
+    if result.output is None and result.errors:
+        return Ending(state="failed", error=result.errors[0].to_dict(), about=about)
+    # What was delivered beside a proposal is an output; the proposal is no longer asked about (O9).
+    return Ending(state="done", output=jsonable(result.output), waiting=tuple(result.waiting), about=about)
+
+
+def _about(result: Any, agent: Agent | None = None) -> JsonObject:
+    """What else is to be known of a run."""
+    if not isinstance(result, Result):
+        return {}
+    about: JsonObject = {"makers": dict(result.makers), "usage": asdict(result.usage)}
+    return about if agent is None or agent.dialect is None else {**about, "dialect": agent.dialect.name}

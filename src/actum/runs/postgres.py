@@ -1,0 +1,171 @@
+"""Runs in a PostgreSQL database, for many machines; the extra `workers`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RunError, StoreUnavailable, concealed
+from .tables import FORMAT, tables
+
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+    from psycopg_pool import AsyncConnectionPool
+
+_LOCK = 0x41637452
+"""The advisory lock under which tables are made: `ActR`."""
+_ALONE = 0x41637441
+"""The advisory lock of what only one at a time should do: `ActA`."""
+_PATIENCE = 5.0
+"""Seconds to wait for a connection before the database counts as out of reach."""
+_MOST_CONNECTIONS = 8
+_GLANCE = 0.1
+"""Seconds between two looks at what others have changed."""
+
+
+class PostgresTransaction:
+    """Runs its statements on one connection."""
+
+    def __init__(self, connection: AsyncConnection[Any]) -> None:
+        self.connection: Any = connection
+        self.afterwards: list[Callable[[], object]] = []
+
+    async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
+        """Execute a statement; return the rows that it gives."""
+        return await (await self.connection.execute(_sql(statement), values)).fetchall()
+
+    async def each(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement for each row of values."""
+        async with self.connection.cursor() as cursor:
+            await cursor.executemany(_sql(statement), rows)
+
+
+class PostgresDatabase:
+    """Connects when it is first used, and makes its tables where they are missing.
+
+    Transactions are `READ COMMITTED`: what waits for a lock sees, once it has it, what the one before has written.
+    """
+
+    share = " FOR SHARE"
+    update = " FOR UPDATE"
+    alone = f"SELECT pg_try_advisory_xact_lock({_ALONE})"
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._pool: AsyncConnectionPool[Any] | None = None
+        self._opening = asyncio.Lock()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
+        """A transaction on a connection of its own."""
+        with self.judged():
+            pool = await self.pool()
+            async with pool.connection(timeout=_PATIENCE) as connection, connection.transaction():
+                transaction = PostgresTransaction(connection)
+                yield transaction
+        for call in transaction.afterwards:
+            call()
+
+    @contextmanager
+    def judged(self) -> Generator[None]:
+        """What the driver raises in the block, as an error of ours.
+
+        Raises:
+            StoreUnavailable: the database can't be reached.
+            RunError: it refuses.
+        """
+        try:
+            import psycopg
+
+            import_module("psycopg_pool")  # it comes with the extra, as the queue does
+        except ImportError:
+            raise RunError("runs in PostgreSQL need an extra: pip install 'actum[workers]'") from None
+        try:
+            yield
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            raise StoreUnavailable(f"the runs in PostgreSQL: {self._said(error)}") from error
+        except psycopg.Error as error:
+            raise RunError(f"the runs in PostgreSQL: {self._said(error)}") from error
+
+    def _said(self, error: Exception) -> str:
+        """What the database says, without any part of the URL: where that is malformed, any may be the password."""
+        from psycopg.conninfo import conninfo_to_dict
+
+        return concealed(" ".join(str(error).split()), conninfo_to_dict(self._url).values())[:300]
+
+    async def pool(self) -> AsyncConnectionPool[Any]:
+        """The connections, opened when they are first asked for; raises as the driver does."""
+        async with self._opening:
+            if self._pool is None:
+                self._pool = await self._opened()
+        return self._pool
+
+    async def _opened(self) -> AsyncConnectionPool[Any]:
+        import psycopg
+        from psycopg.conninfo import conninfo_to_dict
+        from psycopg_pool import AsyncConnectionPool
+
+        try:
+            conninfo_to_dict(self._url)
+        except psycopg.ProgrammingError:
+            # What is wrong with it is told in its own words, and they may hold a password.
+            raise RunError("the runs in PostgreSQL: their URL can't be read") from None
+        database = await psycopg.AsyncConnection.connect(self._url, connect_timeout=int(_PATIENCE))
+        async with database:
+            await self._migrate(database)
+        pool: AsyncConnectionPool[Any] = AsyncConnectionPool(
+            self._url,
+            min_size=1,
+            max_size=_MOST_CONNECTIONS,
+            open=False,
+            timeout=_PATIENCE,
+            check=AsyncConnectionPool.check_connection,
+            name="actum",
+        )
+        await pool.open()
+        return pool
+
+    async def _migrate(self, database: AsyncConnection[Any]) -> None:
+        await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        await database.execute("CREATE TABLE IF NOT EXISTS actum_format (format BIGINT NOT NULL)")
+        found = await (await database.execute("SELECT max(format) FROM actum_format")).fetchone()
+        known = int(found[0]) if found is not None and found[0] is not None else 0
+        if known > FORMAT:
+            raise RunError(f"the runs were made by a newer Actum (format {known}; this one reads up to {FORMAT})")
+        if known < FORMAT:
+            for statement in tables(known, counting="BIGSERIAL PRIMARY KEY", real="DOUBLE PRECISION"):
+                await database.execute(_sql(statement))
+            await database.execute("INSERT INTO actum_format (format) VALUES (%s)", [FORMAT])
+        await _make_queue(database)
+
+    async def changed(self, run: str, seconds: float) -> None:
+        """Wait until it is time to see what others have written."""
+        del run
+        await asyncio.sleep(min(seconds, _GLANCE))
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._pool is not None:
+            pool, self._pool = self._pool, None
+            await pool.close()
+
+
+async def _make_queue(database: AsyncConnection[Any]) -> None:
+    """Make the tables of the queue, and the index by which live deliveries of a run are found."""
+    from procrastinate.schema import SchemaManager
+
+    found = await (await database.execute("SELECT to_regclass('procrastinate_jobs')")).fetchone()
+    if found is not None and found[0] is None:
+        await database.execute(SchemaManager.get_schema())
+    await database.execute(
+        "CREATE INDEX IF NOT EXISTS actum_live_deliveries ON procrastinate_jobs ((args->>'run')) "
+        "WHERE status IN ('todo', 'doing')"
+    )
+
+
+def _sql(text: str) -> Any:
+    """The statements are written with SQLite's placeholders."""
+    return text.replace("?", "%s")

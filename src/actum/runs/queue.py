@@ -1,0 +1,57 @@
+"""The port of a queue: it says who works on which run, and nothing else depends on it.
+
+A delivery names a run and nothing more, so whoever can write into the queue chooses no code. It may come twice, or to
+one who is too late: the record is fenced by its lease, and a needless delivery is harmless. It may also be lost: a run
+that is owed and has no live delivery is delivered again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from .database import Transaction
+from .row import QUEUE
+
+Carry: TypeAlias = Callable[[str], Awaitable[None]]
+"""Carries out the run of a delivery as far as it comes. It raises nothing; cancelled, it lets go of the run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """A run that is to be carried out: not before `at`, one of a higher priority first."""
+
+    run: str
+    queue: str = QUEUE
+    priority: int = 0
+    at: float | None = None
+
+
+class Queue(Protocol):
+    """Delivers runs to workers. All of it raises StoreUnavailable where it can't be reached."""
+
+    async def push(self, delivery: Delivery, within: Transaction | None = None) -> None:
+        """Have a run delivered; with `within` only if that transaction is committed."""
+        ...
+
+    async def cancel(self, run: str, within: Transaction | None = None) -> None:
+        """Forget the deliveries of a run that nobody has taken."""
+        ...
+
+    async def serve(self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float) -> None:
+        """Take deliveries of these queues, at most so many of each at once, until `stop` is set and all have ended.
+
+        Who has not been heard of for `lease` seconds loses what it has taken to others. Cancelled, it cancels what it
+        carries, and waits for that.
+        """
+        ...
+
+    async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
+        """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of what is open."""
+        ...

@@ -1,0 +1,94 @@
+"""A queue in the database of the runs itself: for one machine, where the clock is one and no server runs."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from os import urandom
+
+from ...errors import StoreUnavailable
+from ..database import Database, Transaction
+from ..queue import Carry, Delivery
+from .serving import Serving
+
+_TAKE = (
+    "UPDATE actum_deliveries SET taker = ?, heard = ? WHERE number IN (SELECT number FROM actum_deliveries "
+    "WHERE queue = ? AND begins <= ? AND (taker IS NULL OR heard < ?) ORDER BY priority DESC, number LIMIT ?) "
+    "RETURNING number, run"
+)
+_BEATS = 4
+"""How often, in the time after which it counts as lost, who has taken something is heard of."""
+_GLANCE = 0.1
+"""Seconds between two looks for deliveries that other processes have pushed, or that are due."""
+
+
+class EmbeddedQueue:
+    """Deliveries as rows beside the runs. One that was taken by who is not heard of any more is taken by another."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def push(self, delivery: Delivery, within: Transaction | None = None) -> None:
+        """Have a run delivered; with `within` only if that transaction is committed."""
+        if within is None:
+            async with self._database.transaction() as own:
+                await self.push(delivery, own)
+            return
+        await within.each(
+            "INSERT INTO actum_deliveries (run, queue, priority, begins) VALUES (?, ?, ?, ?)",
+            [(delivery.run, delivery.queue, delivery.priority, delivery.at or 0.0)],
+        )
+
+    async def cancel(self, run: str, within: Transaction | None = None) -> None:
+        """Forget the deliveries of a run that nobody has taken."""
+        if within is None:
+            async with self._database.transaction() as own:
+                await self.cancel(run, own)
+            return
+        await within.each("DELETE FROM actum_deliveries WHERE run = ? AND taker IS NULL", [(run,)])
+
+    async def serve(self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float) -> None:
+        """Take deliveries until `stop` is set and all have ended."""
+        server = urandom(8).hex()
+
+        async def take(queue: str, most: int) -> list[tuple[int, str]]:
+            now = time.time()
+            async with self._database.transaction() as within:
+                found = await within.rows(_TAKE, server, now, queue, now, now - lease, most)
+            return [(int(number), run) for number, run in found]
+
+        async def ended(number: int) -> None:
+            async with self._database.transaction() as within:
+                # Only one's own: who was frozen meanwhile doesn't end what another has taken.
+                await within.each("DELETE FROM actum_deliveries WHERE number = ? AND taker = ?", [(number, server)])
+
+        async def wait() -> None:
+            await self._database.changed("", _GLANCE)
+
+        beating = asyncio.create_task(self._beat(server, lease))
+        try:
+            await Serving(slots, carry, take, ended).until(stop, wait)
+        finally:
+            beating.cancel()
+            await asyncio.wait([beating])
+
+    async def _beat(self, server: str, lease: float) -> None:
+        while True:
+            await asyncio.sleep(lease / _BEATS)
+            with suppress(StoreUnavailable):  # it is tried again, and others may take over meanwhile
+                async with self._database.transaction() as within:
+                    await within.each("UPDATE actum_deliveries SET heard = ? WHERE taker = ?", [(time.time(), server)])
+
+    async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
+        """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
+        if within is None:
+            async with self._database.transaction() as own:
+                return await self.live(runs, own)
+        marks = ", ".join("?" * len(runs)) or "NULL"
+        found = await within.rows(f"SELECT DISTINCT run FROM actum_deliveries WHERE run IN ({marks})", *runs)
+        return {run for (run,) in found}
+
+    async def aclose(self) -> None:
+        """Nothing is open beside the database."""

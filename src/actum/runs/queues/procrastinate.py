@@ -1,0 +1,200 @@
+"""A queue in PostgreSQL by procrastinate, for many machines; the extra `workers`.
+
+What it lacks is here: a sweep that puts back what a dead worker had taken, each by exactly one sweeper, and a beat that
+goes on while a worker drains. That a worker which was frozen may end what another has taken by then is harmless, since
+the record is fenced, and what is lost by it is delivered again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from ...errors import StoreUnavailable
+from ..database import Transaction
+from ..postgres import PostgresDatabase
+from ..queue import Carry, Delivery
+
+if TYPE_CHECKING:
+    from procrastinate import App
+    from procrastinate.job_context import JobContext
+
+_TASK = "actum.carry"
+"""The one task that a delivery may name; procrastinate refuses what isn't registered."""
+_BEATS = 4
+"""How often, in the time after which it counts as lost, a worker is heard of."""
+_GLANCE = 1.0
+"""Seconds between two looks for what no notice was given of."""
+_SWEEP = """
+WITH lost AS (
+  SELECT job.id FROM procrastinate_jobs job LEFT JOIN procrastinate_workers worker ON worker.id = job.worker_id
+  WHERE job.status = 'doing' AND job.task_name = %s
+    AND (worker.id IS NULL OR worker.last_heartbeat < now() - make_interval(secs => %s))
+  FOR UPDATE OF job SKIP LOCKED
+), back AS (
+  UPDATE procrastinate_jobs job SET status = 'todo', worker_id = NULL, abort_requested = false, attempts = attempts + 1
+  FROM lost WHERE job.id = lost.id RETURNING job.id, job.queue_name
+)
+SELECT count(pg_notify('procrastinate_queue_v1#' || queue_name,
+  json_build_object('type', 'job_inserted', 'job_id', id)::text)) FROM back
+"""
+_LIVE = (
+    "SELECT DISTINCT args->>'run' FROM procrastinate_jobs "
+    "WHERE status IN ('todo', 'doing') AND task_name = %s AND args->>'run' = ANY(%s)"
+)
+_CANCEL = "DELETE FROM procrastinate_jobs WHERE status = 'todo' AND task_name = %s AND args->>'run' = %s"
+
+
+class ProcrastinateQueue:
+    """Deliveries as jobs of procrastinate, in the database of the runs."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self._pushing: App | None = None
+
+    async def push(self, delivery: Delivery, within: Transaction | None = None) -> None:
+        """Have a run delivered; with `within` only if that transaction is committed."""
+        if within is None:
+            async with self._database.transaction() as own:
+                await self.push(delivery, own)
+            return
+        if self._pushing is None:
+            self._pushing = _app(_nothing)
+        await self._pushing.configure_task(
+            _TASK,
+            queue=delivery.queue,
+            priority=delivery.priority,
+            schedule_at=None if delivery.at is None else datetime.fromtimestamp(delivery.at, UTC),
+            connection=within.connection,
+        ).defer_async(run=delivery.run)
+
+    async def cancel(self, run: str, within: Transaction | None = None) -> None:
+        """Forget the deliveries of a run that nobody has taken."""
+        if within is None:
+            async with self._database.transaction() as own:
+                await self.cancel(run, own)
+            return
+        await within.connection.execute(_CANCEL, [_TASK, run])
+
+    async def serve(self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float) -> None:
+        """Take deliveries until `stop` is set and all have ended."""
+        serving = _Serving(self._database, carry, lease)
+        with self._database.judged():
+            pool = await self._database.pool()
+        async with _judged(), _app(serving.carry).open_async(pool) as app:
+            await serving.serve(app, slots, stop)
+
+    async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
+        """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
+        if within is None:
+            async with self._database.transaction() as own:
+                return await self.live(runs, own)
+        found = await (await within.connection.execute(_LIVE, [_TASK, list(runs)])).fetchall()
+        return {run for (run,) in found}
+
+    async def aclose(self) -> None:
+        """Nothing is open beside the database."""
+
+
+class _Serving:
+    """One time of serving: workers of procrastinate, one for each queue, and what is done beside them."""
+
+    def __init__(self, database: PostgresDatabase, carry: Carry, lease: float) -> None:
+        self._database = database
+        self._carry = carry
+        self._lease = lease
+        self._carried: set[asyncio.Task[None]] = set()
+        self._workers: set[int] = set()
+        """The ids of the workers whose deliveries are carried."""
+
+    async def carry(self, context: JobContext, run: str) -> None:
+        """Carry one delivery, as a task of this object's own: procrastinate's may be cut where its worker fails."""
+        if context.job.worker_id is not None:
+            self._workers.add(context.job.worker_id)
+        task = asyncio.ensure_future(self._carry(run))
+        self._carried.add(task)
+        task.add_done_callback(self._carried.discard)
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait([task])
+            raise
+
+    async def serve(self, app: App, slots: Mapping[str, int], stop: asyncio.Event) -> None:
+        """Serve until `stop` is set and all that was taken has ended; what ends a worker ends them all."""
+        workers = [asyncio.create_task(self._work(app, queue, most)) for queue, most in slots.items()]
+        beside = [asyncio.create_task(self._sweep()), asyncio.create_task(self._beat(app, stop))]
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([*workers, *beside, stopping], return_when=asyncio.FIRST_COMPLETED)
+            if not stop.is_set():
+                for task in self._carried:
+                    task.cancel()
+        except asyncio.CancelledError:
+            for task in self._carried:
+                task.cancel()
+            raise
+        finally:
+            for task in workers:
+                task.cancel()  # they take nothing more, and wait for what they have taken
+            await asyncio.wait(workers)
+            for task in (*beside, stopping):
+                task.cancel()
+            await asyncio.wait([*beside, stopping])
+        for task in (*workers, *beside):
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+
+    async def _work(self, app: App, queue: str, most: int) -> None:
+        await app.run_worker_async(
+            queues=[queue],
+            concurrency=most,
+            install_signal_handlers=False,
+            fetch_job_polling_interval=_GLANCE,
+            update_heartbeat_interval=self._lease / _BEATS,
+            stalled_worker_timeout=self._lease,
+            delete_jobs="always",
+        )
+
+    async def _sweep(self) -> None:
+        """Put back what nobody alive works on; never what another sweeper is putting back."""
+        while True:
+            await asyncio.sleep(self._lease / _BEATS)
+            async with self._database.transaction() as within:
+                await within.connection.execute(_SWEEP, [_TASK, self._lease])
+
+    async def _beat(self, app: App, stop: asyncio.Event) -> None:
+        """Go on to be heard of while the worker drains: procrastinate's own beat ends before that."""
+        await stop.wait()
+        while True:
+            for worker in self._workers:
+                await app.job_manager.update_heartbeat(worker)
+            await asyncio.sleep(self._lease / _BEATS)
+
+
+def _app(carry: Any) -> App:
+    from procrastinate import App, PsycopgConnector
+
+    app = App(connector=PsycopgConnector())
+    app.task(name=_TASK, pass_context=True)(carry)
+    return app
+
+
+async def _nothing(context: JobContext, run: str) -> None:
+    """What only pushes carries nothing."""
+    raise AssertionError(f"{context.job.id} of {run} was not to be carried here")
+
+
+@asynccontextmanager
+async def _judged() -> AsyncGenerator[None]:
+    """What procrastinate raises in the block, as an error of ours."""
+    from procrastinate.exceptions import ConnectorException
+
+    try:
+        yield
+    except ConnectorException as error:
+        raise StoreUnavailable(f"the queue in PostgreSQL: {type(error.__cause__ or error).__name__}") from error

@@ -1,0 +1,81 @@
+"""Slots by queue: what takes deliveries while there is room, carries them, and gives them back when they have ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from ..queue import Carry
+
+Take: TypeAlias = Callable[[str, int], Awaitable[Sequence[tuple[int, str]]]]
+"""Takes at most so many deliveries of a queue: the number of each, and its run."""
+
+
+class Serving:
+    """Carries deliveries, at most `slots` of each queue at once. `ended` is told the number of each that has ended."""
+
+    def __init__(
+        self, slots: Mapping[str, int], carry: Carry, take: Take, ended: Callable[[int], Awaitable[None]]
+    ) -> None:
+        self._slots = slots
+        self._carry = carry
+        self._take = take
+        self._ended = ended
+        self._busy: Counter[str] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._freed = asyncio.Event()
+
+    async def until(self, stop: asyncio.Event, wait: Callable[[], Awaitable[None]]) -> None:
+        """Serve until `stop` is set and all that was taken has ended; `wait` waits for what may have come.
+
+        Cancelled, or where a delivery can't be taken, it cancels what it carries and waits for that.
+        """
+        try:
+            while not stop.is_set():
+                self._freed.clear()
+                if not await self._fill():
+                    await _first(wait(), stop.wait(), self._freed.wait())
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+
+    async def _fill(self) -> bool:
+        """Take as many deliveries as there is room for; whether there were any."""
+        found = False
+        for queue, slots in self._slots.items():
+            free = slots - self._busy[queue]
+            for number, run in await self._take(queue, free) if free > 0 else ():
+                found = True
+                self._busy[queue] += 1
+                task = asyncio.create_task(self._one(queue, number, run))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        return found
+
+    async def _one(self, queue: str, number: int, run: str) -> None:
+        try:
+            await self._carry(run)
+            await self._ended(number)
+        finally:
+            self._busy[queue] -= 1
+            self._freed.set()
+
+
+async def _first(*waits: Awaitable[object]) -> None:
+    """Wait for the first of several, and give the others up."""
+    tasks = [asyncio.ensure_future(one) for one in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    for task in tasks:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error

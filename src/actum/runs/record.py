@@ -1,0 +1,177 @@
+"""The record of a run that others may take over: what is told is committed in groups, and judged by the lease (L8).
+
+What counts for the lease is when it was asked for, not when the answer was read: the process may have been frozen in
+between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol
+
+from ..errors import Fenced, IdeaError, RunError, StoreUnavailable
+from ..schema.json import JsonObject, check_depth, encode
+from .row import Told
+
+_AGAIN = 0.2
+"""Seconds until a store that could not be reached is tried again."""
+
+
+class Keeping(Protocol):
+    """What entries are committed to (see `SqlStore.append`)."""
+
+    async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+        """Append entries; return the leases that their runs and those named have now."""
+        ...
+
+
+class LeasedRecord:
+    """Takes the entries of one run under one lease. `on_loss` is called once, when it is known that the run is lost."""
+
+    def __init__(
+        self, committer: Committer, run: str, lease: int, seq: int, consumed: int, on_loss: Callable[[], None]
+    ) -> None:
+        self.run = run
+        self.lease = lease
+        self.is_lost = False
+        self.seq = seq
+        """The number of the last entry that was told."""
+        self.kept = seq
+        """The number of the last entry that is kept."""
+        self.sent = seq
+        """The number of the last entry that is kept, or is being committed."""
+        self.confirmed = -1.0
+        """When it was last asked whether the run is this one's still, and it was; by the monotonic clock."""
+        self.failure: RunError | None = None
+        """Why an entry can't be kept at all."""
+        self._committer = committer
+        self._consumed: int | None = consumed
+        self._on_loss = on_loss
+
+    def __call__(self, entry: JsonObject) -> None:
+        """Take one entry; nothing of a run that is lost.
+
+        Raises:
+            IdeaError: it could not be read again; the run ends, since what it did would not be known.
+        """
+        if self.is_lost:
+            return
+        try:
+            text = encode(entry)
+            check_depth(text)
+            text.encode()
+        except (ValueError, RecursionError):
+            raise IdeaError(f"{self.run}: an entry that could not be read again is not written") from None
+        self.seq += 1
+        consumed = self._consumed if "began" in entry and not entry["at"] else None
+        told = Told(run=self.run, seq=self.seq, lease=self.lease, text=text, is_tick="tick" in entry, consumed=consumed)
+        if consumed is not None:
+            self._consumed = None
+        self._committer.add(self, told)
+
+    async def settled(self) -> None:
+        """Wait until all that was told is kept and the run is known to be this one's still.
+
+        Raises:
+            Fenced: another process owns the run by now.
+            RunError: what was told can't be kept.
+        """
+        told = self.seq
+        while not self.is_lost and self.failure is None:
+            if self.kept >= told and self._committer.is_fresh(self.confirmed):
+                return
+            await self._committer.round(self, told)
+        if self.failure is not None:
+            raise RunError(self.failure.message)
+        raise Fenced(f"{self.run}: another process owns the run by now")
+
+    def judge(self, lease: int | None, asked: float) -> None:
+        """Take in which lease the run had, asked for at that time."""
+        if lease == self.lease:
+            self.confirmed = max(self.confirmed, asked)
+        else:
+            self.lose()
+
+    def lose(self) -> None:
+        """Know that the run is lost, or may be: nothing of it is written any more, and nothing is begun."""
+        if not self.is_lost:
+            self.is_lost = True
+            self._on_loss()
+
+
+class Committer:
+    """Commits what all records of a process have been told, those that are there at once in one transaction.
+
+    A confirmation of a lease is good for `fresh` seconds. `clock` is the monotonic one.
+    """
+
+    def __init__(self, store: Keeping, fresh: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._fresh = fresh
+        self.clock = clock
+        self._told: list[tuple[LeasedRecord, Told]] = []
+        self._asked: dict[str, LeasedRecord] = {}
+        self._wake = asyncio.Event()
+        self._under_way = self._round = asyncio.Event()
+        """Set when the round that is being committed is over; and the one after that."""
+
+    def record(self, run: str, lease: int, seq: int, consumed: int, on_loss: Callable[[], None]) -> LeasedRecord:
+        """The record of a run that was claimed."""
+        return LeasedRecord(self, run, lease, seq, consumed, on_loss)
+
+    def add(self, record: LeasedRecord, told: Told) -> None:
+        """Have an entry committed soon."""
+        self._told.append((record, told))
+        self._wake.set()
+
+    def is_fresh(self, confirmed: float) -> bool:
+        """Whether what was asked for at that time still counts."""
+        return self.clock() - confirmed < self._fresh
+
+    async def round(self, record: LeasedRecord, told: int) -> None:
+        """Wait until what a record was told up to a number, or the store's refusal of it, has come back."""
+        if record.kept < told <= record.sent:
+            await self._under_way.wait()
+            return
+        self._asked[record.run] = record
+        self._wake.set()
+        await self._round.wait()
+
+    async def commit(self) -> None:
+        """Commit until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            told, self._told = self._told, []
+            asked, self._asked = self._asked, {}
+            self._under_way, self._round = self._round, asyncio.Event()
+            for record, one in told:
+                record.sent = one.seq
+            try:
+                await self._commit(told, asked)
+            finally:
+                self._under_way.set()
+
+    async def _commit(self, told: list[tuple[LeasedRecord, Told]], asked: dict[str, LeasedRecord]) -> None:
+        records = {record.run: record for record, _ in told} | asked
+        while True:
+            entries = [one for record, one in told if not record.is_lost]
+            at = self.clock()
+            try:
+                leases = await self._store.append(entries, [*asked])
+                break
+            except StoreUnavailable:
+                await asyncio.sleep(_AGAIN)  # until it is back, or the watchdog has cut what waits for it
+                if all(record.is_lost for record in records.values()):
+                    return
+            except RunError as error:
+                for record in records.values():
+                    record.failure = error
+                return
+        for record in records.values():
+            record.judge(leases.get(record.run), at)
+        for record, one in told:
+            if not record.is_lost:
+                record.kept = max(record.kept, one.seq)

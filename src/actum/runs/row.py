@@ -1,0 +1,116 @@
+"""A run that is kept, as a row: what it is made of, how far it is, and what it came to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from ..errors import RunError
+from ..schema.json import Json, JsonObject
+
+State: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
+"""`queued`: for a worker; `running`: a worker owns it; `waiting`: for a decision or an event, held by nobody."""
+OVER = frozenset[State]({"done", "failed", "cancelled"})
+"""The states that no run leaves."""
+QUEUE = "runs"
+"""The queue that is meant if none is named."""
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What is to be run: an Idea as JSON, where its paths start from, its input, and how it stands among others."""
+
+    id: str
+    idea: JsonObject
+    origin: str | None = None
+    input: JsonObject | None = None
+    tenant: str = ""
+    queue: str = QUEUE
+    priority: int = 0
+    at: float | None = None
+    """When it may begin, in seconds since the epoch."""
+    patience: float | None = None
+    """How many seconds it waits for decisions before those that are still out are refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """How far a run is. `lease` counts who has owned it; `worker` is the name of who does."""
+
+    id: str
+    state: State
+    lease: int = 0
+    tenant: str = ""
+    queue: str = QUEUE
+    priority: int = 0
+    at: float | None = None
+    patience: float | None = None
+    worker: str | None = None
+    output: Json = None
+    waiting: Sequence[str] = ()
+    """The decisions and gates that it waits for."""
+    error: JsonObject | None = None
+    """Why it failed, as `ActumError.to_dict` says it."""
+    about: JsonObject = field(default_factory=dict[str, Any])
+    """What else is known of it: `makers`, `dialect`, `usage`."""
+    created: float = 0.0
+    ended: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing can become of it any more."""
+        return self.state in OVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An entry of a run's record, told under a lease. `seq` counts the entries of the run from 1.
+
+    `consumed`: the entry begins the run anew, so that those before it are no longer needed, and neither is what the
+    run was sent up to this number.
+    """
+
+    run: str
+    seq: int
+    lease: int
+    text: str
+    is_tick: bool = False
+    consumed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """What whoever has claimed a run goes on from: its source, its record, and what it was sent meanwhile."""
+
+    source: Submission
+    entries: Sequence[JsonObject]
+    seq: int
+    """The number of the last entry."""
+    sent: Sequence[JsonObject]
+    consumed: int
+    """The number of the last thing that it was sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """What a run has come to, for now or for good."""
+
+    state: State
+    output: Json = None
+    waiting: Sequence[str] = ()
+    error: JsonObject | None = None
+    about: JsonObject = field(default_factory=dict[str, Any])
+
+
+def check_id(run: str) -> str:
+    """The id of a run, if it can be one everywhere: as a file's name, in a URL, on a command line.
+
+    Raises:
+        RunError: it can't.
+    """
+    if not _ID.fullmatch(run):
+        raise RunError("the id of a run is up to 200 letters, digits and . _ : @ -, the first a letter or a digit")
+    return run

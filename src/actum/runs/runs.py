@@ -1,0 +1,298 @@
+"""`Runs`: runs that outlive the process which has submitted them, in a database or a file, and a handle on each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from os import urandom
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ..app.agent import with_input
+from ..app.idea import Idea
+from ..app.saved import SavedIdea
+from ..errors import RunEnded, RunError
+from ..execution.record.recovery import recovered
+from ..ideas.ticks import ID, RUN
+from ..protocol import approvals
+from ..protocol.approvals import Pending, Ruling
+from ..protocol.context import Context
+from ..protocol.solution import Result
+from ..schema.json import Json, JsonObject, encode
+from .held import idea_of, ticks_in
+from .open import open_runs
+from .queue import Queue
+from .row import QUEUE, Row, State, Submission, check_id
+from .sending import check, decision, signal
+from .sql_store import SqlStore
+
+_LOOK = 1.0
+"""Seconds until it is looked again, whatever notice was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a run's record, numbered from 1. `data` is what the run has told (see docs/runs.md)."""
+
+    seq: int
+    data: JsonObject
+
+
+class Runs:
+    """The runs that are kept in one place: `postgresql://…`, `sqlite:///runs.db` or `runs.db`, or `:memory:`.
+
+    The place is opened, and its tables are made, when it is first used. `async with` closes it. `queue` says in which
+    other way runs come to workers.
+
+    Raises:
+        RunError: the URL names no place that keeps runs.
+    """
+
+    def __init__(self, place: str | Path, *, queue: Queue | None = None) -> None:
+        self.store: SqlStore = open_runs(place, queue)
+
+    async def __aenter__(self) -> Runs:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the place."""
+        await self.store.aclose()
+
+    async def submit(
+        self,
+        idea: SavedIdea | Mapping[str, Any] | str | Path,
+        *,
+        input: Mapping[str, Any] | None = None,
+        id: str | None = None,
+        tenant: str = "",
+        priority: int = 0,
+        at: datetime | None = None,
+        queue: str = QUEUE,
+        patience: float | None = None,
+    ) -> Run:
+        """Have an Idea run by a worker. Once this has returned, the run is carried to its end, by whoever is there.
+
+        `id` makes it one run however often it is submitted; the first submission counts. Of those of a queue that could
+        begin, one of a higher `priority` does first; none begins before `at`. `patience` is how many seconds each
+        decision may take before the calls that wait for one are refused.
+
+        Raises:
+            RunError: the place can't be used, or the id is none.
+            IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
+        """
+        own = _idea(idea)
+        given = None if input is None else dict(input)
+        with_input(own.context, given)  # judged where it is given, since its author is here
+        if at is not None and at.tzinfo is None:
+            raise RunError("`at` is a time with a zone: a worker may stand in another one")
+        one = Submission(
+            id=check_id(id) if id is not None else urandom(12).hex(),
+            idea=own.text.to_dict(),
+            origin=own.context.origin,
+            input=given,
+            tenant=tenant,
+            queue=queue,
+            priority=priority,
+            at=None if at is None else at.timestamp(),
+            patience=patience,
+        )
+        row, _ = await self.store.submit(one)
+        return Run(self, row)
+
+    async def get(self, id: str) -> Run:
+        """The run of this id.
+
+        Raises:
+            RunError: there is none.
+        """
+        row = await self.store.get(check_id(id))
+        if row is None:
+            raise _none(id)
+        return Run(self, row)
+
+    async def decide(
+        self, id: str, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        """Decide on the call of a run that waits at a place: the run goes on. `parameters` replace its own (L6).
+
+        Raises:
+            RunError: there is no such run, or it is over.
+            IdeaError: no such call waits, or its tool doesn't take the parameters.
+        """
+        await (await self.get(id)).decide(of, ruling, reason=reason, parameters=parameters)
+
+    async def signal(self, id: str, name: str, value: Json = True, *, at: datetime | None = None) -> None:
+        """Put a value at the gate `†state.approvals.NAME` of a run, now or at a time: what waits for it goes on (C7).
+
+        Raises:
+            RunError: there is no such run, or it is over.
+            IdeaError: the name is none of a gate.
+        """
+        await (await self.get(id)).signal(name, value, at=at)
+
+    async def cancel(self, id: str) -> None:
+        """End a run for good: who works on it loses it. One that is over stays as it is.
+
+        Raises:
+            RunError: there is no such run.
+        """
+        if await self.store.cancel(check_id(id)) is None:
+            raise _none(id)
+
+    async def result(self, id: str, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
+        """What a run has come to; raises as `Run.result`."""
+        return await (await self.get(id)).result(timeout=timeout)
+
+    async def list(
+        self, *, state: State | None = None, tenant: str | None = None, before: Run | None = None, most: int = 100
+    ) -> Sequence[Run]:
+        """A page of the runs, the newest first; `before` is the last one of the page before."""
+        rows = await self.store.listed(state, tenant, None if before is None else before.row, most)
+        return [Run(self, row) for row in rows]
+
+
+class Run:
+    """One run. `row` is how far it was when that was last looked at: by `refresh`, `follow` or `result`."""
+
+    def __init__(self, runs: Runs, row: Row) -> None:
+        self._runs = runs
+        self._store = runs.store
+        self.row = row
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return self.row.id
+
+    @property
+    def state(self) -> State:
+        """How far it was."""
+        return self.row.state
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}: {self.state}>"
+
+    async def refresh(self) -> Row:
+        """Look how far it is.
+
+        Raises:
+            RunError: there is no such run any more.
+        """
+        row = await self._store.get(self.id)
+        if row is None:
+            raise _none(self.id)
+        self.row = row
+        return row
+
+    async def follow(self, after: int = 0) -> AsyncGenerator[Entry]:
+        """The entries of its record behind number `after`, as they are written, until it is over or waits.
+
+        A `began` entry takes the place of all before it: the run goes on from there, perhaps elsewhere. So what was
+        under way when a worker died is corrected, and never told twice.
+        """
+        while True:
+            row = await self.refresh()
+            for seq, data in await self._store.entries(self.id, after):
+                after = seq
+                yield Entry(seq, data)
+            if (row.is_over or row.state == "waiting") and not await self._store.entries(self.id, after, 1):
+                return
+            await self._store.database.changed(self.id, _LOOK)
+
+    async def result(self, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
+        """Wait until it is over or waits, and return what it has come to; `waiting` says what it waits for.
+
+        Raises:
+            RunEnded: it failed, or was cancelled.
+            TimeoutError: it was not over after so many seconds. The run goes on.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while not ((row := await self.refresh()).is_over or row.state == "waiting"):
+            left = _LOOK if end is None else min(_LOOK, end - time.monotonic())
+            if left <= 0:
+                raise TimeoutError(f"run {self.id} was still {row.state}")
+            await self._store.database.changed(self.id, left)
+        if row.state == "cancelled":
+            raise RunEnded(f"run {self.id} was cancelled")
+        if row.error is not None:
+            raise RunEnded(f"run {self.id} failed: {row.error.get('message')}", code=str(row.error.get("code")))
+        return Result(output=row.output, context=await self.context(), waiting=list(row.waiting))
+
+    async def context(self) -> Context:
+        """The context that it has reached, fit to be resumed (L8); that of its Idea if it hasn't begun."""
+        source = await self._source()
+        told = [entry for entry in await self._entries() if "tick" not in entry]
+        idea = idea_of(source)
+        return Context(recovered(told), origin=idea.context.origin) if told else idea.context
+
+    async def pending(self) -> Sequence[Pending]:
+        """The calls of it that wait for a decision, with what each is about."""
+        return approvals.pending(await self.context())
+
+    async def decide(
+        self, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        """Decide on the call that waits at a place; raises as `Runs.decide`."""
+        item = decision(of, ruling, reason, parameters)
+        check(await self.context(), item)
+        await self._send(item, None)
+
+    async def signal(self, name: str, value: Json = True, *, at: datetime | None = None) -> None:
+        """Put a value at a gate; raises as `Runs.signal`."""
+        item = signal(name, value)
+        check(await self.context(), item)
+        await self._send(item, None if at is None else at.timestamp())
+
+    async def _send(self, item: JsonObject, due: float | None) -> None:
+        row = await self._store.send(self.id, item, due)
+        if row is None:
+            raise _none(self.id)
+        if row.is_over:
+            raise RunError(f"run {self.id} is {row.state}: nothing can be sent to it any more")
+
+    async def cancel(self) -> None:
+        """End it for good; raises as `Runs.cancel`."""
+        await self._runs.cancel(self.id)
+
+    async def idea(self) -> Idea:
+        """The run as an Idea whose context is what it has left: saved to a file, it is a kept run (`actum.kept`)."""
+        source, entries = await self._source(), await self._entries()
+        row = await self.refresh()
+        idea = idea_of(source)
+        ticks = [tick.to_dict() for tick in ticks_in(entries, self.id)]
+        about = {ID: self.id, **row.about, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
+        return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
+
+    async def _source(self) -> Submission:
+        source = await self._store.source(self.id)
+        if source is None:
+            raise _none(self.id)
+        return source
+
+    async def _entries(self) -> Sequence[JsonObject]:
+        entries: list[JsonObject] = []
+        after = 0
+        while page := await self._store.entries(self.id, after):
+            entries += [data for _, data in page]
+            after = page[-1][0]
+        return entries
+
+
+def _idea(given: SavedIdea | Mapping[str, Any] | str | Path) -> SavedIdea:
+    if isinstance(given, SavedIdea):
+        return given
+    if isinstance(given, Mapping):
+        return Idea.read(encode(dict(given)), "the Idea")
+    return Idea.load(given)
+
+
+def _none(id: str) -> RunError:
+    return RunError(f"there is no run {id}")

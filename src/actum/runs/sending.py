@@ -1,0 +1,62 @@
+"""What a run is sent while nobody works on it, or while somebody does: decisions, values at gates, deadlines (L6, C7).
+
+It is kept as JSON beside the run until whoever claims the run next has taken it up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from ..errors import IdeaError
+from ..protocol import approvals
+from ..protocol.approvals import Ruling
+from ..protocol.context import Context
+from ..schema.json import Json, JsonObject
+
+DEADLINE: JsonObject = {"deadline": True}
+"""The time for decisions is over: the calls that still wait for one are refused."""
+_TOO_LATE = "nobody has decided on it in time"
+
+
+def decision(of: str, ruling: Ruling, reason: str = "", parameters: Mapping[str, Any] | None = None) -> JsonObject:
+    """A decision on the call at a place; `parameters` replace its own."""
+    own: JsonObject = {"decide": of, "ruling": ruling, "reason": reason}
+    return own if parameters is None else {**own, "parameters": dict(parameters)}
+
+
+def signal(name: str, value: Json) -> JsonObject:
+    """A value at the gate `†state.approvals.NAME`; a name that is a reference already stays as it is."""
+    return {"gate": name if "†" in name else f"†state.approvals.{name}", "value": value}
+
+
+def check(context: Context, item: JsonObject) -> None:
+    """Whether a context takes what is to be sent.
+
+    Raises:
+        IdeaError: no such call waits, its tool doesn't take the parameters, or that is no gate.
+    """
+    _taken(context, item)
+
+
+def applied(context: Context, sent: Iterable[JsonObject]) -> Context:
+    """The context with what was sent; what no longer fits, since something before it has settled that, is left out."""
+    for item in sent:
+        with suppress(IdeaError):
+            context = _taken(context, item)
+    return context
+
+
+def _taken(context: Context, item: JsonObject) -> Context:
+    if "gate" in item:
+        return approvals.opened(context, item["gate"], item["value"])
+    if "deadline" in item:
+        for one in approvals.pending(context):
+            context = approvals.decided(context, one.of, "deny", reason=_TOO_LATE)
+        return context
+    of, ruling, parameters = item["decide"], item["ruling"], item.get("parameters")
+    waiting = [one.call for one in approvals.pending(context) if one.of == of]
+    own: JsonObject = {key: value for call in waiting for key, value in call.items() if key.startswith("_")}
+    replacement = None if parameters is None else own | parameters
+    return approvals.decided(context, of, ruling, reason=item.get("reason", ""), replacement=replacement)

@@ -1,0 +1,326 @@
+"""The record of runs in a database: every write is judged by the lease of the run, in the transaction that makes it.
+
+The queue decides who works, the lease decides who may write. A claim counts it up; an append shares the run's row
+until it is committed, so a claim waits for the appends under way and what is read after it is all there is. No clock
+and no expiry takes part in that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from ..errors import RunError
+from ..schema.json import Json, JsonObject, decode, encode
+from .database import Database, Transaction
+from .queue import Delivery, Queue
+from .row import Ending, Row, State, Submission, Taken, Told
+
+_COLUMNS = (
+    "id, state, lease, tenant, queue, priority, begins, patience, worker, output, waiting, error, about, created, ended"
+)
+_SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience"
+_ADD = (
+    f"INSERT INTO actum_runs ({_SOURCE}, state, created) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
+)
+_IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?))"
+_CLAIM = (
+    "UPDATE actum_runs SET lease = lease + 1, state = 'running', worker = ?, waiting = NULL "
+    f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {_IS_CALLED})) RETURNING {_COLUMNS}"
+)
+_END = (
+    "UPDATE actum_runs SET state = ?, output = ?, waiting = ?, error = ?, about = ?, ended = ?, worker = NULL "
+    f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {_COLUMNS}"
+)
+_RELEASE = (
+    "UPDATE actum_runs SET state = 'queued', worker = NULL "
+    f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {_COLUMNS}"
+)
+_SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
+
+
+class SqlStore:
+    """Keeps runs in a database, and has them delivered by a queue."""
+
+    def __init__(self, database: Database, queue: Queue) -> None:
+        self.database = database
+        self.queue = queue
+
+    async def submit(self, one: Submission) -> tuple[Row, bool]:
+        """Keep a run and have it delivered, unless there is one of its id; whether it is new."""
+        source = [one.id, encode(one.idea), one.origin, None if one.input is None else encode(one.input)]
+        stands = [one.tenant, one.queue, one.priority, one.at, one.patience]
+        async with self.database.transaction() as within:
+            is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
+            row = await _row(within, one.id)
+            assert row is not None
+            if is_new:
+                await self.queue.push(_delivery(row), within)
+        return row, is_new
+
+    async def get(self, run: str) -> Row | None:
+        """How far a run is; None if there is none."""
+        async with self.database.transaction() as within:
+            return await _row(within, run)
+
+    async def listed(
+        self, state: State | None = None, tenant: str | None = None, before: Row | None = None, most: int = 100
+    ) -> list[Row]:
+        """A page of the runs, the newest first."""
+        where, values = ["1 = 1"], list[Any]()
+        for name, value in (("state", state), ("tenant", tenant)):
+            if value is not None:
+                where.append(f"{name} = ?")
+                values.append(value)
+        if before is not None:
+            where.append("(created < ? OR (created = ? AND id < ?))")
+            values += [before.created, before.created, before.id]
+        order = "ORDER BY created DESC, id DESC LIMIT ?"
+        async with self.database.transaction() as within:
+            found = await within.rows(
+                f"SELECT {_COLUMNS} FROM actum_runs WHERE {' AND '.join(where)} {order}", *values, most
+            )
+        return [_row_of(one) for one in found]
+
+    async def source(self, run: str) -> Submission | None:
+        """What a run was made of."""
+        async with self.database.transaction() as within:
+            return await _source(within, run)
+
+    async def entries(self, run: str, after: int = 0, most: int = 1_000) -> list[tuple[int, JsonObject]]:
+        """Entries of a run's record, each with its number."""
+        async with self.database.transaction() as within:
+            found = await within.rows(
+                "SELECT seq, entry FROM actum_entries WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?", run, after, most
+            )
+        return [(int(seq), _object(text)) for seq, text in found]
+
+    async def claim(self, run: str, worker: str) -> Row | None:
+        """Own a run from now on; None if there is nothing to do for it."""
+        async with self.database.transaction() as within:
+            found = await within.rows(_CLAIM, worker, run, time.time())
+        return _row_of(found[0]) if found else None
+
+    async def taken(self, run: str) -> Taken:
+        """What a run that was claimed goes on from: read behind the claim, so that it is all there is."""
+        async with self.database.transaction() as within:
+            source = await _source(within, run)
+            if source is None:
+                raise RunError(f"there is no run {run}")
+            told = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
+            sent = await within.rows(
+                "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number",
+                run,
+                time.time(),
+            )
+        return Taken(
+            source=source,
+            entries=[_object(text) for _, text in told],
+            seq=int(told[-1][0]) if told else 0,
+            sent=[_object(item) for _, item in sent],
+            consumed=int(sent[-1][0]) if sent else 0,
+        )
+
+    async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+        """Append entries of several runs in one transaction, each if its run has the lease it was told under.
+
+        Returns:
+            The leases that these runs and those named beside them have now.
+        """
+        named = sorted({one.run for one in told} | set(runs))
+        async with self.database.transaction() as within:
+            leases = await self._leases(within, named, self.database.share)
+            kept = [one for one in told if leases.get(one.run) == one.lease]
+            for one in kept:
+                if one.consumed is not None:
+                    await _compact(within, one)
+            rows = [(one.run, one.seq, one.lease, int(one.is_tick), one.text) for one in kept]
+            if rows:
+                await within.each(
+                    "INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?)", rows
+                )
+        return leases
+
+    async def leases(self, runs: Collection[str]) -> Mapping[str, int]:
+        """The leases that runs have now."""
+        async with self.database.transaction() as within:
+            return await self._leases(within, sorted(runs), "")
+
+    @staticmethod
+    async def _leases(within: Transaction, runs: Sequence[str], locked: str) -> dict[str, int]:
+        marks = ", ".join("?" * len(runs)) or "NULL"
+        found = await within.rows(f"SELECT id, lease FROM actum_runs WHERE id IN ({marks}) ORDER BY id{locked}", *runs)
+        return {run: int(lease) for run, lease in found}
+
+    async def end(self, run: str, lease: int, ending: Ending) -> bool:
+        """Write what a run has come to, if it still has this lease.
+
+        One that is to wait and was sent something meanwhile is delivered again, in the same transaction.
+        """
+        ended = time.time() if ending.state in {"done", "failed"} else None
+        values = [_text(ending.output), _text(list(ending.waiting)), _text(ending.error), _text(ending.about), ended]
+        async with self.database.transaction() as within:
+            found = await within.rows(_END, ending.state, *values, run, lease)
+            if found and ending.state == "waiting":
+                await self._wait(within, _row_of(found[0]))
+        return bool(found)
+
+    async def _wait(self, within: Transaction, row: Row) -> None:
+        """Let a run wait: until it is sent what is to be, or until its patience is at an end."""
+        now = time.time()
+        if row.patience is not None and any(one.startswith("approval ") for one in row.waiting):
+            await within.rows(f"{_SEND} RETURNING number", row.id, _text({"deadline": True}), now + row.patience, 1)
+        due = await within.rows(
+            "SELECT due FROM actum_sent WHERE run = ? ORDER BY due IS NOT NULL, due LIMIT 1", row.id
+        )
+        if due and (due[0][0] is None or due[0][0] <= now):
+            await within.rows("UPDATE actum_runs SET state = 'queued' WHERE id = ? RETURNING id", row.id)
+            await self.queue.push(_delivery(row, at=None), within)
+        elif due:
+            await self.queue.push(_delivery(row, at=due[0][0]), within)
+
+    async def send(self, run: str, item: JsonObject, due: float | None = None) -> Row | None:
+        """Send a run something that it takes up when it goes on; one that waits goes on at once, or when it is due.
+
+        Returns:
+            How far the run was; None if there is none.
+        """
+        async with self.database.transaction() as within:
+            row = await _row(within, run, self.database.update)
+            if row is None or row.is_over:
+                return row
+            await within.rows(f"{_SEND} RETURNING number", run, encode(item), due, 0)
+            if row.state == "waiting":
+                if due is None:
+                    await within.rows("UPDATE actum_runs SET state = 'queued' WHERE id = ? RETURNING id", run)
+                await self.queue.push(_delivery(row, at=due), within)
+        return row
+
+    async def cancel(self, run: str) -> Row | None:
+        """End a run for good, whoever works on it; None if there is none. Returns how far it was."""
+        async with self.database.transaction() as within:
+            row = await _row(within, run, self.database.update)
+            if row is not None and not row.is_over:
+                await within.rows(
+                    "UPDATE actum_runs SET state = 'cancelled', lease = lease + 1, worker = NULL, ended = ? "
+                    "WHERE id = ? RETURNING id",
+                    time.time(),
+                    run,
+                )
+                await self.queue.cancel(run, within)
+        return row
+
+    async def release(self, run: str, lease: int) -> bool:
+        """Let go of a run that somebody else is to go on with."""
+        async with self.database.transaction() as within:
+            found = await within.rows(_RELEASE, run, lease)
+            if found:
+                await self.queue.push(_delivery(_row_of(found[0]), at=None), within)
+        return bool(found)
+
+    async def owed(self, after: str, most: int) -> list[Row]:
+        """A page of the runs that somebody has to carry out: queued, running, or called while they wait, by id."""
+        async with self.database.transaction() as within:
+            found = await within.rows(
+                f"SELECT {_COLUMNS} FROM actum_runs WHERE id > ? AND (state IN ('queued', 'running') "
+                f"OR (state = 'waiting' AND {_IS_CALLED})) ORDER BY id LIMIT ?",
+                after,
+                time.time(),
+                most,
+            )
+        return [_row_of(one) for one in found]
+
+    async def redeliver(self, rows: Sequence[Row]) -> list[str]:
+        """Have those of the runs delivered again that have no live delivery; nothing if another is just at that."""
+        async with self.database.transaction() as within:
+            if not rows or not (await within.rows(self.database.alone))[0][0]:
+                return []
+            live = await self.queue.live([row.id for row in rows], within)
+            lost = [row for row in rows if row.id not in live]
+            for row in lost:
+                await self.queue.push(_delivery(row), within)
+        return [row.id for row in lost]
+
+    async def aclose(self) -> None:
+        """Let go of the database and the queue."""
+        await self.queue.aclose()
+        await self.database.aclose()
+
+
+async def _compact(within: Transaction, began: Told) -> None:
+    """Forget what a run that begins anew has no more use for; its requests stay known."""
+    await within.rows(
+        "DELETE FROM actum_entries WHERE run = ? AND seq < ? AND is_tick = 0 RETURNING seq", began.run, began.seq
+    )
+    await within.rows(
+        "DELETE FROM actum_sent WHERE run = ? AND (number <= ? AND (due IS NULL OR due <= ?) OR is_deadline = 1) "
+        "RETURNING number",
+        began.run,
+        began.consumed,
+        time.time(),
+    )
+
+
+async def _row(within: Transaction, run: str, locked: str = "") -> Row | None:
+    found = await within.rows(f"SELECT {_COLUMNS} FROM actum_runs WHERE id = ?{locked}", run)
+    return _row_of(found[0]) if found else None
+
+
+async def _source(within: Transaction, run: str) -> Submission | None:
+    found = await within.rows(f"SELECT {_SOURCE} FROM actum_runs WHERE id = ?", run)
+    if not found:
+        return None
+    run, idea, origin, given, tenant, queue, priority, at, patience = found[0]
+    return Submission(
+        id=run,
+        idea=_object(idea),
+        origin=origin,
+        input=None if given is None else _object(given),
+        tenant=tenant,
+        queue=queue,
+        priority=priority,
+        at=at,
+        patience=patience,
+    )
+
+
+def _row_of(values: Sequence[Any]) -> Row:
+    run, state, lease, tenant, queue, priority, at, patience, worker, *rest = values
+    output, waiting, error, about, created, ended = rest
+    return Row(
+        id=run,
+        state=state,
+        lease=int(lease),
+        tenant=tenant,
+        queue=queue,
+        priority=int(priority),
+        at=at,
+        patience=patience,
+        worker=worker,
+        output=None if output is None else decode(output),
+        waiting=tuple(_list(waiting)) if waiting else (),
+        error=None if error is None else _object(error),
+        about={} if about is None else _object(about),
+        created=created,
+        ended=ended,
+    )
+
+
+def _delivery(row: Row, **changes: Any) -> Delivery:
+    return Delivery(run=row.id, queue=row.queue, priority=row.priority, **{"at": row.at, **changes})
+
+
+def _object(text: str) -> JsonObject:
+    value: Any = decode(text)
+    return value
+
+
+def _list(text: str) -> list[str]:
+    value: Any = decode(text)
+    return value
+
+
+def _text(value: Json) -> str | None:
+    return None if value is None else encode(value)

@@ -1,0 +1,138 @@
+"""Runs in one SQLite file: for one machine, with no set-up. Several processes may use it at once."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..errors import RunError, StoreUnavailable
+from .tables import FORMAT, tables
+
+T = TypeVar("T")
+_PATIENCE = 60.0
+"""Seconds to wait for another process that writes."""
+_GLANCE = 0.1
+"""Seconds between two looks at what other processes may have changed."""
+
+
+class SqliteTransaction:
+    """Runs its statements on the database's one thread."""
+
+    def __init__(self, database: SqliteDatabase, connection: sqlite3.Connection) -> None:
+        self._database = database
+        self.connection: Any = connection
+        self.afterwards: list[Callable[[], object]] = []
+
+    async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
+        """Execute a statement; return the rows that it gives."""
+        return await self._database.on_thread(lambda: self.connection.execute(statement, values).fetchall())
+
+    async def each(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Execute a statement for each row of values."""
+        await self._database.on_thread(lambda: self.connection.executemany(statement, rows))
+
+
+class SqliteDatabase:
+    """One file, or `:memory:` for what only this object sees. It is made when it is first used.
+
+    Every transaction takes the write lock at once, so that what it has read can't change before it ends.
+    """
+
+    share = update = ""
+    alone = "SELECT 1"
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = str(path)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-runs")
+        self._open: sqlite3.Connection | None = None
+        self._is_closed = False
+        self._one_at_a_time = asyncio.Lock()
+        self._written = asyncio.Event()
+
+    async def on_thread(self, work: Callable[[], T]) -> T:
+        """What a piece of work returns that uses the connection."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[SqliteTransaction]:
+        """A transaction; others of this process wait for its end."""
+        async with self._one_at_a_time:
+            if self._is_closed:
+                raise RunError(f"{self._path}: closed")
+            try:
+                if self._open is None:
+                    self._open = await self.on_thread(self._opened)
+                database = self._open
+                await self.on_thread(lambda: database.execute("BEGIN IMMEDIATE"))
+            except (sqlite3.Error, OSError) as error:
+                raise self._unusable(error) from error
+            transaction = SqliteTransaction(self, database)
+            try:
+                yield transaction
+                await self.on_thread(lambda: database.execute("COMMIT"))
+            except BaseException as error:
+                await asyncio.shield(self.on_thread(lambda: _rolled_back(database)))
+                if isinstance(error, sqlite3.Error):
+                    raise self._unusable(error) from error
+                raise
+        self._tell()
+        for call in transaction.afterwards:
+            call()
+
+    def _tell(self) -> None:
+        written, self._written = self._written, asyncio.Event()
+        written.set()
+
+    def _unusable(self, error: Exception) -> RunError:
+        kind = StoreUnavailable if isinstance(error, sqlite3.OperationalError) else RunError
+        return kind(f"{self._path}: {' '.join(str(error).split())}")
+
+    async def changed(self, run: str, seconds: float) -> None:
+        """Wait until this process has written, or it is time to see what others have."""
+        del run
+        try:
+            async with asyncio.timeout(min(seconds, _GLANCE)):
+                await self._written.wait()
+        except TimeoutError:
+            return
+
+    async def aclose(self) -> None:
+        """Close the file."""
+        async with self._one_at_a_time:
+            self._is_closed = True
+            if self._open is not None:
+                database, self._open = self._open, None
+                await self.on_thread(database.close)
+        self._thread.shutdown()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._path != ":memory:":
+            Path(self._path).parent.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
+            database.execute("BEGIN IMMEDIATE")
+            known = int(database.execute("PRAGMA user_version").fetchone()[0])
+            if known > FORMAT:
+                raise RunError(f"{self._path}: made by a newer Actum (format {known}; this one reads up to {FORMAT})")
+            if not known and database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise RunError(f"{self._path}: a database, but none of runs")
+            for statement in tables(known, counting="INTEGER PRIMARY KEY AUTOINCREMENT", real="REAL"):
+                database.execute(statement)
+            database.execute(f"PRAGMA user_version = {FORMAT}")
+            database.execute("COMMIT")
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+
+def _rolled_back(database: sqlite3.Connection) -> None:
+    if database.in_transaction:
+        database.execute("ROLLBACK")

@@ -1,0 +1,251 @@
+"""`Worker`: carries out runs that others have submitted, as long as it can be sure that they are its own.
+
+Three things make that right, whatever the queue does: the *lease* judges every write, the *watchdog* cuts what can't be
+confirmed, and the *reconciler* has runs delivered again that are owed and lie in no queue. Beside them stands a
+supervisor, which serves on when the database was away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from os import getpid, urandom
+from pathlib import Path
+
+from ..errors import Fenced, RunError, StoreUnavailable
+from .held import Carrier, Runner
+from .record import Committer, LeasedRecord
+from .row import QUEUE, Row
+from .runs import Runs
+from .sql_store import SqlStore
+
+_LOG = logging.getLogger("actum.worker")
+_LEAST_AGAIN, _MOST_AGAIN = 0.2, 5.0
+"""Seconds between two tries of a database that is away."""
+_PAGE = 500
+"""How many runs the reconciler looks at in one go."""
+
+
+@dataclass(slots=True, eq=False)
+class _Owned:
+    """A run that this worker has claimed; `task` carries it out."""
+
+    row: Row
+    task: asyncio.Task[None]
+    record: LeasedRecord | None = None
+    is_let_go: bool = False
+    """Whether somebody else is to go on with it, although it is not lost."""
+
+    def cut(self) -> None:
+        """End the task that carries it out."""
+        self.task.cancel()
+
+
+class Worker:
+    """Carries out runs, at most so many of each queue at once.
+
+    Args:
+        runs: where they are kept.
+        agent: what carries them out: an agent, fitted to each Idea; what makes one for an Idea; or None, which uses
+            the process-wide tools and what each Idea's config names, as `Idea.run` does.
+        queues: the queues that it takes from, with the slots of each. A slot is a task, not a thread.
+        lease: after how many seconds of silence others go on with its runs.
+        drain: how many seconds its runs have to end once it is to stop; then others go on with them.
+        roots: the folders that Ideas may lie in and read from; the current one by default (D12, D17).
+        name: what it is called in `Row.worker`; its host and process by default.
+    """
+
+    def __init__(
+        self,
+        runs: Runs,
+        agent: Runner = None,
+        *,
+        queues: Mapping[str, int] | None = None,
+        lease: float = 4.0,
+        drain: float = 30.0,
+        roots: Sequence[str | Path] = (),
+        name: str | None = None,
+    ) -> None:
+        self.name = name or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
+        self._store: SqlStore = runs.store
+        self._queues = dict(queues or {QUEUE: 50})
+        self._lease = lease
+        self._drain = drain
+        self._carrier = Carrier(runner=agent, roots=[Path(root) for root in roots] or [Path.cwd()])
+        self._committer = Committer(self._store, lease / 2)
+        self._owned: dict[str, _Owned] = {}
+        self._stop = asyncio.Event()
+
+    @property
+    def carried(self) -> Collection[str]:
+        """The runs that it owns now."""
+        return list(self._owned)
+
+    def stop(self) -> None:
+        """Take nothing more; what is under way may end until the time to drain is over."""
+        self._stop.set()
+
+    async def serve(self) -> None:
+        """Carry runs out until `stop` is called. Cancelled, it lets its runs go, and others go on with them.
+
+        Raises:
+            RunError: its runs can't be used at all. That they can't be reached for a while is no error.
+        """
+        beside: list[asyncio.Task[None]] = []
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                works = (self._committer.commit(), self._watch(), self._reconcile(), self._drained())
+                beside = [tasks.create_task(work) for work in works]
+                try:
+                    await self._supervise()
+                finally:
+                    await self._let_go()
+                    for task in beside:
+                        task.cancel()
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None
+
+    # Serving
+
+    async def _supervise(self) -> None:
+        """Serve the queue, and again when it could not be reached: the runs themselves go on meanwhile (or are cut)."""
+        pause = _LEAST_AGAIN
+        while not self._stop.is_set():
+            began = time.monotonic()
+            try:
+                await self._store.queue.serve(self._queues, self.carry, self._stop, self._lease)
+            except StoreUnavailable as error:
+                _LOG.warning("%s; trying again", error.message)
+            pause = _LEAST_AGAIN if time.monotonic() - began > _MOST_AGAIN else min(2 * pause, _MOST_AGAIN)
+            await self._unless_stopped(pause)
+
+    async def _unless_stopped(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
+        except TimeoutError:
+            return
+
+    async def carry(self, run: str) -> None:
+        """Carry out the run of a delivery as far as it comes, in a task of its own."""
+        task = asyncio.create_task(self._carry(run))
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            if (owned := self._owned.get(run)) is not None and owned.task is task:
+                owned.is_let_go = True
+            task.cancel()
+            await asyncio.wait([task])
+            raise
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.error("run %s: %s", run, error)
+
+    async def _carry(self, run: str) -> None:
+        try:
+            asked = time.monotonic()
+            row = await self._store.claim(run, self.name)
+            if row is None:
+                return  # it is over, or waits: a needless delivery
+            await self._carry_out(row, asked)
+        except RunError as error:  # it stays owed, and is delivered again
+            _LOG.warning("run %s: %s", run, error.message)
+
+    async def _carry_out(self, row: Row, asked: float) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        owned = _Owned(row, task)
+        before = self._owned.get(row.id)
+        self._owned[row.id] = owned
+        if before is not None and before.record is not None:
+            before.record.lose()  # a needless delivery, to ourselves
+        try:
+            taken = await self._store.taken(row.id)
+            record = owned.record = self._committer.record(row.id, row.lease, taken.seq, taken.consumed, owned.cut)
+            record.confirmed = asked
+            ending = await self._carrier(taken, record)
+            await record.settled()
+            await self._store.end(row.id, row.lease, ending)
+        except Fenced:
+            return
+        except asyncio.CancelledError:
+            if not owned.is_let_go or (owned.record is not None and owned.record.is_lost):
+                return
+            await self._release(owned)
+        finally:
+            if self._owned.get(row.id) is owned:
+                del self._owned[row.id]
+
+    async def _release(self, owned: _Owned) -> None:
+        """Let others go on with a run, once what it has left is kept."""
+        try:
+            if owned.record is not None:
+                await owned.record.settled()
+            await self._store.release(owned.row.id, owned.row.lease)
+        except RunError:
+            return  # it stays owed, and is delivered again
+
+    # What makes it right
+
+    async def _watch(self) -> None:
+        """Ask for the leases of all runs that are owned; cut those that are lost, or not confirmed for too long."""
+        while True:
+            await asyncio.sleep(self._lease / 8)
+            records = [owned.record for owned in self._owned.values() if owned.record is not None]
+            asking = asyncio.ensure_future(self._confirm(records))
+            await asyncio.wait([asking], timeout=self._lease / 4)
+            asking.cancel()
+            now = time.monotonic()
+            for record in records:
+                if now - record.confirmed > 0.75 * self._lease:
+                    record.lose()
+
+    async def _confirm(self, records: Sequence[LeasedRecord]) -> None:
+        if not records:
+            return
+        asked = time.monotonic()
+        try:
+            leases = await self._store.leases([record.run for record in records])
+        except RunError:
+            return
+        for record in records:
+            record.judge(leases.get(record.run), asked)
+
+    async def _reconcile(self) -> None:
+        """Have runs delivered again that are owed and have no live delivery, page by page."""
+        after = ""
+        missed, before = set[str](), set[str]()
+        while True:
+            await asyncio.sleep(self._lease / 2)
+            try:
+                owed = await self._store.owed(after, _PAGE)
+                live = await self._store.queue.live([row.id for row in owed])
+                lost = [row for row in owed if row.id not in live and row.id not in self._owned]
+                # Only what was missed the last time, too: a delivery that just ends is not one that is lost.
+                again = await self._store.redeliver([row for row in lost if row.id in before])
+            except StoreUnavailable:
+                continue
+            missed |= {row.id for row in lost} - set(again)
+            after = owed[-1].id if len(owed) == _PAGE else ""
+            if not after:
+                before, missed = missed, set[str]()
+
+    # The end
+
+    async def _drained(self) -> None:
+        """Let go of what has not ended when the time to drain is over."""
+        await self._stop.wait()
+        await asyncio.sleep(self._drain)
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        """Cut what is under way, so that others go on with it."""
+        tasks = [owned.task for owned in self._owned.values()]
+        for owned in list(self._owned.values()):
+            owned.is_let_go = True
+            owned.task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._lease)

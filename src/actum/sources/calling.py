@@ -1,0 +1,124 @@
+"""HTTP to an address that a user has named, over connections each of which is judged, with bounded answers (D12)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from httpcore2 import AsyncConnectionPool, AsyncNetworkStream
+
+from ..errors import DelegateError, DelegateForbidden
+from ..protocol.origin import told
+from .hosts import is_inner_name, literal_address
+from .judging import connected, judged
+
+_SECONDS = httpx2.Timeout(30.0, read=None)
+"""An answer may take as long as its caller waits for it."""
+
+
+def client_of(
+    url: str, *, headers: Mapping[str, str], allow_hosts: Collection[str], most_bytes: int
+) -> httpx2.AsyncClient:
+    """A client for one address: no proxies, cookies or credentials of this machine, and nothing compressed."""
+    own = {"user-agent": "actum", **headers, "accept-encoding": "identity"}
+    network = _Judged(url, allow_hosts)
+    return httpx2.AsyncClient(
+        transport=_Transport(network, most_bytes), headers=own, timeout=_SECONDS, trust_env=False, max_redirects=5
+    )
+
+
+async def check_address(url: str, allow_hosts: Collection[str]) -> None:
+    """Whether a connection to an address may be made.
+
+    Raises:
+        DelegateForbidden: not to this one, or it isn't one.
+        DelegateError: its host can't be found.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        host, port, parts = None, 0, urlsplit("")
+    if parts.scheme not in {"http", "https"} or not host or "@" in parts.netloc:
+        raise DelegateForbidden(f"{told(url)!r} is no address of http or https without credentials")
+    await _Judged(url, allow_hosts).addresses(host, port)
+
+
+class _Judged:
+    """The network behind a client: every connection leads to addresses that were judged for it."""
+
+    def __init__(self, url: str, allow_hosts: Collection[str]) -> None:
+        self._at = repr(told(url))
+        self._allowed = {host.lower().rstrip(".") for host in allow_hosts}
+        host = (urlsplit(url).hostname or "").lower()
+        # A name that can only mean a host of this network is what the user has asked for. A name of the public
+        # internet isn't: where it leads is decided by whoever runs it.
+        if host and _is_written_private(host):
+            self._allowed.add(host.rstrip("."))
+
+    async def addresses(self, host: str, port: int) -> list[str]:
+        name = host.lower().rstrip(".")
+        is_allowed = not {name, f"{name}:{port}"}.isdisjoint(self._allowed)
+        return await judged(host.lower(), port, is_allowed=is_allowed, at=self._at)
+
+    async def connect_tcp(self, host: str, port: int, **_: Any) -> AsyncNetworkStream:
+        try:
+            return await connected(host, port, await self.addresses(host, port))
+        except DelegateError as error:
+            raise httpx2.ConnectError(error.message) from None
+
+    async def connect_unix_socket(self, path: str, **_: Any) -> AsyncNetworkStream:
+        raise NotImplementedError("a URL never leads to a socket file")
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+def _is_written_private(host: str) -> bool:
+    try:
+        return literal_address(host) is not None or is_inner_name(host)
+    except ValueError:
+        return False
+
+
+class _Transport(httpx2.AsyncHTTPTransport):
+    """The transport of httpx2 on a network of our own; it refuses what is compressed or too large."""
+
+    def __init__(self, network: _Judged, most_bytes: int) -> None:
+        ssl_context = httpx2.create_ssl_context(trust_env=False)
+        super().__init__(verify=ssl_context, trust_env=False)
+        backend: Any = network
+        self._pool = AsyncConnectionPool(ssl_context=ssl_context, network_backend=backend)
+        self._most_bytes = most_bytes
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            raise httpx2.RemoteProtocolError("it sent compressed content, which wasn't asked for")
+        stream: Any = response.stream
+        is_endless = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        if not is_endless:  # of a stream of events, each is bounded where it is put together
+            response.stream = _Bounded(stream, self._most_bytes)
+        return response
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The content of an answer up to a size."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+        self._stream = stream
+        self._left = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            self._left -= len(chunk)
+            if self._left < 0:
+                raise httpx2.ReadError("its answer is too large")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

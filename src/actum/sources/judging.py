@@ -1,0 +1,69 @@
+"""Where a connection may lead: a host is looked up once, its addresses are judged, and one of those is used (D12)."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..errors import DelegateError, DelegateForbidden
+from .hosts import is_inner_name, is_public, literal_address
+
+if TYPE_CHECKING:
+    from httpcore2 import AsyncNetworkStream
+
+Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
+"""The addresses of a host: `(host, port)`."""
+Connect: TypeAlias = "Callable[[str, int], Awaitable[AsyncNetworkStream]]"
+"""A connection to an address: `(address, port)`."""
+
+
+async def judged(host: str, port: int, *, is_allowed: bool, at: str, resolve: Resolve | None = None) -> list[str]:
+    """The addresses of a host, none of them private unless it is allowed; `at` is how errors name the URL.
+
+    Raises:
+        DelegateForbidden: it leads where it may not.
+        DelegateError: it can't be found.
+    """
+    try:
+        literal = literal_address(host)
+    except ValueError:
+        raise DelegateForbidden(f"{at}: {host!r} is an address in an unusual form") from None
+    if literal is None and is_inner_name(host) and not is_allowed:
+        raise DelegateForbidden(f"{at}: {host!r} is a name of this network; allow_hosts allows it")
+    try:
+        addresses = [literal] if literal is not None else await (resolve or _resolved)(host, port)
+    except OSError as error:
+        raise DelegateError(f"{at}: {host!r} can't be found ({error.strerror or error})") from None
+    # One private address is enough: which of several is connected to may be in the hands of whoever runs the name.
+    if not is_allowed and not all(map(is_public, addresses)):
+        raise DelegateForbidden(f"{at}: {host!r} has an address that is not public; allow_hosts allows it")
+    if not addresses:
+        raise DelegateError(f"{at}: {host!r} has no address")
+    return addresses
+
+
+async def connected(host: str, port: int, addresses: list[str], connect: Connect | None = None) -> AsyncNetworkStream:
+    """A connection to the first of the judged addresses of a host that can be reached."""
+    import httpcore2
+
+    failure: Exception | None = None
+    for address in addresses:
+        try:
+            return await (connect or _connected)(address, port)
+        except (httpcore2.NetworkError, httpcore2.TimeoutException, OSError) as error:
+            failure = error
+    raise httpcore2.ConnectError(f"no address of {host} can be reached") from failure
+
+
+async def _resolved(host: str, port: int) -> list[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+async def _connected(address: str, port: int) -> AsyncNetworkStream:
+    from httpcore2 import AnyIOBackend
+
+    backend: Any = AnyIOBackend()
+    return await backend.connect_tcp(address, port)

@@ -1,0 +1,239 @@
+"""What every queue does: one suite for the one in memory, the embedded one, and procrastinate in a real PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from actum.runs.open import open_runs
+from actum.runs.queue import Carry, Delivery, Queue
+from actum.runs.queues.memory import MemoryQueue
+from actum.runs.sql_store import SqlStore
+
+from ..runs.desks import until
+from ..storage.servers import is_installed, running
+
+pytestmark = pytest.mark.rule("L8")
+
+PATIENCE = 30.0
+LEASE = 0.5
+
+
+@pytest.fixture(scope="session")
+def database() -> Generator[str]:
+    if not is_installed():
+        pytest.skip("PostgreSQL isn't installed here: apt-get install postgresql")
+    with running() as server:
+        yield server.url
+
+
+@pytest.fixture(params=["memory", "embedded", "procrastinate"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[SqlStore]:
+    match request.param:
+        case "memory":
+            opened = open_runs(":memory:", MemoryQueue())
+        case "embedded":
+            opened = open_runs(tmp_path / "runs.db")
+        case _:
+            opened = open_runs(request.getfixturevalue("database"))
+    yield opened
+    await opened.aclose()
+
+
+@pytest.fixture
+def queue(store: SqlStore) -> Queue:
+    return store.queue
+
+
+def names(count: int) -> list[str]:
+    """Runs that no other test has; all of PostgreSQL share one database."""
+    own = uuid.uuid4().hex
+    return [f"{own}-{number}" for number in range(count)]
+
+
+class Carried:
+    """Notes what it carries; what is in `held` stands until it is cancelled."""
+
+    def __init__(self, queue: str, *, held: bool = False) -> None:
+        self.queue = queue
+        self.runs: list[str] = []
+        self.most = self.now = 0
+        self.cut: list[str] = []
+        self.open = asyncio.Event()
+        if not held:
+            self.open.set()
+
+    async def __call__(self, run: str) -> None:
+        self.runs.append(run)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await self.open.wait()
+        except asyncio.CancelledError:
+            self.cut.append(run)
+            raise
+        finally:
+            self.now -= 1
+
+
+@asynccontextmanager
+async def served(queue: Queue, carried: Carried, slots: int = 10) -> AsyncGenerator[asyncio.Event]:
+    stop = asyncio.Event()
+    task = asyncio.create_task(queue.serve({carried.queue: slots}, carried, stop, LEASE))
+    try:
+        yield stop
+        stop.set()
+        await asyncio.wait_for(asyncio.shield(task), PATIENCE)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def until_all(carried: Carried, runs: Sequence[str]) -> None:
+    async def are_all() -> bool:
+        return set(runs) <= set(carried.runs)
+
+    await until(are_all)
+
+
+async def until_not_live(queue: Queue, runs: Sequence[str]) -> None:
+    async def is_none() -> bool:
+        return not await queue.live(runs)
+
+    await until(is_none)
+
+
+async def test_what_is_pushed_is_carried_once_and_is_live_until_then(queue: Queue) -> None:
+    runs = names(20)
+    carried = Carried(runs[0])
+    for run in runs:
+        await queue.push(Delivery(run=run, queue=carried.queue))
+    assert await queue.live(runs) == set(runs)
+    assert await queue.live([]) == set()
+    async with served(queue, carried):
+        await until_all(carried, runs)
+        await until_not_live(queue, runs)
+        (late,) = names(1)
+        await queue.push(Delivery(run=late, queue=carried.queue))
+        await until_all(carried, [late])
+    assert sorted(carried.runs) == sorted([*runs, late])
+
+
+async def test_no_more_than_the_slots_of_a_queue_are_carried_at_once_and_none_of_another(queue: Queue) -> None:
+    runs, others = names(9), names(3)
+    carried = Carried(runs[0], held=True)
+    for run in runs:
+        await queue.push(Delivery(run=run, queue=carried.queue))
+    for run in others:
+        await queue.push(Delivery(run=run, queue=others[0]))
+
+    async def is_full() -> bool:
+        return carried.now == 3
+
+    async with served(queue, carried, slots=3):
+        await until(is_full)
+        assert await queue.live(runs) == set(runs)
+        carried.open.set()
+        await until_all(carried, runs)
+    assert carried.most == 3
+    assert sorted(carried.runs) == sorted(runs)
+    assert await queue.live(others) == set(others)
+
+
+async def test_higher_priorities_come_first_and_none_before_its_time(queue: Queue) -> None:
+    runs = names(5)
+    carried = Carried(runs[0])
+    for number, run in enumerate(runs[:4]):
+        await queue.push(Delivery(run=run, queue=carried.queue, priority=number))
+    await queue.push(Delivery(run=runs[4], queue=carried.queue, priority=9, at=time.time() + 3_600))
+    async with served(queue, carried, slots=1):
+        await until_all(carried, runs[:4])
+    assert carried.runs == [*reversed(runs[:4])]
+    assert await queue.live(runs) == {runs[4]}
+
+
+async def test_what_is_due_later_is_carried_then(queue: Queue) -> None:
+    (run,) = names(1)
+    carried = Carried(run)
+    due = time.time() + 0.3
+    await queue.push(Delivery(run=run, queue=run, at=due))
+    async with served(queue, carried):
+        await until_all(carried, [run])
+    assert time.time() >= due
+
+
+async def test_a_push_within_a_transaction_is_one_of_it(store: SqlStore) -> None:
+    kept, dropped = names(2)
+
+    async def fails() -> None:
+        async with store.database.transaction() as within:
+            await store.queue.push(Delivery(run=dropped, queue=kept), within)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fails()
+    async with store.database.transaction() as within:
+        await store.queue.push(Delivery(run=kept, queue=kept), within)
+    assert await store.queue.live([kept, dropped]) == {kept}
+
+
+async def test_what_is_cancelled_is_not_carried(queue: Queue) -> None:
+    runs = names(3)
+    carried = Carried(runs[0])
+    for run in runs:
+        await queue.push(Delivery(run=run, queue=carried.queue))
+    await queue.cancel(runs[1])
+    assert await queue.live(runs) == {runs[0], runs[2]}
+    async with served(queue, carried):
+        await until_all(carried, [runs[0], runs[2]])
+    assert sorted(carried.runs) == [runs[0], runs[2]]
+
+
+async def test_who_is_to_stop_takes_nothing_more_and_ends_when_all_has_ended(queue: Queue) -> None:
+    runs = names(2)
+    carried = Carried(runs[0], held=True)
+    await queue.push(Delivery(run=runs[0], queue=carried.queue))
+    async with served(queue, carried) as stop:
+        await until_all(carried, runs[:1])
+        stop.set()
+        await queue.push(Delivery(run=runs[1], queue=carried.queue))
+        await asyncio.sleep(3 * LEASE)  # longer than who is silent keeps what it has taken: it isn't silent
+        async with served(queue, other := Carried(runs[0])):
+            await until_all(other, runs[1:])
+            await asyncio.sleep(2 * LEASE)
+        assert (carried.runs, other.runs) == (runs[:1], runs[1:])
+        carried.open.set()
+    assert carried.cut == []
+
+
+async def test_what_is_cancelled_while_it_serves_cuts_what_it_carries(queue: Queue) -> None:
+    (run,) = names(1)
+    carried = Carried(run, held=True)
+    await queue.push(Delivery(run=run, queue=run))
+    task = asyncio.create_task(_serve(queue, carried))
+    await until_all(carried, [run])
+    task.cancel()
+    await asyncio.wait_for(asyncio.wait([task]), PATIENCE)
+    assert task.cancelled()
+    assert carried.cut == [run]
+
+
+async def test_several_who_serve_share_what_there_is(queue: Queue) -> None:
+    runs = names(60)
+    both = [Carried(runs[0]), Carried(runs[0])]
+    for run in runs:
+        await queue.push(Delivery(run=run, queue=runs[0]))
+    async with served(queue, both[0], slots=2), served(queue, both[1], slots=2):
+        await until_not_live(queue, runs)
+    assert sorted(both[0].runs + both[1].runs) == sorted(runs)
+
+
+async def _serve(queue: Queue, carry: Carried) -> None:
+    own: Carry = carry
+    await queue.serve({carry.queue: 1}, own, asyncio.Event(), LEASE)

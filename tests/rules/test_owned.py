@@ -1,0 +1,159 @@
+"""Runs that another process may take over: what is awaited before an effect, what a lost run leaves (L8, C9, A7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actum import Agent, Backoff, Context, Tools, errors, models
+
+pytestmark = pytest.mark.rule("L8")
+
+Json = dict[str, Any]
+
+
+class Owned:
+    """A record that notes its entries and when it was asked; from the `lost`-th time on, the run is another's."""
+
+    def __init__(self, lease: int = 3, lost: int | None = None) -> None:
+        self.lease = lease
+        self.seen: list[Json | str] = []
+        self._left = lost
+
+    def __call__(self, entry: Json) -> None:
+        self.seen.append(entry)
+
+    async def settled(self) -> None:
+        self.seen.append("settled")
+        if self._left is not None:
+            self._left -= 1
+            if self._left < 0:
+                raise errors.Fenced("the run belongs to another process by now")
+
+
+async def drained(agent: Agent, context: Any, record: Owned) -> Any:
+    async with agent.stream(context, record=record) as stream:
+        try:
+            async for _ in stream:
+                pass
+        except errors.ActumError as error:
+            return error
+        return stream.result
+
+
+def desk(record: Owned) -> Tools:
+    tools = Tools()
+
+    @tools.tool
+    async def pay(to: str) -> str:
+        """Pay."""
+        record.seen.append(f"pay {to}")
+        return f"paid {to}"
+
+    @tools.activity("brief")
+    async def brief(call: Any, tool: Any, context: Context) -> str:
+        del call, tool
+        record.seen.append("brief")
+        return f"{len(context)}"
+
+    assert {pay.name, brief.name} == {"pay", "brief"}
+    tools.register("ask", {"properties": {"_delegate": {"const": "Helper"}, "_output": {"type": "string"}}})
+    tools.register(
+        "briefed",
+        {"properties": {"_delegate": {"const": "Helper"}, "_activity": {"const": "brief"}, "_output": {}}},
+    )
+    return tools
+
+
+async def test_a_run_that_was_lost_while_a_call_waited_to_be_tried_again_does_not_try_it() -> None:
+    record, tools, tried = Owned(lost=2), Tools(), 0
+
+    @tools.tool(effects="none", retries=2)
+    async def look() -> str:
+        """Look."""
+        nonlocal tried
+        tried += 1
+        raise OSError("down")
+
+    assert look.name == "look"
+
+    async def no_time(_: float) -> None:
+        record.seen.append("waited")
+
+    tools.backoff = Backoff(sleep=no_time)
+    agent = Agent(models.Scripted([{"calls": [{"_tool": "look"}], "output": None}]), tools=tools)
+    assert isinstance(await drained(agent, "go", record), errors.Fenced)
+    assert (tried, record.seen.count("waited")) == (1, 1)
+
+
+HELPER = {"context": [{"type": "text", "text": "Help."}], "schema": {"type": "string"}}
+
+
+@pytest.mark.parametrize("tool", ["pay", "ask", "briefed", "read"])
+async def test_before_every_effect_all_that_was_told_is_kept_and_the_run_is_known_to_be_ones_own(tool: str) -> None:
+    record = Owned()
+    parameters = {"pay": {"to": "Ann"}, "read": {"of": "a letter", "ask": "who?", "as": "text"}}.get(tool, {})
+
+    def answer(words: Any) -> Any:
+        def say(_: Any) -> Any:
+            record.seen.append("asked")
+            return words
+
+        return say
+
+    first = {"calls": [{"_tool": tool, **parameters}], "output": "†calls.0"}
+    model = models.Scripted([answer(first), answer({"calls": [], "output": "Ann"})])
+    agent = Agent(model, tools=desk(record), delegates={"Helper": HELPER})
+    result = await drained(agent, "Go.", record)
+    assert result.errors == []
+    assert result.output is not None
+    effects = [index for index, one in enumerate(record.seen) if isinstance(one, str) and one != "settled"]
+    assert len(effects) == 2
+    assert all(record.seen[index - 1] == "settled" for index in effects)
+    assert record.seen[-1] == "settled"
+    assert [one for one in record.seen if isinstance(one, dict) and one.get("message", {}).get("type") == "output"]
+
+
+@pytest.mark.parametrize("lost", range(4))
+async def test_a_lost_run_ends_at_the_next_effect_and_nothing_of_that_stands_in_its_context(lost: int) -> None:
+    record = Owned(lost=lost)
+    calls = [{"_tool": "pay", "to": "Ann"}, {"_tool": "ask", "_outputPath": "†state.said"}]
+    model = models.Scripted([{"calls": calls, "output": "†calls.0"}, {"calls": [], "output": "Ann"}])
+    error = await drained(Agent(model, tools=desk(record), delegates={"Helper": HELPER}), "Go.", record)
+    assert isinstance(error, errors.Fenced)
+    assert record.seen.count("settled") > lost
+    assert not [one for one in error.result.context if one.get("type") == "error"]
+    assert not any("belongs to another process" in str(one) for one in record.seen)
+    if lost == 0:
+        assert model.requests == []
+
+
+@pytest.mark.rule("C9", "A7")
+async def test_an_activity_sees_its_key_and_the_lease_under_which_its_call_is_made() -> None:
+    tools = Tools()
+    seen: list[tuple[str, int | None]] = []
+
+    @tools.tool
+    async def pay(to: str, context: Context) -> str:
+        """Pay."""
+        seen.append((context.key, context.lease))
+        return to
+
+    @tools.activity("brief")
+    async def brief(call: Any, tool: Any, context: Context) -> str:
+        del call, tool
+        seen.append((context.key, context.lease))
+        return "short"
+
+    assert {pay.name, brief.name} == {"pay", "brief"}
+    tools.register(
+        "briefed", {"properties": {"_delegate": {"const": "Helper"}, "_activity": {"const": "brief"}, "_output": {}}}
+    )
+    calls = [{"_tool": "pay", "to": "Ann"}, {"_tool": "briefed"}]
+    model = models.Scripted([{"calls": calls, "output": "†calls.0"}] * 2)
+    agent = Agent(model, tools=tools, delegates={"Helper": HELPER})
+    await drained(agent, "Go.", Owned(lease=7))
+    await agent.run("Go.")
+    leases = sorted((lease or 0, key.rpartition("/")[2]) for key, lease in seen)
+    assert leases == [(0, "0.0"), (0, "0.1"), (7, "0.0"), (7, "0.1")]

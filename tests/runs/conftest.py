@@ -1,0 +1,42 @@
+"""The places that runs are kept in: memory, a file of SQLite, and a PostgreSQL server of the tests' own."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from ..storage.servers import Server, is_installed, running
+
+
+@pytest.fixture(scope="session")
+def server() -> Generator[Server]:
+    if not is_installed() and os.environ.get("ACTUM_TEST_POSTGRES") != "required":
+        pytest.skip("PostgreSQL isn't installed here: apt-get install postgresql")
+    with running() as started:
+        yield started
+
+
+@pytest.fixture
+def database(server: Server) -> str:
+    """The URL of a database that no other test uses."""
+    import psycopg
+
+    name = f"runs_{uuid.uuid4().hex}"
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")  # pyright: ignore[reportArgumentType, reportCallIssue] -- our own name
+    return server.url_of(name)
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    match request.param:
+        case "memory":
+            return ":memory:"
+        case "sqlite":
+            return f"sqlite:///{tmp_path / 'runs.db'}"
+        case _:
+            return str(request.getfixturevalue("database"))

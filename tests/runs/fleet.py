@@ -1,0 +1,198 @@
+"""Several workers as processes, and what is done to them; what their runs have come to is judged from the outside."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from actum import Run, Runs
+from actum.schema.json import decode
+
+from .desks import Json, plan, until
+
+Worker: TypeAlias = "subprocess.Popen[bytes]"
+PROGRAM = Path(__file__).with_name("program.py")
+# Two waves and a join: six calls.
+IDEA = plan(
+    {"_tool": "step", "of": "a"},
+    {"_tool": "step", "of": "b"},
+    {"_tool": "step", "of": "†calls.0"},
+    {"_tool": "step", "of": "†calls.1"},
+    {"_tool": "step", "of": "{†calls.2}{†calls.3}"},
+    {"_tool": "step", "of": "†calls.4"},
+    output="†calls.5",
+)
+RIGHT = "a..b...."
+CALLS = 6
+
+
+@dataclass
+class Fleet:
+    """Workers on one place; `drawn` chooses among them."""
+
+    place: str
+    sink: Path
+    drawn: random.Random
+    lease: float = 2.0
+    seconds: float = 1.0
+    slots: int = 3
+    workers: list[Worker] = field(default_factory=list[Any])
+    frozen: list[Worker] = field(default_factory=list[Any])
+
+    def start(self, count: int = 1, place: str | None = None) -> None:
+        """Start workers."""
+        for _ in range(count):
+            command = [sys.executable, str(PROGRAM), place or self.place, str(self.sink)]
+            with (self.sink / "log").open("ab") as log:
+                process = subprocess.Popen(
+                    [*command, str(self.lease), str(self.seconds), str(self.slots)], stdout=log, stderr=log
+                )
+            self.workers.append(process)
+
+    @property
+    def up(self) -> int:
+        """How many have begun to serve and not ended."""
+        return sum(worker.poll() is None and (self.sink / "up" / str(worker.pid)).exists() for worker in self.workers)
+
+    async def busy(self, among: Sequence[Worker] | None = None) -> Worker:
+        """A worker that is in the middle of a run: the one that begins the next call."""
+        begun = self.sink / "begun"
+        known = begun.stat().st_size
+        found: list[Worker] = []
+
+        async def is_found() -> bool:
+            lines = begun.read_bytes()[known:].decode().splitlines()
+            pids = {int(line.split()[2]) for line in lines if line.count(" ") == 3}
+            found.extend(one for one in among or self.workers if one.pid in pids)
+            return bool(found)
+
+        await until(is_found)
+        return self.drawn.choice(found)
+
+    async def kill(self) -> None:
+        """Kill one, and start another one in its place."""
+        worker = await self.busy()
+        self.workers.remove(worker)
+        worker.kill()
+        worker.wait()
+        self.start()
+
+    async def freeze(self) -> None:
+        """Let one stand still, and start another one in its place."""
+        worker = await self.busy()
+        self.workers.remove(worker)
+        worker.send_signal(signal.SIGSTOP)
+        self.frozen.append(worker)
+        self.start()
+
+    def thaw(self) -> None:
+        """Let the one go on that has stood still the longest."""
+        if self.frozen:
+            worker = self.frozen.pop(0)
+            worker.send_signal(signal.SIGCONT)
+            self.workers.append(worker)
+
+    def end(self) -> None:
+        """End all of them."""
+        for worker in (*self.workers, *self.frozen):
+            worker.send_signal(signal.SIGCONT)
+            worker.kill()
+            worker.wait()
+
+
+@contextmanager
+def fleet(place: str, folder: Path, seed: int, **more: Any) -> Generator[Fleet]:
+    """Workers that are ended with the block."""
+    for name in ("effects", "again", "up"):
+        (folder / name).mkdir(parents=True)
+    (folder / "begun").touch()
+    made = Fleet(place, folder, random.Random(seed), **more)
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+HISTORY = {
+    "sqlite": [
+        "CREATE TABLE history (number INTEGER PRIMARY KEY, run TEXT, seq INTEGER, lease INTEGER, entry TEXT)",
+        "CREATE TRIGGER remember AFTER INSERT ON actum_entries BEGIN "
+        "INSERT INTO history (run, seq, lease, entry) VALUES (NEW.run, NEW.seq, NEW.lease, NEW.entry); END",
+    ],
+    "postgres": [
+        "CREATE TABLE history (number BIGSERIAL PRIMARY KEY, run TEXT, seq BIGINT, lease BIGINT, entry TEXT)",
+        "CREATE FUNCTION remember() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "INSERT INTO history (run, seq, lease, entry) VALUES (NEW.run, NEW.seq, NEW.lease, NEW.entry); "
+        "RETURN NEW; END $$",
+        "CREATE TRIGGER remember AFTER INSERT ON actum_entries FOR EACH ROW EXECUTE FUNCTION remember()",
+    ],
+}
+"""What remembers every entry that was ever written: records are compacted."""
+
+
+async def remembering(runs: Runs, place: str) -> None:
+    """Have every entry remembered."""
+    kind = "postgres" if place.startswith("postgres") else "sqlite"
+    async with runs.store.database.transaction() as within:
+        for statement in HISTORY[kind]:
+            await within.each(statement, [()])
+
+
+@dataclass
+class Verdict:
+    """What became of many runs."""
+
+    right: int = 0
+    lost: int = 0
+    stale: int = 0
+    """Entries that were written under a lease after one of a later lease."""
+    again: int = 0
+    """Calls that an owner has begun although it had read their results."""
+    recorded: int = 0
+    """Calls whose results were recorded."""
+    takeovers: int = 0
+    effects: int = 0
+
+
+async def judged(runs: Runs, submitted: Sequence[Run], sink: Path) -> Verdict:
+    """Judge runs by their rows, by every entry that was ever written, and by what their sink has seen."""
+    verdict = Verdict(effects=len(list((sink / "effects").iterdir())))
+    for run in submitted:
+        row = await run.refresh()
+        verdict.right += row.state == "done" and row.output == RIGHT
+        verdict.lost += row.state != "done"
+        verdict.takeovers += row.lease - 1
+    last: defaultdict[str, int] = defaultdict(int)
+    recorded: dict[str, int] = {}
+    ids: dict[str, str] = {}
+    async with runs.store.database.transaction() as within:
+        history = await within.rows("SELECT run, lease, entry FROM history ORDER BY number")
+    for run, lease, text in history:
+        verdict.stale += lease < last[run]
+        last[run] = max(last[run], lease)
+        entry: Json = _object(text)
+        if "began" in entry and not entry["at"]:
+            ids.setdefault(entry["run"], run)
+        message = entry.get("message", {})
+        if "_call" in message and "_of" in message:
+            recorded.setdefault(f"{run} {message['_of']}", lease)
+    verdict.recorded = len(recorded)
+    for line in (sink / "begun").read_text().splitlines():
+        key, lease, _, _ = line.split()
+        of_run, _, place = key.rpartition("/")
+        first = recorded.get(f"{ids.get(of_run)} {place}")
+        verdict.again += first is not None and int(lease) > first
+    return verdict
+
+
+def _object(text: str) -> Json:
+    value: Any = decode(text)
+    return value

@@ -1,0 +1,143 @@
+"""What is wrong with deliveries harms no run: foreign ones, lost ones, late ends; and many decisions at once."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+from typing import Any
+
+import pytest
+
+from actum import HOLD, Runs
+from actum.runs.queue import Delivery
+from actum.runs.row import Ending
+
+from ..effort import trials
+from .desks import PATIENCE, Desk, chain, plan, serving, until
+
+pytestmark = pytest.mark.rule("L8")
+
+FOREIGN = [
+    "os.system",
+    "asyncio.create_subprocess_shell",
+    "subprocess.run",
+    "builtins.exec",
+    "shutil.rmtree",
+    "importlib.import_module",
+    "tests.runs.desks.plan",
+    "actum.runs.worker.Worker.serve",
+    "actum.carry2",
+    "actum.carry.other",
+    "",
+    " actum.carry",
+    "procrastinate.builtin_tasks.x",
+    "__main__.main",
+    "code.interact",
+    "webbrowser.open",
+    "pty.spawn",
+    "runpy.run_path",
+    "antigravity",
+    "this",
+]
+
+
+async def test_a_row_of_the_queue_can_name_nothing_but_a_run(database: str) -> None:
+    desk = Desk()
+    async with Runs(database) as runs:
+        await runs.list()
+        async with runs.store.database.transaction() as within:
+            for name in FOREIGN:
+                await within.connection.execute(
+                    "INSERT INTO procrastinate_jobs (queue_name, task_name, args) VALUES ('runs', %s, %s::jsonb)",
+                    [name, '{"run": "r", "cmd": "touch owned", "name": "this", "path": "."}'],
+                )
+        for odd in ("no-such-run", "../../x", "'; DROP TABLE actum_runs; --"):
+            await runs.store.queue.push(Delivery(run=odd))
+        async with serving(runs, desk.agent()):
+            run = await runs.submit(chain(1))
+            assert (await run.result(timeout=PATIENCE)).output == "go."
+            await until(lambda: _taken(runs))
+        assert not {"antigravity", "this"} & sys.modules.keys()
+        assert desk.made == [("step", "go")]
+
+
+async def _taken(runs: Runs) -> bool:
+    async with runs.store.database.transaction() as within:
+        found = await within.rows("SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')")
+    return found[0][0] == 0
+
+
+async def test_every_run_whose_delivery_is_lost_is_delivered_again(place: str) -> None:
+    count = trials(100, least=10)
+    desk = Desk()
+    async with Runs(place) as runs:
+        lost = [await runs.submit(chain(1)) for _ in range(count)]
+        for run in lost:
+            await runs.store.queue.cancel(run.id)
+        async with serving(runs, desk.agent(), lease=0.4):
+            for run in lost:
+                assert (await run.result(timeout=PATIENCE)).output == "go."
+        assert len(desk.made) == count
+
+
+async def test_who_was_frozen_and_ends_what_another_has_taken_loses_no_run(place: str) -> None:
+    """The queue may say that a run is done while its new owner works, and then that one dies, too."""
+    count = trials(30, least=5)
+    desk = Desk()
+    async with Runs(place) as runs:
+        for number in range(count):
+            run = await runs.submit(chain(2), id=f"r{number}", queue="nobody's")
+            frozen = await runs.store.claim(run.id, "frozen")
+            owner = await runs.store.claim(run.id, "owner")
+            assert frozen is not None
+            assert owner is not None
+            await runs.store.queue.cancel(run.id)  # what the frozen one did when it woke
+            assert not await runs.store.end(run.id, frozen.lease, Ending(state="done", output="stale"))
+        # Now the owner dies: nobody works on them, and no delivery exists.
+        async with serving(runs, desk.agent(), lease=0.4, queues={"nobody's": 50}):
+            for number in range(count):
+                assert (await runs.result(f"r{number}", timeout=PATIENCE)).output == "go.."
+
+
+async def test_decisions_in_any_order_across_a_new_worker_each_go_to_their_own_run(place: str) -> None:
+    count = trials(1_000, least=30)
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    drawn = random.Random(seed)
+    desk = Desk()
+
+    async def hold(*_: Any) -> Any:
+        return HOLD
+
+    async with Runs(place) as runs:
+        waiting = [
+            await runs.submit(plan({"_tool": "step", "of": f"{n}"}, output="†calls.0"), id=f"r{n}")
+            for n in range(count)
+        ]
+        async with serving(runs, desk.agent(approve=hold)) as worker:
+            for run in waiting:
+                assert (await run.result(timeout=PATIENCE)).waiting == ["approval 0.0"]
+            assert worker.carried == []
+            assert await runs.store.queue.live([run.id for run in waiting]) == set()
+        drawn.shuffle(waiting)
+        approved = {run.id for run in waiting if drawn.random() < 0.8}
+        async with serving(runs, desk.agent(approve=hold)):
+            for start in range(0, count, 20):
+                await asyncio.gather(
+                    *(
+                        run.decide("0.0", "approve" if run.id in approved else "deny", reason="no")
+                        for run in waiting[start : start + 20]
+                    )
+                )
+            await until(lambda: _all_over(runs, count))
+        for run in waiting:
+            row = await run.refresh()
+            right = ("done", f"{run.id[1:]}.") if run.id in approved else ("failed", None)
+            assert (row.state, row.output) == right
+        assert sorted(of for _, of in desk.made) == sorted(run[1:] for run in approved)
+
+
+async def _all_over(runs: Runs, count: int) -> bool:
+    over = [await runs.list(state=state, most=count) for state in ("done", "failed")]
+    return sum(map(len, over)) == count

@@ -1,0 +1,172 @@
+"""Workers that are killed, frozen, cut off, and whose database is restarted: nothing is lost or done again (L8).
+
+Every trial prints its seed. Nothing here is judged by the clock but whether a test hangs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from actum import Run, Runs, errors
+
+from ..effort import trials
+from ..storage.servers import Server
+from .desks import until
+from .fleet import CALLS, IDEA, Fleet, Verdict, fleet, judged, remembering
+
+pytestmark = [pytest.mark.rule("L8"), pytest.mark.timeout(1_200)]
+
+PATIENCE = 600.0
+_AHEAD = 12
+"""How many runs are under way at least, so that there is something to disturb."""
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place that several processes use."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'runs.db'}"
+    return str(request.getfixturevalue("database"))
+
+
+async def all_over(submitted: list[Run], runs: Runs) -> None:
+    """Wait until all are over."""
+    async with asyncio.timeout(PATIENCE):
+        while len(await runs.list(state="done", most=100_000)) < len(submitted):  # noqa: ASYNC110 -- other processes
+            await asyncio.sleep(0.1)
+
+
+async def up(workers: Fleet, count: int) -> None:
+    async def are_up() -> bool:
+        return workers.up >= count
+
+    await until(are_up)
+
+
+async def tried(
+    place: str,
+    folder: Path,
+    count: int,
+    faults: Callable[[Fleet, Runs], Awaitable[None]],
+    *,
+    seed: int | None = None,
+    workers: Sequence[str | None] = (None,) * 3,
+) -> Verdict:
+    """Carry at least so many runs out under faults, as many as last until the faults are over, and judge them."""
+    chosen = random.randrange(10**6) if seed is None else seed
+    print(f"seed {chosen}")
+    async with Runs(place) as runs:
+        with fleet(place, folder / "sink", chosen) as made:
+            submitted = [await runs.submit(IDEA)]
+            await remembering(runs, place)
+            for one in workers:
+                made.start(place=one)
+            doing = asyncio.create_task(_done(faults, made, runs))
+            while not doing.done() or len(submitted) < count:
+                with suppress(errors.StoreUnavailable):
+                    under_way = len(submitted) - len(await runs.list(state="done", most=100_000))
+                    submitted += [await runs.submit(IDEA) for _ in range(_AHEAD - under_way)]
+                await asyncio.sleep(0.1)
+            await doing
+            await all_over(submitted, runs)
+        verdict = await judged(runs, submitted, made.sink)
+    print(verdict)
+    assert verdict.right == len(submitted) >= count
+    assert (verdict.lost, verdict.again, verdict.stale) == (0, 0, 0)
+    assert verdict.effects == verdict.recorded == len(submitted) * CALLS
+    return verdict
+
+
+async def _done(faults: Callable[[Fleet, Runs], Awaitable[None]], made: Fleet, runs: Runs) -> None:
+    await faults(made, runs)
+
+
+async def test_workers_that_are_killed_lose_nothing(shared: str, tmp_path: Path) -> None:
+    count, kills = trials(500), trials(100, least=3)
+
+    async def faults(workers: Fleet, runs: Runs) -> None:
+        for _ in range(kills):
+            await workers.kill()
+
+    verdict = await tried(shared, tmp_path, count, faults)
+    assert verdict.takeovers >= kills
+
+
+async def test_workers_that_are_frozen_and_wake_write_nothing_stale(database: str, tmp_path: Path) -> None:
+    # Not in SQLite: what stands still inside a transaction there, lets all others wait for it.
+    count, faulty = trials(300), trials(60, least=4)
+
+    async def faults(workers: Fleet, runs: Runs) -> None:
+        for number in range(faulty):
+            await (workers.freeze() if number % 2 == 0 else workers.kill())
+            if number % 4 == 3:
+                await asyncio.sleep(workers.lease)
+                workers.thaw()
+        await asyncio.sleep(workers.lease)
+        for _ in range(len(workers.frozen)):
+            workers.thaw()
+
+    verdict = await tried(database, tmp_path, count, faults)
+    assert verdict.takeovers >= faulty
+
+
+async def test_workers_that_are_cut_off_from_the_database_lose_nothing(database: str, tmp_path: Path) -> None:
+    import psycopg
+
+    count = trials(600)
+    login = f"cut_{random.randrange(10**9)}"
+
+    def as_master(*statements: str) -> None:
+        with psycopg.connect(database, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)  # pyright: ignore[reportArgumentType, reportCallIssue] -- names of our own
+
+    as_master(f"CREATE ROLE {login} LOGIN SUPERUSER")
+    cut = database.replace("//actum@", f"//{login}@")
+
+    async def faults(workers: Fleet, runs: Runs) -> None:
+        await workers.busy(workers.workers[-2:])
+        as_master(
+            f"ALTER ROLE {login} NOLOGIN",
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{login}'",
+        )
+        await asyncio.sleep(3 * workers.lease)
+        as_master(f"ALTER ROLE {login} LOGIN")
+
+    verdict = await tried(database, tmp_path, count, faults, workers=(None, None, cut, cut))
+    assert verdict.takeovers >= 1
+    as_master(f"REASSIGN OWNED BY {login} TO actum", f"DROP OWNED BY {login}", f"DROP ROLE {login}")
+
+
+async def test_a_database_that_is_restarted_ends_no_worker_and_loses_nothing(
+    database: str, server: Server, tmp_path: Path
+) -> None:
+    count = trials(400)
+
+    async def faults(workers: Fleet, runs: Runs) -> None:
+        await up(workers, 3)
+        await workers.busy()
+        await asyncio.to_thread(server.restart)
+        await _until_back(runs)
+        alive.append(workers.up)
+
+    alive: list[int] = []
+    await tried(database, tmp_path, count, faults)
+    assert alive == [3]
+
+
+async def _until_back(runs: Runs) -> None:
+    async def is_back() -> bool:
+        try:
+            await runs.list(most=1)
+        except errors.StoreUnavailable:
+            return False
+        return True
+
+    await until(is_back)

@@ -1,0 +1,283 @@
+"""What judges the writes of a run that changes hands: the lease, the barrier, and when it was asked for (L8)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import errors
+from actum.runs.database import Transaction
+from actum.runs.open import open_runs
+from actum.runs.record import Committer, LeasedRecord
+from actum.runs.row import Ending, Submission, Told
+from actum.runs.sql_store import SqlStore
+
+from ..effort import trials
+from .desks import PATIENCE, chain
+
+pytestmark = pytest.mark.rule("L8")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[tuple[SqlStore, SqlStore]]:
+    """Two on one place, as in two processes."""
+    url = tmp_path / "runs.db" if request.param == "sqlite" else request.getfixturevalue("database")
+    both = open_runs(url), open_runs(url)
+    yield both
+    for one in both:
+        await one.aclose()
+
+
+def entry(run: str, lease: int, seq: int) -> Told:
+    return Told(run=run, seq=seq, lease=lease, text=f'{{"at":[],"message":{{"type":"text","text":"{lease}-{seq}"}}}}')
+
+
+async def submitted(store: SqlStore, run: str = "r") -> str:
+    await store.submit(Submission(id=run, idea=chain(1)))
+    return run
+
+
+async def test_an_end_an_entry_and_a_release_of_who_has_lost_the_run_are_refused(
+    stores: tuple[SqlStore, SqlStore],
+) -> None:
+    old, new = stores
+    run = await submitted(old)
+    first = await old.claim(run, "a")
+    second = await new.claim(run, "b")
+    assert first is not None
+    assert second is not None
+    assert (first.lease, second.lease) == (1, 2)
+    assert await old.append([entry(run, 1, 1)], []) == {run: 2}
+    assert not await old.end(run, 1, Ending(state="done", output="stale"))
+    assert not await old.release(run, 1)
+    assert await new.append([entry(run, 2, 1)], []) == {run: 2}
+    assert await new.end(run, 2, Ending(state="done", output="right"))
+    assert not await new.end(run, 2, Ending(state="failed"))
+    assert await old.claim(run, "a") is None
+    row = await old.get(run)
+    assert row is not None
+    assert (row.state, row.output) == ("done", "right")
+    assert [seq for seq, _ in await old.entries(run)] == [1]
+
+
+class Halting:
+    """A database whose transactions stand still before they write entries, until they are let go on."""
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+        self.is_at = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.share, self.update, self.alone = database.share, database.update, database.alone
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator[Transaction]:
+        async with self._database.transaction() as within:
+            each = within.each
+
+            async def halted(statement: str, rows: Sequence[Sequence[Any]]) -> None:
+                if "INTO actum_entries" in statement:
+                    self.is_at.set()
+                    await asyncio.wait_for(self.go_on.wait(), PATIENCE)
+                await each(statement, rows)
+
+            within.each = halted
+            yield within
+
+    async def changed(self, run: str, seconds: float) -> None:
+        await self._database.changed(run, seconds)
+
+    async def aclose(self) -> None:
+        await self._database.aclose()
+
+
+async def missed_by_a_claim(old: SqlStore, new: SqlStore, change: Callable[[Halting], None] | None = None) -> list[int]:
+    """The entries that stood in the record after whoever had claimed the run had read all of it."""
+    run = await submitted(new)
+    row = await new.claim(run, "a")
+    assert row is not None
+    halting = Halting(old.database)
+    if change is not None:
+        change(halting)
+    appending = asyncio.create_task(SqlStore(halting, old.queue).append([entry(run, row.lease, 1)], []))
+    await asyncio.wait_for(halting.is_at.wait(), PATIENCE)
+    claiming = asyncio.create_task(_claimed(new, run))
+    await asyncio.wait([claiming], timeout=1.0)
+    is_early = claiming.done()
+    halting.go_on.set()
+    await asyncio.wait_for(appending, PATIENCE)
+    read = await asyncio.wait_for(claiming, PATIENCE)
+    assert is_early is bool(change)
+    return [seq for seq, _ in await new.entries(run) if seq not in read]
+
+
+async def _claimed(store: SqlStore, run: str) -> list[int]:
+    assert await store.claim(run, "b") is not None
+    taken = await store.taken(run)
+    return list(range(1, taken.seq + 1))
+
+
+async def test_a_claim_waits_for_the_append_under_way_and_reads_it(stores: tuple[SqlStore, SqlStore]) -> None:
+    assert await missed_by_a_claim(*stores) == []
+
+
+async def test_without_sharing_the_row_an_entry_appears_after_the_new_owner_has_read(database: str) -> None:
+    """What `FOR SHARE` is for: a test that can't fail would show nothing."""
+
+    def without(halting: Halting) -> None:
+        halting.share = ""
+
+    old, new = open_runs(database), open_runs(database)
+    assert await missed_by_a_claim(old, new, without) == [1]
+    await old.aclose()
+    await new.aclose()
+
+
+async def test_takeovers_during_appends_fence_the_old_owner_and_miss_nothing(
+    stores: tuple[SqlStore, SqlStore],
+) -> None:
+    run = await submitted(stores[0])
+    appending: asyncio.Task[int] | None = None
+    seen: list[tuple[int, set[int]]] = []
+    for number in range(trials(500)):
+        store = stores[number % 2]
+        row = await store.claim(run, f"w{number}")
+        assert row is not None
+        taken = await store.taken(run)
+        told = {int(one["message"]["text"].split("-")[1]) for one in taken.entries}
+        seen.append((row.lease, told))
+        if appending is not None:
+            await asyncio.wait_for(appending, PATIENCE)
+        ahead = asyncio.Event()
+        appending = asyncio.create_task(_append_until_fenced(store, run, row.lease, taken.seq, ahead))
+        await asyncio.wait_for(ahead.wait(), PATIENCE)
+    assert appending is not None
+    await stores[0].claim(run, "last")
+    await asyncio.wait_for(appending, PATIENCE)
+    kept = await stores[0].entries(run, most=100_000)
+    leases = [int(one["message"]["text"].split("-")[0]) for _, one in kept]
+    assert leases == sorted(leases)
+    assert set(leases) == {lease for lease, _ in seen}
+    for lease, told in seen:
+        assert told == {seq for (seq, _), of in zip(kept, leases, strict=True) if of < lease}
+
+
+async def _append_until_fenced(store: SqlStore, run: str, lease: int, seq: int, ahead: asyncio.Event) -> int:
+    while True:
+        seq += 1
+        leases = await store.append([entry(run, lease, seq)], [])
+        ahead.set()
+        if leases[run] != lease:
+            return seq
+
+
+class Frozen:
+    """A store that answers with the lease of the moment it is asked; then the process stands still for a while."""
+
+    def __init__(self, clock: list[float], stands: Sequence[float], leases: Sequence[int]) -> None:
+        self._clock = clock
+        self._stands = list(stands)
+        self._leases = list(leases)
+        self.told: list[Told] = []
+
+    async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+        lease = self._leases.pop(0)
+        self._clock[0] += self._stands.pop(0)
+        self.told += told
+        await asyncio.sleep(0)
+        return {"r": lease}
+
+
+@asynccontextmanager
+async def committing(store: Any, clock: Callable[[], float], fresh: float) -> AsyncGenerator[LeasedRecord]:
+    committer = Committer(store, fresh, clock)
+    task = asyncio.create_task(committer.commit())
+    try:
+        yield committer.record("r", 1, 0, 0, lambda: None)
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@pytest.mark.parametrize("seed", range(50))
+async def test_a_confirmation_counts_from_when_it_was_asked_for(seed: int) -> None:
+    drawn = random.Random(seed)
+    fresh = drawn.uniform(0.5, 5)
+    clock = [drawn.uniform(0, 1e6)]
+    times = drawn.randint(1, 5)  # so often it stands still between asking and reading; then the run is another's
+    store = Frozen(clock, [fresh * drawn.uniform(1, 3) for _ in range(times)] + [0.0], [1] * times + [2])
+    async with committing(store, lambda: clock[0], fresh) as record:
+        record({"at": [], "message": {}})
+        with pytest.raises(errors.Fenced):
+            await asyncio.wait_for(record.settled(), PATIENCE)
+        assert record.is_lost
+        before = record.seq
+        record({"at": [], "message": {}})
+        assert record.seq == before
+
+
+async def test_a_fresh_confirmation_needs_no_question_and_an_old_one_is_asked_for_again() -> None:
+    clock = [0.0]
+    store = Frozen(clock, [0.1] * 3, [1, 1, 2])
+    async with committing(store, lambda: clock[0], 2.0) as record:
+        record({"at": [], "message": {}})
+        await record.settled()
+        assert (len(store.told), record.confirmed) == (1, 0.0)
+        clock[0] = 1.9
+        await record.settled()
+        assert record.confirmed == 0.0
+        clock[0] = 2.0
+        await record.settled()
+        assert record.confirmed == 2.0
+        clock[0] = 5.0
+        with pytest.raises(errors.Fenced):
+            await record.settled()
+
+
+async def test_what_many_runs_tell_at_once_is_committed_together() -> None:
+    committed: list[int] = []
+
+    class Counting:
+        async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+            await asyncio.sleep(0)
+            committed.append(len(told))
+            return {one.run: 1 for one in told} | dict.fromkeys(runs, 1)
+
+    committer = Committer(Counting(), 2.0)
+    task = asyncio.create_task(committer.commit())
+    records = [committer.record(f"r{number}", 1, 0, 0, lambda: None) for number in range(50)]
+
+    async def tell(record: LeasedRecord) -> None:
+        record({"at": [], "message": {}})
+        record({"at": [], "message": {}})
+        await record.settled()
+
+    await asyncio.wait_for(asyncio.gather(*map(tell, records)), PATIENCE)
+    assert sum(committed) == 100
+    assert len(committed) <= 2
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_a_store_that_is_away_is_waited_for_and_one_that_refuses_ends_the_run() -> None:
+    class Away:
+        def __init__(self) -> None:
+            self.left: list[Exception | None] = [errors.StoreUnavailable("away"), None, errors.RunError("full")]
+
+        async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+            await asyncio.sleep(0)
+            if (error := self.left.pop(0)) is not None:
+                raise error
+            return {"r": 1}
+
+    async with committing(Away(), lambda: 0.0, 2.0) as record:
+        record({"at": [], "message": {}})
+        await asyncio.wait_for(record.settled(), PATIENCE)
+        record({"at": [], "message": {}})
+        with pytest.raises(errors.RunError, match="full"):
+            await asyncio.wait_for(record.settled(), PATIENCE)
