@@ -7,7 +7,7 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,30 @@ async def test_runs_that_interleave_have_a_tree_each() -> None:
             ("execute_tool echo", *within),
             ("invoke_agent", task.name),
         ]
+
+
+class Traced:
+    """A model whose library traces what it sends, as instrumented HTTP clients do."""
+
+    name = "own:model"
+
+    def __init__(self, spans: Spans) -> None:
+        self._spans = spans
+
+    async def stream(self, request: models.ModelRequest) -> AsyncGenerator[str]:
+        with self._spans.own.start_as_current_span("POST"):
+            await asyncio.sleep(0)
+        for piece in ('{"calls": [{"_tool": "echo", "of": "a"}], ', '"output": "†calls.0"}'):
+            yield piece
+            await asyncio.sleep(0)
+
+
+async def test_what_a_model_traces_hangs_below_its_request_and_calls_that_start_meanwhile_below_the_run() -> None:
+    spans = Spans()
+    await Agent(Traced(spans), tools=tools_of(echo), trace=spans.trace).run("go", str)
+    assert spans.above(spans.named("POST")[0]) == ["invoke_agent", "chat model"]
+    assert spans.above(spans.named("execute_tool echo")[0]) == ["invoke_agent"]
+    assert said(spans.named("chat model")[0], "gen_ai.provider.name") == "own"
 
 
 async def test_calls_outside_a_run_hang_below_what_is_current() -> None:

@@ -17,9 +17,6 @@ def tracer_of(trace: Trace | bool | None) -> Tracer | None:
     """What traces a run: OpenTelemetry where a provider is set, `logging` where it takes records; else None.
 
     False turns both off. A provider can only be set by who has imported OpenTelemetry, so it is looked for there alone.
-
-    Raises:
-        ImportError: a `Trace` names a provider, and OpenTelemetry is not there.
     """
     if trace is False:
         return None
