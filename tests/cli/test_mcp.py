@@ -26,7 +26,7 @@ def servers(*more: str, **entry: Any) -> None:
 
 
 def plan(*calls: dict[str, Any], output: Any) -> None:
-    idea = {"context": [{"type": "plan", "plan": list(calls), "output": output}], "schema": {}}
+    idea: dict[str, Any] = {"context": [{"type": "plan", "plan": list(calls), "output": output}], "schema": {}}
     Path("idea.json").write_text(json.dumps(idea))
 
 
