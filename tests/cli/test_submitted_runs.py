@@ -157,6 +157,7 @@ def test_a_run_that_is_cancelled_is_over(capsys: pytest.CaptureFixture[str]) -> 
     ("arguments", "words"),
     [
         (["runs", "--store", "none.db"], "no runs are kept at none.db"),
+        (["runs", "--store", "nowhere"], "no runs are kept at nowhere"),
         (["follow", "x"], "no runs are kept at .actum/runs.db"),
         (["submit", "note.json", "--store", "nowhere/runs.db"], "there is no folder nowhere"),
         (["submit", "note.json", "--store", "mysql://host/x"], "mysql:// keeps no runs"),

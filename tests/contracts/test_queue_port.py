@@ -42,6 +42,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
             opened = open_runs(tmp_path / "runs.db")
         case _:
             opened = open_runs(request.getfixturevalue("database"))
+    assert isinstance(opened, SqlStore)
     yield opened
     await opened.aclose()
 

@@ -31,11 +31,13 @@ def database(server: Server) -> str:
     return server.url_of(name)
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "folder", "sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     match request.param:
         case "memory":
             return ":memory:"
+        case "folder":
+            return str(tmp_path / "kept")
         case "sqlite":
             return f"sqlite:///{tmp_path / 'runs.db'}"
         case _:

@@ -9,6 +9,7 @@ from typing import Any
 
 from actum import Agent, Context, Runs, Tools, Worker
 from actum.runs.held import Runner
+from actum.runs.sql_store import SqlStore
 
 Json = dict[str, Any]
 PATIENCE = 30.0
@@ -62,6 +63,12 @@ class Desk:
 
     def agent(self, **more: Any) -> Agent:
         return Agent(more.pop("model", None), tools=self.tools, **more)
+
+
+def sql(runs: Runs) -> SqlStore:
+    """The store of runs that are kept in a database."""
+    assert isinstance(runs.store, SqlStore)
+    return runs.store
 
 
 @asynccontextmanager

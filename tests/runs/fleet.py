@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from actum import Run, Runs
+from actum.runs.sql_store import SqlStore
 from actum.schema.json import decode
 
-from .desks import Json, plan, until
+from .desks import Json, plan, sql, until
 
 Worker: TypeAlias = "subprocess.Popen[bytes]"
 PROGRAM = Path(__file__).with_name("program.py")
@@ -141,7 +142,7 @@ HISTORY = {
 async def remembering(runs: Runs, place: str) -> None:
     """Have every entry remembered."""
     kind = "postgres" if place.startswith("postgres") else "sqlite"
-    async with runs.store.database.transaction() as within:
+    async with sql(runs).database.transaction() as within:
         for statement in HISTORY[kind]:
             await within.each(statement, [()])
 
@@ -173,9 +174,7 @@ async def judged(runs: Runs, submitted: Sequence[Run], sink: Path) -> Verdict:
     last: defaultdict[str, int] = defaultdict(int)
     recorded: dict[str, int] = {}
     ids: dict[str, str] = {}
-    async with runs.store.database.transaction() as within:
-        history = await within.rows("SELECT run, lease, entry FROM history ORDER BY number")
-    for run, lease, text in history:
+    for run, lease, text in await _history(runs):
         verdict.stale += lease < last[run]
         last[run] = max(last[run], lease)
         entry: Json = _object(text)
@@ -191,6 +190,14 @@ async def judged(runs: Runs, submitted: Sequence[Run], sink: Path) -> Verdict:
         first = recorded.get(f"{ids.get(of_run)} {place}")
         verdict.again += first is not None and int(lease) > first
     return verdict
+
+
+async def _history(runs: Runs) -> Sequence[Sequence[Any]]:
+    """Every entry that was ever written, where that is remembered."""
+    if not isinstance(runs.store, SqlStore):
+        return ()
+    async with runs.store.database.transaction() as within:
+        return await within.rows("SELECT run, lease, entry FROM history ORDER BY number")
 
 
 def _object(text: str) -> Json:

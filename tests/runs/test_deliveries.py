@@ -14,7 +14,7 @@ from actum.runs.queue import Delivery
 from actum.runs.row import Ending
 
 from ..effort import trials
-from .desks import PATIENCE, Desk, chain, plan, serving, until
+from .desks import PATIENCE, Desk, chain, plan, serving, sql, until
 
 pytestmark = pytest.mark.rule("L8")
 
@@ -46,7 +46,7 @@ async def test_a_row_of_the_queue_can_name_nothing_but_a_run(database: str) -> N
     desk = Desk()
     async with Runs(database) as runs:
         await runs.list()
-        async with runs.store.database.transaction() as within:
+        async with sql(runs).database.transaction() as within:
             for name in FOREIGN:
                 await within.connection.execute(
                     "INSERT INTO procrastinate_jobs (queue_name, task_name, args) VALUES ('runs', %s, %s::jsonb)",
@@ -63,7 +63,7 @@ async def test_a_row_of_the_queue_can_name_nothing_but_a_run(database: str) -> N
 
 
 async def _taken(runs: Runs) -> bool:
-    async with runs.store.database.transaction() as within:
+    async with sql(runs).database.transaction() as within:
         found = await within.rows("SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')")
     return found[0][0] == 0
 
@@ -81,8 +81,12 @@ async def test_every_run_whose_delivery_is_lost_is_delivered_again(place: str) -
         assert len(desk.made) == count
 
 
+@pytest.mark.parametrize("place", ["memory", "sqlite", "postgres"], indirect=True)
 async def test_who_was_frozen_and_ends_what_another_has_taken_loses_no_run(place: str) -> None:
-    """The queue may say that a run is done while its new owner works, and then that one dies, too."""
+    """The queue may say that a run is done while its new owner works, and then that one dies, too.
+
+    In a folder nobody takes a run from who is frozen: the lock on its log is given back when that one ends, or wakes.
+    """
     count = trials(30, least=5)
     desk = Desk()
     async with Runs(place) as runs:

@@ -28,10 +28,16 @@ pytestmark = pytest.mark.rule("L8")
 async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[tuple[SqlStore, SqlStore]]:
     """Two on one place, as in two processes."""
     url = tmp_path / "runs.db" if request.param == "sqlite" else request.getfixturevalue("database")
-    both = open_runs(url), open_runs(url)
+    both = opened(url), opened(url)
     yield both
     for one in both:
         await one.aclose()
+
+
+def opened(url: str | Path) -> SqlStore:
+    store = open_runs(url)
+    assert isinstance(store, SqlStore)
+    return store
 
 
 def entry(run: str, lease: int, seq: int) -> Told:
@@ -92,6 +98,9 @@ class Halting:
     async def changed(self, run: str, seconds: float) -> None:
         await self._database.changed(run, seconds)
 
+    async def tell(self, within: Transaction, runs: Collection[str]) -> None:
+        await self._database.tell(within, runs)
+
     async def aclose(self) -> None:
         await self._database.aclose()
 
@@ -132,7 +141,7 @@ async def test_without_sharing_the_row_an_entry_appears_after_the_new_owner_has_
     def without(halting: Halting) -> None:
         halting.share = ""
 
-    old, new = open_runs(database), open_runs(database)
+    old, new = opened(database), opened(database)
     assert await missed_by_a_claim(old, new, without) == [1]
     await old.aclose()
     await new.aclose()

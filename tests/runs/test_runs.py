@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from actum import HOLD, Runs, errors, kept, models
+from actum import HOLD, Run, Runs, errors, kept, models
+from actum.execution.record.recovery import recovered
 from actum.runs.queue import Delivery
+from actum.runs.runs import Entry
 
 from .desks import PATIENCE, Desk, Json, chain, plan, serving, until
 
@@ -95,10 +98,13 @@ async def test_a_follower_sees_every_entry_in_order_and_can_go_on_where_it_stopp
             desk.hold.set()
             rest = [entry async for entry in run.follow(after=first[-1].seq)]
             whole = [entry async for entry in run.follow()]
-        assert [*first, *rest] == whole
-        assert [entry.seq for entry in whole] == list(range(1, len(whole) + 1))
+            context = await run.context()
+        seen = [*first, *rest]
+        assert [entry.seq for entry in seen] == sorted({entry.seq for entry in seen})
         assert "began" in whole[0].data
-        assert sum("message" in entry.data for entry in whole) >= 2
+        assert whole[-1].seq == seen[-1].seq
+        for told in (seen, whole):  # a file takes up what its log holds, so what is told is not always the same
+            assert recovered([entry.data for entry in told if "tick" not in entry.data]) == list(context)
 
 
 @pytest.mark.rule("L6")
@@ -183,6 +189,21 @@ async def test_a_decision_that_nobody_makes_in_time_is_a_denial(place: str) -> N
             assert (await _done(run)).output == "then not"
         assert "nobody has decided on it in time" in str(model.requests[-1].messages)
         assert desk.made == []
+
+
+@pytest.mark.rule("L6")
+async def test_a_deadline_that_passes_after_the_decision_disturbs_nobody(place: str) -> None:
+    desk = Desk()
+    async with Runs(place) as runs:
+        run = await runs.submit(chain(1, "wait"), patience=0.5)
+        async with serving(runs, desk.agent(approve=hold)), serving(runs, desk.agent(approve=hold)):
+            await run.result(timeout=PATIENCE)
+            await run.decide("0.0", "approve")
+            await asyncio.wait_for(desk.begun.wait(), PATIENCE)
+            await asyncio.sleep(1.5)  # what was to come at the deadline has come, or never will
+            desk.hold.set()
+            assert (await _done(run)).output == "go…"
+        assert (run.row.lease, desk.made) == (2, [("wait", "go")])
 
 
 async def test_a_run_that_was_cancelled_is_cut_where_it_is_and_writes_nothing_more(place: str) -> None:
@@ -324,6 +345,22 @@ async def test_an_idea_from_elsewhere_reaches_no_file_that_the_worker_was_not_gi
         assert taken.state == "done"
 
 
+@pytest.mark.parametrize("place", ["memory"], indirect=True)
+async def test_an_idea_loads_no_python_from_outside_of_the_workers_roots(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "here.py").write_text("raise SystemExit('it ran')")
+    monkeypatch.chdir(tmp_path)
+    idea = {**chain(1), "config": {"activities": ["here.py"]}}
+    async with Runs(place) as runs:
+        run = await runs.submit(idea)
+        async with serving(runs, Desk().agent(), roots=[tmp_path / "inner"]):
+            with pytest.raises(errors.RunEnded, match=r"here\.py"):
+                await run.result(timeout=PATIENCE)
+        assert run.state == "failed"
+
+
 async def _is(run: Any, state: str, lease: int) -> bool:
     row = await run.refresh()
     return (row.state, row.lease) == (state, lease)
@@ -343,3 +380,50 @@ async def _true(value: bool) -> bool:
 
 async def _no_delivery(runs: Runs, ids: list[str]) -> bool:
     return not await runs.store.queue.live(ids)
+
+
+class Stalling:
+    """A model that breaks off in the middle of its answer and says nothing more."""
+
+    name = "stalling"
+
+    def __init__(self) -> None:
+        self.stalls = asyncio.Event()
+
+    async def stream(self, request: models.ModelRequest) -> AsyncIterator[str]:
+        del request
+        yield '{"calls": [{"_tool": "step", "of": "a"}, {"_tool": "step", "of": "†calls.0"}, {"_to'
+        self.stalls.set()
+        await asyncio.Event().wait()
+
+
+async def test_who_takes_over_in_the_middle_of_an_answer_goes_on_from_what_was_recorded(place: str) -> None:
+    if "kept" in place:
+        pytest.skip("in a folder a run is not taken from a process that lives")
+    first, second = Desk(), Desk()
+    stalling = Stalling()
+    async with Runs(place) as runs:
+        run = await runs.submit({"context": [{"type": "text", "text": "go"}], "schema": {"type": "string"}})
+        async with serving(runs, first.agent(model=stalling)) as lost:
+            await asyncio.wait_for(stalling.stalls.wait(), PATIENCE)
+            await until(lambda: _true(len(first.made) == 2))
+            await until(lambda: _has_told(run, "0.1"))
+            seen = [Entry(*one) for one in await runs.store.entries(run.id)]
+            lost.stop()  # it takes nothing more, and goes on with what it has: as if it were cut off
+            model = models.Scripted([{"calls": [], "output": "done"}])
+            await runs.store.queue.push(Delivery(run=run.id, queue="others"))
+            async with serving(runs, second.agent(model=model), queues={"others": 1}):
+                assert (await _done(run)).output == "done"
+            await until(lambda: _true(not lost.carried))
+        seen += [entry async for entry in run.follow(after=seen[-1].seq)]
+        context = list(await run.context())
+    assert (first.made, second.made) == ([("step", "a"), ("step", "a.")], [])
+    assert len({entry.seq for entry in seen}) == len(seen)
+    assert sum("began" in entry.data for entry in seen) == 2
+    told = [entry.data for entry in seen if "tick" not in entry.data]
+    assert recovered(told) == context
+    assert [message["_of"] for message in context if "_call" in message] == ["0.0", "0.1"]
+
+
+async def _has_told(run: Run, of: str) -> bool:
+    return any(message.get("_of") == of and "_call" in message for message in await run.context())

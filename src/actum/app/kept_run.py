@@ -64,13 +64,9 @@ class KeptRun:
             IdeaError: the file exists already; on entering it, it can't be written.
         """
         _check_new(path)
-        config = dict(idea.config)
-        origin = context.origin
-        if origin is not None and not is_url(origin):
-            config["origin"] = Path(os.path.relpath(origin, path.resolve().parent)).as_posix()
         about: JsonObject = {ID: urandom(8).hex()}
-        own = replace(idea, config=config, context=context, solution=None, meta={**idea.meta, RUN: about})
-        return cls(path, own, RunLog(path), True)
+        own = replace(idea, context=context, solution=None, meta={**idea.meta, RUN: about})
+        return cls(path, with_origin(own, path, context.origin), RunLog(path), True)
 
     @classmethod
     def open(cls, path: Path) -> KeptRun:
@@ -106,14 +102,20 @@ class KeptRun:
         """Read the file, now that nobody else writes it, and put what only the log holds into it."""
         self.idea = _loaded(self.path)
         self.log.run = run_id(self.about)
-        if not self.log.is_empty:
-            self._take_from_log()
+        self.absorb()
         try:
             self._conclude()
         except ValueError as error:
             raise IdeaError(f"{self.path}: the run can't be resumed: {error}") from None
 
-    def _take_from_log(self) -> None:
+    def absorb(self) -> None:
+        """Take what only the log holds into the file.
+
+        Raises:
+            IdeaError: it is not the log of a run.
+        """
+        if self.log.is_empty:
+            return
         entries = list(self.log.entries())
         told = [entry for entry in entries if "tick" not in entry]
         ticks = [entry["tick"] for entry in entries if "tick" in entry]
@@ -180,6 +182,14 @@ class KeptRun:
         self.idea = replace(self.idea, context=context, meta=meta)
         self.idea.save(self.path)
         self.log.clear()
+
+
+def with_origin(idea: Idea, path: Path, origin: str | None) -> Idea:
+    """An Idea that is to be kept in a file, noting where its relative paths start from."""
+    if origin is None or is_url(origin):
+        return idea
+    noted = Path(os.path.relpath(origin, path.resolve().parent)).as_posix()
+    return replace(idea, config={**idea.config, "origin": noted})
 
 
 def _check_new(path: Path) -> None:

@@ -197,8 +197,8 @@ async def runs_at(place: str | None, *, makes: bool = False) -> AsyncGenerator[R
 
 def _checked_place(name: str, *, makes: bool) -> str:
     """The name of a place that is there, or may be made: one that is misspelt makes none."""
-    path = sqlite_path(name)
-    if path is None or path == ":memory:" or Path(path).exists():
+    path = sqlite_path(name) or name
+    if "://" in path or path == ":memory:" or Path(path).exists():
         return name
     if not makes:
         raise CommandError(f"no runs are kept at {path}: `actum submit` begins a place")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -47,6 +47,10 @@ class Database(Protocol):
 
     async def changed(self, run: str, seconds: float) -> None:
         """Wait until something of a run may have changed, no longer than so many seconds."""
+        ...
+
+    async def tell(self, within: Transaction, runs: Collection[str]) -> None:
+        """Tell those who wait for runs that these have changed, once the transaction is committed."""
         ...
 
     async def aclose(self) -> None:

@@ -68,11 +68,11 @@ class Carrier:
         idea = idea_of(source)
         self._check_origin(source)
         if isinstance(self.runner, Agent):
-            agent = self.runner.fitted(idea)
+            agent = self.runner.fitted(idea, roots=self.roots)
         elif self.runner is not None:
             agent = self.runner(idea)
         else:
-            agent = agent_at(self.roots).fitted(idea, is_own=True)
+            agent = agent_at(self.roots).fitted(idea, is_own=True, roots=self.roots)
         return idea.identified(agent.config), agent
 
     def _check_origin(self, source: Submission) -> None:

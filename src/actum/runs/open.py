@@ -10,10 +10,11 @@ from .queues.embedded import EmbeddedQueue
 from .queues.memory import MemoryQueue
 from .sql_store import SqlStore
 from .sqlite import SqliteDatabase
+from .store import RunStore
 
 
-def open_runs(url: str | Path, queue: Queue | None = None) -> SqlStore:
-    """The runs that a URL or a path names: `postgresql://…`, `sqlite:///FILE` or `FILE.db`, or `:memory:`.
+def open_runs(url: str | Path, queue: Queue | None = None) -> RunStore:
+    """The runs that a URL or a path names: `postgresql://…`, `sqlite:///FILE` or `FILE.db`, `:memory:`, or a folder.
 
     They are opened when they are first used. `queue` takes the place of the one that belongs to them.
 
@@ -28,8 +29,13 @@ def open_runs(url: str | Path, queue: Queue | None = None) -> SqlStore:
         database = PostgresDatabase(text)
         return SqlStore(database, queue or ProcrastinateQueue(database))
     path = sqlite_path(text)
+    if path is None and "://" in text:
+        scheme = text.partition("://")[0]
+        raise RunError(f"{scheme}:// keeps no runs: use postgresql://, sqlite:///FILE, FILE.db or a folder")
     if path is None:
-        raise RunError(f"{text.partition('://')[0]}:// keeps no runs: use postgresql://, sqlite:///FILE or FILE.db")
+        from .folder import FolderStore
+
+        return FolderStore(Path(text), queue)
     own = SqliteDatabase(path)
     return SqlStore(own, queue or (MemoryQueue() if path == ":memory:" else EmbeddedQueue(own)))
 

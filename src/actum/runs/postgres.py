@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RunError, StoreUnavailable, concealed
+from .database import Transaction
+from .listening import CHANNEL, Listener, told
 from .tables import FORMAT, tables
 
 if TYPE_CHECKING:
@@ -22,8 +24,6 @@ _ALONE = 0x41637441
 _PATIENCE = 5.0
 """Seconds to wait for a connection before the database counts as out of reach."""
 _MOST_CONNECTIONS = 8
-_GLANCE = 0.1
-"""Seconds between two looks at what others have changed."""
 
 
 class PostgresTransaction:
@@ -57,6 +57,7 @@ class PostgresDatabase:
         self._url = url
         self._pool: AsyncConnectionPool[Any] | None = None
         self._opening = asyncio.Lock()
+        self._listener = Listener(url)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
@@ -142,12 +143,16 @@ class PostgresDatabase:
         await _make_queue(database)
 
     async def changed(self, run: str, seconds: float) -> None:
-        """Wait until it is time to see what others have written."""
-        del run
-        await asyncio.sleep(min(seconds, _GLANCE))
+        """Wait until something of a run may have changed, no longer than so many seconds."""
+        await self._listener.changed(run, seconds)
+
+    async def tell(self, within: Transaction, runs: Collection[str]) -> None:
+        """Tell those who wait for runs that these have changed, once the transaction is committed."""
+        await within.rows("SELECT pg_notify(?, ?)", CHANNEL, told(runs))
 
     async def aclose(self) -> None:
         """Close the connections."""
+        await self._listener.aclose()
         if self._pool is not None:
             pool, self._pool = self._pool, None
             await pool.close()

@@ -27,10 +27,10 @@ from .open import open_runs
 from .queue import Queue
 from .row import QUEUE, Row, State, Submission, check_id
 from .sending import check, decision, signal
-from .sql_store import SqlStore
+from .store import RunStore
 
-_LOOK = 1.0
-"""Seconds until it is looked again, whatever notice was given."""
+_LOOK = 0.5
+"""Seconds until it is looked again, whatever notice was given: one that comes between two looks may be missed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Entry:
 
 
 class Runs:
-    """The runs that are kept in one place: `postgresql://…`, `sqlite:///runs.db` or `runs.db`, or `:memory:`.
+    """The runs that are kept in one place: `postgresql://…`, `sqlite:///runs.db` or `runs.db`, a folder, or `:memory:`.
 
     The place is opened, and its tables are made, when it is first used. `async with` closes it. `queue` says in which
     other way runs come to workers.
@@ -52,7 +52,7 @@ class Runs:
     """
 
     def __init__(self, place: str | Path, *, queue: Queue | None = None) -> None:
-        self.store: SqlStore = open_runs(place, queue)
+        self.store: RunStore = open_runs(place, queue)
 
     async def __aenter__(self) -> Runs:
         return self
@@ -205,7 +205,7 @@ class Run:
                 yield Entry(seq, data)
             if (row.is_over or row.state == "waiting") and not await self._store.entries(self.id, after, 1):
                 return
-            await self._store.database.changed(self.id, _LOOK)
+            await self._store.changed(self.id, _LOOK)
 
     async def result(self, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
         """Wait until it is over or waits, and return what it has come to; `waiting` says what it waits for.
@@ -219,7 +219,7 @@ class Run:
             left = _LOOK if end is None else min(_LOOK, end - time.monotonic())
             if left <= 0:
                 raise TimeoutError(f"run {self.id} was still {row.state}")
-            await self._store.database.changed(self.id, left)
+            await self._store.changed(self.id, left)
         if row.state == "cancelled":
             raise RunEnded(f"run {self.id} was cancelled")
         if row.error is not None:

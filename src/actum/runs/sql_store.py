@@ -101,6 +101,9 @@ class SqlStore:
         """Own a run from now on; None if there is nothing to do for it."""
         async with self.database.transaction() as within:
             found = await within.rows(_CLAIM, worker, run, time.time())
+            if found:
+                # What else was to be delivered for it, such as a deadline's, would take it from its owner for nothing.
+                await self.queue.cancel(run, within)
         return _row_of(found[0]) if found else None
 
     async def taken(self, run: str) -> Taken:
@@ -141,6 +144,7 @@ class SqlStore:
                 await within.each(
                     "INSERT INTO actum_entries (run, seq, lease, is_tick, entry) VALUES (?, ?, ?, ?, ?)", rows
                 )
+                await self.database.tell(within, {one.run for one in kept})
         return leases
 
     async def leases(self, runs: Collection[str]) -> Mapping[str, int]:
@@ -165,6 +169,7 @@ class SqlStore:
             found = await within.rows(_END, ending.state, *values, run, lease)
             if found and ending.state == "waiting":
                 await self._wait(within, _row_of(found[0]))
+            await self.database.tell(within, [run])
         return bool(found)
 
     async def _wait(self, within: Transaction, row: Row) -> None:
@@ -210,6 +215,7 @@ class SqlStore:
                     run,
                 )
                 await self.queue.cancel(run, within)
+                await self.database.tell(within, [run])
         return row
 
     async def release(self, run: str, lease: int) -> bool:
@@ -219,6 +225,13 @@ class SqlStore:
             if found:
                 await self.queue.push(_delivery(_row_of(found[0]), at=None), within)
         return bool(found)
+
+    async def forget(self, run: str, lease: int) -> None:
+        """Nothing is held for a run that was claimed: the lease alone says whose it is."""
+
+    async def changed(self, run: str, seconds: float) -> None:
+        """Wait until something of a run may have changed, no longer than so many seconds."""
+        await self.database.changed(run, seconds)
 
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out: queued, running, or called while they wait, by id."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import RunError, StoreUnavailable
+from .database import Transaction
 from .tables import FORMAT, tables
 
 T = TypeVar("T")
@@ -100,6 +101,9 @@ class SqliteDatabase:
                 await self._written.wait()
         except TimeoutError:
             return
+
+    async def tell(self, within: Transaction, runs: Collection[str]) -> None:
+        """Nothing: whoever waits in this process hears of every transaction, and others look now and then."""
 
     async def aclose(self) -> None:
         """Close the file."""

@@ -21,7 +21,7 @@ from .held import Carrier, Runner
 from .record import Committer, LeasedRecord
 from .row import QUEUE, Row
 from .runs import Runs
-from .sql_store import SqlStore
+from .store import RunStore
 
 _LOG = logging.getLogger("actum.worker")
 _LEAST_AGAIN, _MOST_AGAIN = 0.2, 5.0
@@ -71,7 +71,7 @@ class Worker:
         name: str | None = None,
     ) -> None:
         self.name = name or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
-        self._store: SqlStore = runs.store
+        self._store: RunStore = runs.store
         self._queues = dict(queues or {QUEUE: 50})
         self._lease = lease
         self._drain = drain
@@ -178,6 +178,7 @@ class Worker:
         finally:
             if self._owned.get(row.id) is owned:
                 del self._owned[row.id]
+            await self._store.forget(row.id, row.lease)
 
     async def _release(self, owned: _Owned) -> None:
         """Let others go on with a run, once what it has left is kept."""

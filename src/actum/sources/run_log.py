@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -59,6 +60,16 @@ class RunLog:
             self._close()
             raise
         return self
+
+    @contextmanager
+    def reading(self) -> Generator[None]:
+        """Open it to read its entries alone, also while another process writes it; it may be missing."""
+        with suppress(FileNotFoundError):
+            self._file = os.open(self.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            yield
+        finally:
+            self._close()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -118,6 +129,8 @@ class RunLog:
         """
         is_sealed = False
         self._checksum = 0
+        if self._file is None:
+            return
         for number, line in enumerate(self._lines(), 1):
             if not line.endswith(b"\n"):
                 if self._holds_an_entry(line):

@@ -66,7 +66,7 @@ async def worker(
         named = model if "model" not in idea.config else None
         named = named or (None if "model" in idea.config else os.environ.get("ACTUM_MODEL"))
         agent = agent_at(roots, model=named, approve=_hold if approve == "hold" else None)
-        return agent.fitted(idea, is_own=True)
+        return agent.fitted(idea, is_own=True, roots=roots)
 
     logging.getLogger("actum.worker").addHandler(_Telling())
     async with runs_at(store, makes=True) as runs:

@@ -1,0 +1,389 @@
+"""Runs in a folder, each a file as `actum run --save` writes it: what is kept there can be read, shown and replayed.
+
+A process owns a run by the lock on its log, which the system gives back when it dies: while it has it, nobody else can
+write. The lease is counted all the same, for Activities. Beside a run's file lie its log and what it was sent; the
+queue is a file of SQLite in the same folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..app.idea import Idea
+from ..app.kept_run import KeptRun, with_origin
+from ..errors import IdeaError, RunError, StoreUnavailable
+from ..ideas.ticks import ID, RUN, run_id
+from ..schema.json import JsonObject, decode, encode
+from ..sources.files import write_text
+from ..sources.run_log import RunLog
+from .kept_row import ROW, called, kept_row, row_in, source_in
+from .queue import Delivery, Queue
+from .queues.embedded import EmbeddedQueue
+from .row import Ending, Row, State, Submission, Taken, Told
+from .sending import DEADLINE
+from .sqlite import SqliteDatabase
+
+T = TypeVar("T")
+_TRIES = 10
+
+
+class FolderStore:
+    """The runs of a folder. It is made when the first is submitted."""
+
+    def __init__(self, folder: Path, queue: Queue | None = None) -> None:
+        self._folder = folder
+        self._database = SqliteDatabase(folder / ".queue.db")
+        self.queue: Queue = queue or EmbeddedQueue(self._database)
+        self._open: dict[str, KeptRun] = {}
+        self._seq: dict[str, int] = {}
+        self._one_at_a_time = asyncio.Lock()
+
+    async def _off_loop(self, work: Callable[[], T]) -> T:
+        async with self._one_at_a_time:
+            try:
+                return await asyncio.to_thread(work)
+            except OSError as error:
+                raise RunError(f"{self._folder}: {error.strerror or error}") from error
+
+    def _path(self, run: str) -> Path:
+        return self._folder / f"{run}.json"
+
+    def _sent_path(self, run: str) -> Path:
+        return self._folder / f"{run}.json.sent"
+
+    # What is known
+
+    async def submit(self, one: Submission) -> tuple[Row, bool]:
+        """Keep a run in a new file and have it delivered, unless there is one of its id."""
+        row, is_new = await self._off_loop(lambda: self._submit(one))
+        if is_new:
+            await self._push(row, row.at)
+        return row, is_new
+
+    def _submit(self, one: Submission) -> tuple[Row, bool]:
+        with self._locked(one.id):
+            if (row := self._row(one.id)) is not None:
+                return row, False
+            idea = Idea.read(encode(one.idea), f"run {one.id}", one.origin)
+            about: JsonObject = {ID: one.id, ROW: kept_row(one, time.time())}
+            own = with_origin(replace(idea, meta={**idea.meta, RUN: about}), self._path(one.id), one.origin)
+            own.save(self._path(one.id))
+            row = self._row(one.id)
+            assert row is not None
+            return row, True
+
+    async def get(self, run: str) -> Row | None:
+        """How far a run is."""
+        return await self._off_loop(lambda: self._row(run))
+
+    def _row(self, run: str) -> Row | None:
+        path = self._path(run)
+        if not path.is_file():
+            return None
+        return row_in(run, Idea.load(path), self._sent(run), is_told=_is_told(path))
+
+    def _rows(self, *, passes_over: bool = False) -> list[Row]:
+        """The runs by id; with `passes_over` without those whose files can't be read."""
+        rows: list[Row] = []
+        for path in sorted(self._folder.glob("*.json")):
+            try:
+                if path.is_file() and RUN in (idea := Idea.load(path)).meta:
+                    rows.append(row_in(path.stem, idea, self._sent(path.stem), is_told=_is_told(path)))
+            except IdeaError:
+                if not passes_over:
+                    raise
+        return rows
+
+    async def listed(
+        self, state: State | None = None, tenant: str | None = None, before: Row | None = None, most: int = 100
+    ) -> list[Row]:
+        """A page of the runs, the newest first."""
+        rows = await self._off_loop(self._rows)
+        rows.sort(key=lambda row: (row.created, row.id), reverse=True)
+        return [
+            row
+            for row in rows
+            if (state is None or row.state == state)
+            and (tenant is None or row.tenant == tenant)
+            and (before is None or (row.created, row.id) < (before.created, before.id))
+        ][:most]
+
+    async def source(self, run: str) -> Submission | None:
+        """What a run was made of; its context is what it has left."""
+
+        def read() -> Submission | None:
+            path = self._path(run)
+            return source_in(run, Idea.load(path)) if path.is_file() else None
+
+        return await self._off_loop(read)
+
+    async def entries(self, run: str, after: int = 0, most: int = 1_000) -> list[tuple[int, JsonObject]]:
+        """Entries of a run's record; those that its file has taken up are one that says how far it has come."""
+        return await self._off_loop(lambda: self._entries(run, after, most))
+
+    def _entries(self, run: str, after: int, most: int) -> list[tuple[int, JsonObject]]:
+        for _ in range(_TRIES):
+            idea = Idea.load(self._path(run))
+            taken_up, log = _seq_in(idea), RunLog(self._path(run))
+            log.run = run_id(idea.meta[RUN])
+            try:
+                with log.reading():
+                    told = list(enumerate(log.entries(), taken_up + 1))
+            except IdeaError:
+                continue  # it was taken up into the file while it was read
+            if _seq_in(Idea.load(self._path(run))) == taken_up:
+                known = [(taken_up, one) for one in _known(idea, run)] if after < taken_up else []
+                return [*known, *(one for one in told if one[0] > after)][:most]
+        raise StoreUnavailable(f"{self._path(run)}: it changes too fast to be read")
+
+    async def owed(self, after: str, most: int) -> list[Row]:
+        """A page of the runs that somebody has to carry out."""
+        rows = await self._off_loop(lambda: self._rows(passes_over=True))
+        return [row for row in rows if row.id > after and row.state in {"queued", "running"}][:most]
+
+    # Owning
+
+    async def claim(self, run: str, worker: str) -> Row | None:
+        """Own a run from now on; None if another process does."""
+        return await self._off_loop(lambda: self._claim(run, worker))
+
+    def _claim(self, run: str, worker: str) -> Row | None:
+        before = self._row(run)
+        if before is None or before.state not in {"queued", "running"} or run in self._open:
+            return None
+        is_told = _is_told(self._path(run))
+        kept = KeptRun.open(self._path(run))
+        try:
+            kept.__enter__()
+        except IdeaError:
+            return None
+        self._open[run] = kept
+        row = row_in(run, kept.idea, self._sent(run))
+        if row.state not in {"queued", "running"}:
+            self._close(run)
+            return None
+        own: Any = kept.about.get(ROW, {})
+        is_begun = is_told or own.get("begun", True)
+        self._keep(run, state="running", worker=worker, lease=row.lease + 1, begun=is_begun)
+        return row_in(run, kept.idea, self._sent(run))
+
+    def _keep(self, run: str, about: JsonObject | None = None, **changes: Any) -> None:
+        """Write the file of a run that is owned, with what its log holds."""
+        kept = self._open[run]
+        kept.absorb()
+        own: Any = kept.about.get(ROW, {})
+        seq = self._seq.get(run, _seq_in(kept.idea))
+        told = {**kept.about, **(about or {}), ROW: {**own, **changes, "seq": seq}}
+        kept.keep(kept.idea.context, told)
+
+    def _close(self, run: str) -> None:
+        self._open.pop(run).__exit__(None, None, None)
+        self._seq.pop(run, None)
+
+    async def taken(self, run: str) -> Taken:
+        """What a run that was claimed goes on from."""
+        return await self._off_loop(lambda: self._taken(run))
+
+    def _taken(self, run: str) -> Taken:
+        kept = self._open[run]
+        own: Any = kept.about.get(ROW, {})
+        now = time.time()
+        sent = [(number, one) for number, one in enumerate(self._sent(run), 1) if called([one], now)]
+        self._seq[run] = _seq_in(kept.idea)
+        return Taken(
+            source=source_in(run, kept.idea),
+            entries=_known(kept.idea, run) if own.get("begun", True) else [],
+            seq=self._seq[run],
+            sent=[one["item"] for _, one in sent],
+            consumed=sent[-1][0] if sent else 0,
+        )
+
+    def _lease(self, run: str) -> int:
+        """The lease of a run; one that was cancelled has none that anybody has."""
+        own: Any = self._open[run].about.get(ROW, {}) if run in self._open else {}
+        return -1 if not own or any("cancel" in one["item"] for one in self._sent(run)) else int(own["lease"])
+
+    async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+        """Append entries to the logs of runs that are owned."""
+
+        def write() -> dict[str, int]:
+            leases = {run: self._lease(run) for run in {one.run for one in told} | set(runs)}
+            for one in told:
+                if leases[one.run] == one.lease:
+                    self._write(one)
+            return leases
+
+        return await self._off_loop(write)
+
+    def _write(self, one: Told) -> None:
+        entry: Any = decode(one.text)
+        try:
+            self._open[one.run].log(entry)
+        except IdeaError as error:
+            raise RunError(error.message) from error
+        self._seq[one.run] = one.seq
+        if one.consumed is not None:
+            with self._locked(one.run):
+                now = time.time()
+                sent = enumerate(self._sent(one.run), 1)
+                left = [item for number, item in sent if number > one.consumed or not _is_settled(item, now)]
+                self._write_sent(one.run, left)
+
+    async def leases(self, runs: Collection[str]) -> Mapping[str, int]:
+        """The leases that runs have now which are owned here."""
+        return await self._off_loop(lambda: {run: self._lease(run) for run in runs})
+
+    async def end(self, run: str, lease: int, ending: Ending) -> bool:
+        """Write what a run has come to, if it is owned under this lease and nobody has cancelled it."""
+        row = await self._off_loop(lambda: self._end(run, lease, ending))
+        if row is not None and ending.state == "waiting":
+            due = [one["due"] for one in self._sent(run)]
+            if due:
+                await self._push(row, None if None in due else min(due))
+        return row is not None
+
+    def _end(self, run: str, lease: int, ending: Ending) -> Row | None:
+        with self._locked(run):
+            if self._lease(run) != lease:
+                return None
+            own: Any = self._open[run].about[ROW]
+            patience = own.get("patience")
+            if ending.state == "waiting" and patience and any(one.startswith("approval ") for one in ending.waiting):
+                self._write_sent(run, [*self._sent(run), {"item": DEADLINE, "due": time.time() + patience}])
+            about = {**ending.about, "output": ending.output, "waiting": list(ending.waiting)}
+            ended = None if ending.state == "waiting" else time.time()
+            self._keep(run, about, state=ending.state, error=ending.error, worker=None, ended=ended, begun=True)
+            row = row_in(run, self._open[run].idea, [])
+            self._close(run)
+            return row
+
+    async def release(self, run: str, lease: int) -> bool:
+        """Let go of a run that somebody else is to go on with."""
+
+        def let_go() -> Row | None:
+            if self._lease(run) != lease:
+                return None
+            is_begun = not self._open[run].log.is_empty
+            own: Any = self._open[run].about[ROW]
+            self._keep(run, state="queued", worker=None, begun=is_begun or bool(own.get("begun")))
+            row = row_in(run, self._open[run].idea, [])
+            self._close(run)
+            return row
+
+        row = await self._off_loop(let_go)
+        if row is not None:
+            await self._push(row, None)
+        return row is not None
+
+    async def forget(self, run: str, lease: int) -> None:
+        """Give the lock of a run back that is lost."""
+
+        def let_go() -> None:
+            kept = self._open.get(run)
+            if kept is not None and kept.about.get(ROW, {}).get("lease") == lease:
+                self._close(run)
+
+        await self._off_loop(let_go)
+
+    # What a run is sent
+
+    async def send(self, run: str, item: JsonObject, due: float | None = None) -> Row | None:
+        """Send a run something; whoever has it finds it when it would wait."""
+
+        def write() -> Row | None:
+            with self._locked(run):
+                row = self._row(run)
+                if row is not None and not row.is_over:
+                    self._write_sent(run, [*self._sent(run), {"item": item, "due": due}])
+                return row
+
+        row = await self._off_loop(write)
+        if row is not None and row.state == "waiting":
+            await self._push(row, due)
+        return row
+
+    async def cancel(self, run: str) -> Row | None:
+        """End a run for good: who works on it finds out when it next asks whether it still may."""
+        row = await self.send(run, {"cancel": True})
+        if row is not None:
+            await self.queue.cancel(run)
+        return row
+
+    def _sent(self, run: str) -> list[JsonObject]:
+        try:
+            text = self._sent_path(run).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return []
+        found: Any = decode(text)
+        return found
+
+    def _write_sent(self, run: str, sent: Sequence[JsonObject]) -> None:
+        write_text(self._sent_path(run), encode(list(sent)))
+
+    @contextmanager
+    def _locked(self, run: str) -> Generator[None]:
+        """What is done under the lock of what a run was sent: briefly, by whoever sends and whoever ends it."""
+        from fcntl import LOCK_EX, flock
+
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / f".{run}.lock").open("ab") as lock:
+            flock(lock, LOCK_EX)
+            yield
+
+    # Deliveries
+
+    async def _push(self, row: Row, at: float | None) -> None:
+        await self.queue.push(Delivery(run=row.id, queue=row.queue, priority=row.priority, at=at))
+
+    async def redeliver(self, rows: Sequence[Row]) -> list[str]:
+        """Have those of the runs delivered again that have no live delivery."""
+        async with self._database.transaction() as within:
+            live = await self.queue.live([row.id for row in rows], within)
+            lost = [row for row in rows if row.id not in live]
+            for row in lost:
+                delivery = Delivery(run=row.id, queue=row.queue, priority=row.priority, at=row.at)
+                await self.queue.push(delivery, within)
+        return [row.id for row in lost]
+
+    async def changed(self, run: str, seconds: float) -> None:
+        """Wait until it is time to look again."""
+        await self._database.changed(run, seconds)
+
+    async def aclose(self) -> None:
+        """Give all locks back, and close the queue."""
+        for run in list(self._open):
+            self._close(run)
+        await self.queue.aclose()
+        await self._database.aclose()
+
+
+def _is_settled(sent: JsonObject, now: float) -> bool:
+    """Whether a run that begins anew has taken up what it was sent, or has no more use for it."""
+    return sent["item"] == DEADLINE or called([sent], now)
+
+
+def _seq_in(idea: Idea) -> int:
+    """The number of the last entry that a run's file has taken up."""
+    own: Any = idea.meta[RUN].get(ROW, {})
+    return int(own.get("seq", 0 if own else 1))
+
+
+def _is_told(path: Path) -> bool:
+    """Whether a run's log holds what its file doesn't."""
+    log = path.with_name(path.name + ".log")
+    return log.exists() and os.path.getsize(log) > 0
+
+
+def _known(idea: Idea, run: str) -> list[JsonObject]:
+    """What a run's file says of it, as entries."""
+    about: Any = idea.meta[RUN]
+    told: list[JsonObject] = about.get("ticks", [])
+    ticks: list[JsonObject] = [{"at": [], "tick": {"number": at, **tick}} for at, tick in enumerate(told, 1)]
+    return [{"at": [], "began": list(idea.context.messages), "run": about.get(ID, run)}, *ticks]

@@ -1,0 +1,108 @@
+"""A run's row in its file, under `meta.run.row`, and what it was sent beside it; files from before there were rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..app.idea import Idea
+from ..ideas.ticks import RUN, about_of
+from ..protocol import approvals
+from ..schema.json import JsonObject, is_list, is_object
+from .row import OVER, QUEUE, Row, State, Submission
+
+ROW = "row"
+"""The member of `meta.run` that holds the row."""
+_ABOUT = ("makers", "usage", "dialect")
+_BY_HAND = "actum resume"
+"""What continues a run that was cut and that nobody has submitted: no worker does that by itself."""
+
+
+def kept_row(one: Submission, created: float) -> JsonObject:
+    """The row of a run that was submitted just now."""
+    return {
+        "state": "queued",
+        "lease": 0,
+        "tenant": one.tenant,
+        "queue": one.queue,
+        "priority": one.priority,
+        "at": one.at,
+        "patience": one.patience,
+        "input": one.input,
+        "created": created,
+        "begun": False,
+        "seq": 0,
+    }
+
+
+def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = False) -> Row:
+    """How far the run in a file is. `is_told`: its log holds what the file doesn't.
+
+    Raises:
+        IdeaError: no run is kept in the file.
+    """
+    about = about_of(idea.meta, run)
+    row: Any = about.get(ROW)
+    own: JsonObject = row if is_object(row) else _by_hand(idea, about, is_told=is_told)
+    waiting: Any = own.get("waiting", about.get("waiting"))
+    return Row(
+        id=run,
+        state=_state(own["state"], sent),
+        lease=own.get("lease", 0),
+        tenant=own.get("tenant", ""),
+        queue=own.get("queue", QUEUE),
+        priority=own.get("priority", 0),
+        at=own.get("at"),
+        patience=own.get("patience"),
+        worker=own.get("worker"),
+        output=about.get("output"),
+        waiting=tuple(map(str, waiting)) if is_list(waiting) else (),
+        error=own.get("error"),
+        about={key: about[key] for key in _ABOUT if key in about},
+        created=own.get("created", 0.0),
+        ended=own.get("ended"),
+    )
+
+
+def _by_hand(idea: Idea, about: JsonObject, *, is_told: bool) -> JsonObject:
+    """The row of a run that `actum run --save` has kept and nobody has submitted."""
+    if is_told:
+        return {"state": "waiting", "waiting": [_BY_HAND]}
+    if about.get("output") is not None:
+        return {"state": "done"}
+    if about.get("waiting") or approvals.pending(idea.context):
+        return {"state": "waiting"}
+    return {"state": "waiting", "waiting": [_BY_HAND]}
+
+
+def _state(state: State, sent: Sequence[JsonObject]) -> State:
+    if state in OVER:
+        return state
+    if any("cancel" in one["item"] for one in sent):
+        return "cancelled"
+    return "queued" if state == "waiting" and called(sent, time.time()) else state
+
+
+def called(sent: Sequence[JsonObject], now: float) -> bool:
+    """Whether any of what a run was sent is to be taken up now."""
+    return any("cancel" not in one["item"] and (one["due"] is None or one["due"] <= now) for one in sent)
+
+
+def source_in(run: str, idea: Idea) -> Submission:
+    """What the run in a file was made of: its Idea as it was submitted; its context is what it has left."""
+    row: Any = idea.meta[RUN].get(ROW, {})
+    meta = {key: value for key, value in idea.meta.items() if key != RUN}
+    config = {key: value for key, value in idea.config.items() if key != "origin"}
+    return Submission(
+        id=run,
+        idea=replace(idea, meta=meta, config=config).text.to_dict(),
+        origin=idea.context.origin if "origin" in idea.config else None,
+        input=row.get("input"),
+        tenant=row.get("tenant", ""),
+        queue=row.get("queue", QUEUE),
+        priority=row.get("priority", 0),
+        at=row.get("at"),
+        patience=row.get("patience"),
+    )

@@ -1,0 +1,107 @@
+"""The port of a place that keeps runs. Every write of a record is judged by the lease of its run, where it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from ..schema.json import JsonObject
+from .queue import Queue
+from .row import Ending, Row, State, Submission, Taken, Told
+
+
+class RunStore(Protocol):
+    """Keeps runs, and has them delivered by its queue.
+
+    All of it raises StoreUnavailable where the place can't be reached now, RunError where it can't be used.
+    """
+
+    @property
+    def queue(self) -> Queue:
+        """What delivers its runs."""
+        ...
+
+    async def submit(self, one: Submission) -> tuple[Row, bool]:
+        """Keep a run and have it delivered, unless there is one of its id; whether it is new."""
+        ...
+
+    async def get(self, run: str) -> Row | None:
+        """How far a run is; None if there is none."""
+        ...
+
+    async def listed(
+        self, state: State | None = None, tenant: str | None = None, before: Row | None = None, most: int = 100
+    ) -> list[Row]:
+        """A page of the runs, the newest first."""
+        ...
+
+    async def source(self, run: str) -> Submission | None:
+        """What a run was made of."""
+        ...
+
+    async def entries(self, run: str, after: int = 0, most: int = 1_000) -> list[tuple[int, JsonObject]]:
+        """Entries of a run's record behind a number, each with its own."""
+        ...
+
+    async def claim(self, run: str, worker: str) -> Row | None:
+        """Own a run from now on; None if there is nothing to do for it, or nobody can own it now."""
+        ...
+
+    async def taken(self, run: str) -> Taken:
+        """What a run that was claimed goes on from: read behind the claim, so that it is all there is."""
+        ...
+
+    async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
+        """Append entries of several runs, each if its run has the lease it was told under.
+
+        Returns:
+            The leases that these runs and those named beside them have now.
+        """
+        ...
+
+    async def leases(self, runs: Collection[str]) -> Mapping[str, int]:
+        """The leases that runs have now."""
+        ...
+
+    async def end(self, run: str, lease: int, ending: Ending) -> bool:
+        """Write what a run has come to, if it still has this lease.
+
+        One that is to wait and was sent something meanwhile is delivered again.
+        """
+        ...
+
+    async def release(self, run: str, lease: int) -> bool:
+        """Let go of a run that somebody else is to go on with, if it still has this lease."""
+        ...
+
+    async def forget(self, run: str, lease: int) -> None:
+        """Hold nothing for a run any more that was claimed here under this lease and is lost."""
+        ...
+
+    async def send(self, run: str, item: JsonObject, due: float | None = None) -> Row | None:
+        """Send a run something that it takes up when it goes on; one that waits goes on at once, or when it is due.
+
+        Returns:
+            How far the run was; None if there is none.
+        """
+        ...
+
+    async def cancel(self, run: str) -> Row | None:
+        """End a run for good, whoever works on it; how far it was, None if there is none."""
+        ...
+
+    async def owed(self, after: str, most: int) -> list[Row]:
+        """A page of the runs that somebody has to carry out: queued, running, or called while they wait, by id."""
+        ...
+
+    async def redeliver(self, rows: Sequence[Row]) -> list[str]:
+        """Have those of the runs delivered again that have no live delivery; nothing if another is just at that."""
+        ...
+
+    async def changed(self, run: str, seconds: float) -> None:
+        """Wait until something of a run may have changed, no longer than so many seconds."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of what is open."""
+        ...

@@ -1,0 +1,116 @@
+"""Runs in a folder are kept runs: what `--save` has written is one of them, and each can be taken up by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import HOLD, Agent, Idea, Runs, errors, kept, models
+from actum.runs.queue import Delivery
+
+from .desks import PATIENCE, Desk, chain, plan, serving, until
+
+pytestmark = pytest.mark.rule("L8", "X5")
+
+
+async def hold(*_: Any) -> Any:
+    return HOLD
+
+
+def idea(**parts: Any) -> Idea:
+    return Idea.read(json.dumps(parts), "an Idea")
+
+
+async def test_a_run_that_was_saved_waits_in_its_folder_and_a_worker_goes_on_with_it(tmp_path: Path) -> None:
+    desk = Desk()
+    await kept.start(tmp_path / "mine.json", idea(**chain(2)), desk.agent(approve=hold))
+    async with Runs(tmp_path) as runs:
+        (run,) = await runs.list()
+        assert (run.id, run.state, run.row.waiting) == ("mine", "waiting", ("approval 0.0",))
+        async with serving(runs, desk.agent()):
+            await run.decide("0.0", "approve")
+            await until(lambda: _is_over(run))
+        assert (await run.result()).output == "go.."
+        assert run.row.lease == 1
+    (summary,) = kept.listed(tmp_path)
+    assert (summary.state, summary.output) == ("finished", "go..")
+
+
+async def test_a_run_that_was_saved_and_has_ended_is_over(tmp_path: Path) -> None:
+    await kept.start(tmp_path / "mine.json", idea(**chain(1)), Desk().agent())
+    async with Runs(tmp_path) as runs:
+        run = await runs.get("mine")
+        assert (run.state, (await run.result()).output) == ("done", "go.")
+        with pytest.raises(errors.RunError, match="run mine is done"):
+            await run.signal("x")
+
+
+async def test_no_worker_takes_up_a_run_by_itself_that_was_cut_by_hand(tmp_path: Path) -> None:
+    desk = Desk()
+    task = asyncio.create_task(kept.start(tmp_path / "mine.json", idea(**chain(1, "wait")), desk.agent()))
+    await asyncio.wait_for(desk.begun.wait(), PATIENCE)
+    task.cancel()
+    await asyncio.wait([task])
+    async with Runs(tmp_path) as runs:
+        run = await runs.get("mine")
+        assert (run.state, run.row.waiting) == ("waiting", ("actum resume",))
+        assert await runs.store.owed("", 10) == []
+        desk.hold.set()
+        await kept.resume(tmp_path / "mine.json", desk.agent())
+        assert (await run.refresh()).state == "done"
+
+
+async def test_a_submitted_run_can_be_shown_replayed_and_forked_as_a_kept_one(tmp_path: Path) -> None:
+    desk = Desk()
+    model = models.Scripted([{"calls": [{"_tool": "step", "of": "a"}], "output": "†calls.0"}])
+    async with Runs(tmp_path) as runs:
+        run = await runs.submit({"context": [{"type": "text", "text": "go"}], "schema": {"type": "string"}}, id="r")
+        async with serving(runs, desk.agent(model=model)):
+            await run.result(timeout=PATIENCE)
+    (summary,) = kept.listed(tmp_path)
+    assert (summary.state, summary.output) == ("finished", "a.")
+    assert (await kept.replay(tmp_path / "r.json")).is_same_output
+    kept.fork(tmp_path / "r.json", tmp_path / "again.json", at=1)
+    async with Runs(tmp_path) as runs:
+        assert {one.id for one in await runs.list()} == {"r", "again"}
+
+
+async def test_while_one_process_has_a_run_no_other_takes_it_and_nobody_does_by_hand(tmp_path: Path) -> None:
+    first, second = Desk(), Desk()
+    second.hold.set()
+    async with Runs(tmp_path) as one, Runs(tmp_path) as other:
+        run = await one.submit(chain(1, "wait"))
+        async with serving(one, first.agent()), serving(other, second.agent()):
+            await until(lambda: _one_has_begun(first, second))
+            await other.store.queue.push(Delivery(run=run.id))
+            if second.made == []:
+                with pytest.raises(errors.IdeaError, match="another process has this run open"):
+                    await kept.resume(tmp_path / f"{run.id}.json", Agent(None, tools=second.tools))
+            first.hold.set()
+            assert (await run.result(timeout=PATIENCE)).output == "go…"
+        assert len(first.made + second.made) == 1
+
+
+async def test_an_idea_keeps_the_place_that_its_paths_start_from(tmp_path: Path) -> None:
+    (tmp_path / "ideas").mkdir()
+    helper = plan(output="helped", schema={"type": "string"})
+    Idea.read(json.dumps(helper), "a helper").save(tmp_path / "ideas" / "helper.json")
+    tool = {"properties": {"_tool": {"const": "help"}, "_delegate": {"const": "helper.json"}, "_output": {}}}
+    main = {"context": [{"type": "tool", "tool": tool}, *plan({"_tool": "help"}, output="†calls.0")["context"]]}
+    idea(**main).save(tmp_path / "ideas" / "main.json")
+    async with Runs(tmp_path / "kept") as runs:
+        run = await runs.submit(tmp_path / "ideas" / "main.json")
+        async with serving(runs, Desk().agent(roots=[tmp_path / "ideas"]), roots=[tmp_path / "ideas"]):
+            assert (await run.result(timeout=PATIENCE)).output == "helped"
+
+
+async def _is_over(run: Any) -> bool:
+    return bool((await run.refresh()).is_over)
+
+
+async def _one_has_begun(*desks: Desk) -> bool:
+    return any(desk.made for desk in desks)
