@@ -25,9 +25,9 @@ def servers(*more: str, **entry: Any) -> None:
     Path("mcp.json").write_text(json.dumps({"mcpServers": {"s": own}}))
 
 
-def plan(*calls: dict[str, Any], output: Any) -> None:
-    idea: dict[str, Any] = {"context": [{"type": "plan", "plan": list(calls), "output": output}], "schema": {}}
-    Path("idea.json").write_text(json.dumps(idea))
+def plan(*calls: dict[str, Any], output: Any, **config: Any) -> None:
+    idea: dict[str, Any] = {"config": config, "context": [{"type": "plan", "plan": list(calls), "output": output}]}
+    Path("idea.json").write_text(json.dumps(idea | {"schema": {}}))
 
 
 def started() -> bool:
@@ -123,3 +123,39 @@ def test_what_only_looks_starts_nothing_and_sees_what_is_pinned(capsys: pytest.C
     assert "s/add" in capsys.readouterr().out
     assert Path("mcp.json").read_text() == servers_before
     assert not started()
+
+
+@pytest.mark.rule("D12", "D15")
+def test_an_idea_names_servers_below_its_roots_and_they_start_where_its_user_runs_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    servers(trusted=True)
+    plan({"_tool": "s/add", "a": 1, "b": 2}, output="†calls.0.sum", servers="mcp.json")
+    assert run_command(["run", "idea.json", "--quiet"]) == 0
+    assert run_command(["run", "idea.json", "--quiet", "--mcp", "mcp.json"]) == 0
+    assert run_command(["call", "s/add", "a=1", "b=1", "--idea", "idea.json"]) == 0
+    assert capsys.readouterr().out.split() == ["3", "3", '{"sum":', "2}"]
+    assert run_command(["mcp", "pin"]) == 0
+    Path("log").unlink()
+    assert run_command(["check", "idea.json"]) == 0
+    assert run_command(["show", "idea.json", "--graph", "text"]) == 0
+    assert not started()
+    for name, words in (
+        ("../mcp.json", "outside the folders"),
+        ("none.json", "no such file"),
+        ("a\0b", "not the name"),
+    ):
+        plan(output=1, servers=[name])
+        assert run_command(["run", "idea.json"]) == 2
+        assert words in capsys.readouterr().err
+        assert run_command(["check", "idea.json"]) == 2
+        assert words in capsys.readouterr().out
+
+
+def test_a_run_that_was_kept_starts_the_servers_of_its_idea_again(capsys: pytest.CaptureFixture[str]) -> None:
+    servers()
+    plan({"_tool": "s/send", "text": "hello"}, output="†calls.0", servers="mcp.json")
+    assert run_command(["run", "idea.json", "--quiet", "--save", "run.json"]) == 3
+    assert run_command(["approve", "run.json"]) == 0
+    assert run_command(["resume", "run.json", "--quiet"]) == 0
+    assert "sent" in capsys.readouterr().out

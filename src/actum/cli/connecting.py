@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -25,21 +25,22 @@ McpFile: TypeAlias = Annotated[str | None, Parameter(name="--mcp")]
 
 
 @asynccontextmanager
-async def servers_at(file: str | None, tools: Registry) -> AsyncGenerator[None]:
-    """The tools of the servers of a file, registered for as long as the block lasts; nothing where none is named.
+async def servers_at(file: str | None, tools: Registry, named: Sequence[Path] = ()) -> AsyncGenerator[None]:
+    """The tools of the servers of a file, and of those that the Idea names, registered while the block lasts.
 
     Raises:
-        ServerError: the file can't be used, or a server can't be started.
+        ServerError: a file can't be used, or a server can't be started.
     """
-    if file is None:
+    async with AsyncExitStack() as stack:
+        for path in _files(file, named):
+            names = (await stack.enter_async_context(started(str(path)))).register(tools)
+            stack.callback(tools.withdraw, names)
         yield
-        return
-    async with started(file) as servers:
-        names = servers.register(tools)
-        try:
-            yield
-        finally:
-            tools.withdraw(names)
+
+
+def _files(file: str | None, named: Sequence[Path]) -> Iterable[Path]:
+    """Each file once, whoever names it."""
+    return dict.fromkeys([*([] if file is None else [Path(file).resolve()]), *named])
 
 
 @asynccontextmanager
@@ -57,9 +58,9 @@ async def started(file: str, only: Sequence[str] | None = None, *, pinned: bool 
         yield servers
 
 
-def approver_of(how: str | None, questions: Questions) -> Approve | None:
+def approver_of(how: str | None, questions: Questions, *, has_servers: bool) -> Approve | None:
     """The approver of `--approve`: where nothing is said all calls run, but for those of servers, which are held."""
-    return _agree if how == "all" else approver(how or "all", questions)
+    return _agree if how == "all" and has_servers else approver(how or "all", questions)
 
 
 async def _agree(_call: Call, _tool: Tool, _context: Context) -> Reply:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...app.idea import Idea
-from ...app.loading import Code, load_modules, model_of
+from ...app.loading import Code, load_modules, load_servers, model_of
 from ...app.tools import DEFAULT
 from ...errors import SchemaError, UnknownTool
 from ...generation.offer import offered
@@ -46,9 +46,11 @@ async def call(
     """
     loaded = Idea.load(idea) if idea else Idea(context=Context())
     asked = loaded.settings(name=idea, has_model=model is not None)
-    load_modules(loaded, asked.activities, Code.to_run(activities), loaded.roots)
+    code = Code.to_run(activities)
+    load_modules(loaded, asked.activities, code, loaded.roots)
+    load_servers(loaded, asked.servers, code, loaded.roots)
     config = asked.over(Config())
-    async with servers_at(mcp, DEFAULT):
+    async with servers_at(mcp, DEFAULT, code.servers):
         try:
             found = offered(loaded.context, DEFAULT, config.tools).find(tool)
         except UnknownTool as error:

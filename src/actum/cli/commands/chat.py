@@ -24,7 +24,7 @@ from ...protocol.turns import without_plans
 from ...schema.json import JsonObject
 from ..connecting import McpFile, approver_of, servers_at
 from ..options import Approval, CommandError, Flag, Roots, Settings, Several, input_of
-from ..questions import Questions, approver
+from ..questions import Questions
 from ..render.interrupting import Interruptible
 from ..render.lines import Silent, described
 from ..render.telling import Passing, say_piece, tell
@@ -89,9 +89,10 @@ async def chat(
     where = member_of(schema, member)
     typed = Typed()
     questions = Questions(Silent(), loaded.roots, typed)
-    agent = loaded.agent(approver_of(approve, questions) if mcp is not None else approver(approve or "all", questions))
+    has_servers = mcp is not None or bool(loaded.code.servers)
+    agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
     given = input_of(loaded.idea.context, i or [], None)
-    async with servers_at(mcp, loaded.code.registry):
+    async with servers_at(mcp, loaded.code.registry, loaded.code.servers):
         with ExitStack() as stack:
             if save is None:
                 context, _ = await agent.prepared(loaded.context, schema, input=given)

@@ -7,7 +7,7 @@ from pathlib import Path
 from ...app import kept
 from ...app.agent import Agent
 from ...app.idea import Idea
-from ...app.loading import Code, ready
+from ...app.loading import Code, load_servers, ready
 from ...app.tools import DEFAULT
 from ..connecting import McpFile, servers_at
 from ..options import Approval, CommandError, JsonFlag, QuietFlag, Roots, Several, StoreName, versions_at
@@ -65,13 +65,15 @@ async def resume(
     renderer = renderer_of(Path(run).name, json=json, quiet=quiet)
     questions = Questions(renderer)
     decide = approver(approve, questions)
+    kept_idea, code = Idea.load(run), Code.to_run()
+    load_servers(kept_idea, kept_idea.settings(name=run).servers, code, [*map(Path, root or [])] or kept_idea.roots)
 
     def agent_for(idea: Idea) -> Agent:
         loaded = ready(idea, run, model=model, record=record, roots=root or [], code=Code.to_run(activities))
         questions.roots = loaded.roots
         return loaded.agent(decide)
 
-    async with servers_at(mcp, DEFAULT), versions_at(versions, store) as saved:
+    async with servers_at(mcp, DEFAULT, code.servers), versions_at(versions, store) as saved:
         with renderer:
             result = await kept.resume(run, agent_for, show=renderer.show, versions=saved)
         return finish(result, is_json=json)

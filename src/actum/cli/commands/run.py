@@ -32,7 +32,7 @@ from ..options import (
     input_of,
     versions_at,
 )
-from ..questions import Questions, approver
+from ..questions import Questions
 from ..render.lines import Renderer
 from ..render.outcome import finish, renderer_of
 from ..render.plan import price_of, text_of
@@ -100,13 +100,14 @@ async def run(
     given = input_of(loaded.idea.context, pairs, input)
     renderer = renderer_of(Path(idea).name, json=json, quiet=quiet)
     questions = Questions(renderer, loaded.roots)
-    agent = loaded.agent(approver_of(approve, questions) if mcp is not None else approver(approve or "all", questions))
+    has_servers = mcp is not None or bool(loaded.code.servers)
+    agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
     if approve == "hold" and save is None:
         raise CommandError("--approve hold needs --save FILE, where the calls wait")
     if versions is not None and save is None:
         raise CommandError("--versions needs --save FILE, to resume the run from")
     context = loaded.context.extended(along)
-    async with servers_at(mcp, loaded.code.registry), versions_at(versions, store) as saved:
+    async with servers_at(mcp, loaded.code.registry, loaded.code.servers), versions_at(versions, store) as saved:
         if approve == "plan":
             context, given = await _planned(loaded, context, given, questions)
         with renderer:
