@@ -55,7 +55,9 @@ CASES: dict[str, Json] = {
 }
 
 
-def agent_for(answer: Json, *, others: int = 0, chunk: int | None = None) -> tuple[Agent, models.Scripted]:
+def agent_for(
+    answer: Json, *, others: int = 0, chunk: int | None = None, trace: bool | None = None
+) -> tuple[Agent, models.Scripted]:
     tools = Tools()
 
     @tools.tool
@@ -68,7 +70,7 @@ def agent_for(answer: Json, *, others: int = 0, chunk: int | None = None) -> tup
         tools.register(f"other{number}", {"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}})
     shape: Json = {} if chunk is None else {"chunk": chunk}
     model = models.Scripted([json.dumps(answer)] * 9, dialect=OPENAI, **shape)
-    return Agent(model, tools=tools, config=Config(meta=False)), model
+    return Agent(model, tools=tools, config=Config(meta=False), trace=trace), model
 
 
 @contextmanager
@@ -122,6 +124,17 @@ def test_a_run_costs_no_more_than_it_did(case: str) -> None:
     found = counted(CASES[case])
     dearer = {what: (found[what], most) for what, most in BUDGETS[case].items() if found[what] > most * 1.1}
     assert not dearer, f"counted, and what it may be: {dearer}"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_to_see_that_nobody_traces_costs_next_to_nothing(case: str) -> None:
+    import opentelemetry.metrics
+    import opentelemetry.trace
+
+    assert opentelemetry.trace.get_tracer_provider() is not None
+    assert opentelemetry.metrics.get_meter_provider() is not None
+    without, found = (counted(CASES[case], trace=trace)["calls in all"] for trace in (False, None))
+    assert found <= without * 1.03, "3 %: what is looked up as a run begins, and nothing for a call"
 
 
 @pytest.mark.parametrize("others", [0, 50])

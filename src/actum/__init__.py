@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .protocol.usage import Usage
     from .runs.runs import Run, Runs
     from .runs.worker import Worker
+    from .tracing.trace import Trace
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,7 @@ __all__ = [
     "Stream",
     "Tool",
     "Tools",
+    "Trace",
     "Usage",
     "Worker",
     "approvals",
@@ -80,6 +82,7 @@ _HOMES = {
     "Stream": "app.stream:Stream",
     "Tool": "protocol.tool:Tool",
     "Tools": "app.tools:Tools",
+    "Trace": "tracing.trace:Trace",
     "Usage": "protocol.usage:Usage",
     "Worker": "runs.worker:Worker",
     "approvals": "protocol.approvals",

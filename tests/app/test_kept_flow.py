@@ -132,7 +132,7 @@ async def test_a_call_that_waits_is_listed_with_its_condition_and_what_it_was_ma
     answers[0]["calls"][4] = {"_tool": "take", "_each": [3], "n": "{†each + 1}", "_when": "{†each > 1}"}
     answers[0]["output"] = ["†calls.3", "†calls.4"]
     await kept.start(here / "one.json", Idea(context=Context(CONTEXT), schema={}), scripted(answers, hold))
-    assert run_command(["waiting", "one.json"]) == 0
+    assert await asyncio.to_thread(run_command, ["waiting", "one.json"]) == 0
     assert [line for line in capsys.readouterr().out.splitlines() if not line.startswith("    is given")] == [
         '0.3  {"_tool":"take","n":20,"_when":"{†calls.0 > 1}"}',
         "    on the condition {†calls.0 > 1}, which is true, derived",
@@ -141,7 +141,7 @@ async def test_a_call_that_waits_is_listed_with_its_condition_and_what_it_was_ma
         "    on the condition {†each > 1}, which is true",
         "    n ← {†each + 1}",
     ]
-    assert run_command(["waiting", "one.json", "--json"]) == 0
+    assert await asyncio.to_thread(run_command, ["waiting", "one.json", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert [one["from"] for one in listed] == [{"n": "†calls.1"}, {"n": "{†each + 1}"}]
     kept.approve(here / "one.json", "0.3")

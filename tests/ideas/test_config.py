@@ -176,7 +176,7 @@ def test_what_is_no_object_is_no_config() -> None:
 
 def test_every_field_says_for_whom_it_counts() -> None:
     of_config = {one.name for one in dataclasses.fields(Config)}
-    assert WEIGHTS.keys() == of_config | {"activities", "model", "limits", "origin"}
+    assert WEIGHTS.keys() == of_config | {"activities", "model", "limits", "origin", "servers"}
 
 
 WHOLE: Json = {
@@ -244,7 +244,11 @@ def test_an_ideas_meta_is_shown_unless_its_context_has_one_or_is_what_a_run_has_
 
 @pytest.mark.rule("D12", "D15")
 @pytest.mark.parametrize(
-    ("config", "name"), [({"activities": "os"}, "os"), ({"model": "replay:none.jsonl"}, "replay:none.jsonl")]
+    ("config", "name"),
+    [
+        ({"activities": "os"}, "os"),
+        ({"model": "replay:none.jsonl"}, "replay:none.jsonl"),
+    ],
 )
 async def test_an_idea_from_outside_names_nothing_that_was_not_granted(config: Json, name: str) -> None:
     plan: Json = {"type": "plan", "plan": [], "output": "ok"}

@@ -309,6 +309,16 @@ async def test_a_plain_reference_to_a_skipped_call_skips_its_reader_too() -> Non
     assert (found.output, log) == (1, ["+d", "-d"])
 
 
+@pytest.mark.rule("C10", "C7")
+@pytest.mark.parametrize("value", ["†state.approvals.go *> †calls.1", "†calls.2 *> †calls.1"])
+async def test_a_reader_of_several_is_skipped_once_one_of_them_was_whatever_else_it_awaits(value: str) -> None:
+    log: list[str] = []
+    calls = [call("step", name="a", value=value), call("step", name="b", _when="{†calls.3 == None}"),
+             call("step", name="c", value="†calls.0 <|> †calls.3"), call("step", name="d", value=1)]  # fmt: skip
+    found = await run(answer(*calls, output="†calls.2"), tools=toolbox(log))
+    assert (found.output, found.waiting, log) == (1, [], ["+d", "-d", "+c", "-c"])
+
+
 @pytest.mark.rule("C10")
 @pytest.mark.parametrize("value", [1, "yes", None, [], {}])
 async def test_a_condition_that_is_neither_true_nor_false_is_refused(value: Any) -> None:

@@ -36,6 +36,8 @@ from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
 from ..sources.media import MediaReader
 from ..storage.open import check_store, open_store
+from ..tracing.listening import tracer_of
+from ..tracing.trace import Trace
 from .coercion import Given, blocking, context_of, model_of
 from .conversation import Conversation
 from .machine import LocalMachine
@@ -72,6 +74,7 @@ class Agent:
         fetcher: fetches delegates from URLs; bounds and cache are its own (D12).
         store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one (X4).
         message_types: further message types: a handler, or `dict` for a data kind with the short form (M2, M3).
+        trace: how runs are traced; by default as soon as OpenTelemetry or `logging` has somebody to tell, False never.
 
     Raises:
         IdeaError: there is no store where `store` says.
@@ -91,6 +94,7 @@ class Agent:
         fetcher: Fetcher | None = None,
         store: Store | str | Path | None = None,
         message_types: Mapping[str, MessageType] | None = None,
+        trace: Trace | bool | None = None,
     ) -> None:
         self.model = model_of(model)
         self.tools = tools if tools is not None else DEFAULT
@@ -103,6 +107,7 @@ class Agent:
         self.store = store
         self.delegates = dict(delegates or {})
         self.roots = tuple(Path(root) for root in roots)
+        self.trace = trace
         self._resolver = resolver
         self._fetcher = fetcher or _fetcher(self.config)
         self._has_own_fetcher = fetcher is not None
@@ -125,7 +130,7 @@ class Agent:
             MessageError, SchemaError: what was given is malformed; nothing was asked.
             ActumError: what ended the run; its `result` is what had been done.
         """
-        loop = await self._loop(context, schema, input, Emitter())
+        loop = await self._loop(context, schema, input, Emitter(trace=tracer_of(self.trace)))
         return await loop.run()
 
     @overload
@@ -161,7 +166,8 @@ class Agent:
         """
 
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
-            return await self._loop(context, schema, input, Emitter(sink), Recorder.of(record))
+            emit = Emitter(sink, trace=tracer_of(self.trace))
+            return await self._loop(context, schema, input, emit, Recorder.of(record))
 
         return Stream(begin)
 
@@ -217,7 +223,7 @@ class Agent:
 
         def begin(so_far: Context, said: Sequence[Mapping[str, Any]]) -> Stream:
             async def loop(sink: Callable[[AnyEvent], None]) -> Loop:
-                emit, budget = Emitter(sink), Budget(self.limits)
+                emit, budget = Emitter(sink, trace=tracer_of(self.trace)), Budget(self.limits)
                 cut = await self._cut(so_far, most, budget, emit, summary=summary)
                 return await self._loop(cut.extended(said), schema, None, emit, budget=budget)
 
@@ -231,7 +237,8 @@ class Agent:
         Raises:
             DelegateError, LimitExceeded: a `summary` was asked for, and there is none.
         """
-        return await self._cut(context, most, Budget(self.limits), Emitter(), summary=summary)
+        emit = Emitter(trace=tracer_of(self.trace))
+        return await self._cut(context, most, Budget(self.limits), emit, summary=summary)
 
     async def _cut(
         self, context: Context, most: int | None, budget: Budget, emit: Emitter, *, summary: bool
@@ -262,7 +269,8 @@ class Agent:
             raise SchemaError("a request needs a model, and the agent has none")
         budget = Budget(self.limits)
         own, schema = await self._linked(context, schema)
-        return await request_once(self._setup(own, schema, input, budget, Emitter()), budget, Emitter())
+        emit = Emitter(trace=tracer_of(self.trace))
+        return await request_once(self._setup(own, schema, input, budget, emit), budget, emit)
 
     @overload
     async def resume(

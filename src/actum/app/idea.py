@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ..generation.model import Model
 from ..protocol.solution import Result
 from .agent import Agent
 from .saved import SavedIdea
+from .serving import servers_file, serving
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +28,7 @@ class Idea(SavedIdea):
 
         Raises:
             IdeaError: its config can't be used; the message names the file and the field. Otherwise as `Agent.run`.
+            ServerError: a tool server that its config names can't be started; an agent's own run starts none.
         """
         if isinstance(agent, Agent):
             runner = agent.fitted(self)
@@ -33,4 +36,9 @@ class Idea(SavedIdea):
             runner = Agent(agent, roots=self.roots).fitted(self, is_own=True)
         own = self.identified(runner.config)
         context = own.context if runner.model is not None else own.without_model()
-        return await runner.run(context, self.schema, input=input)
+        named = () if isinstance(agent, Agent) else self.settings(has_model=runner.model is not None).servers
+        folder = self.source.parent if self.source is not None else Path.cwd()
+        files = [servers_file(name, folder, self.roots or [folder]) for name in named]
+        async with serving(files, runner.tools) as tools:
+            runner.tools = tools
+            return await runner.run(context, self.schema, input=input)

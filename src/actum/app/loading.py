@@ -22,6 +22,7 @@ from ..sources.modules import find_module, load_activities
 from ..storage.open import default_store
 from .agent import Agent
 from .idea import Idea
+from .serving import servers_file
 from .tools import DEFAULT
 
 IDEA_FILES = {".json", ".yaml", ".yml"}
@@ -39,6 +40,8 @@ class Code:
     named: Sequence[str]
     is_run: bool
     left_out: list[str] = field(default_factory=list[str])
+    servers: list[Path] = field(default_factory=list[Path])
+    """The files of tool servers that the Idea names: to be started by what runs it."""
 
     @classmethod
     def to_run(cls, named: Sequence[str] | None = None) -> Code:
@@ -63,6 +66,20 @@ class Code:
         """Make the Activities of the modules known that the user names; raises as `take`."""
         for name in self.named:
             self._take(name, Path.cwd(), None)
+
+    def take_servers(self, name: str, folder: Path, roots: Sequence[Path]) -> None:
+        """Note a file of tool servers that an Idea names, below its roots; what only looks takes what is pinned (D12).
+
+        Raises:
+            IdeaError: it lies elsewhere, or can't be used.
+        """
+        path = servers_file(name, folder, roots)
+        if self.is_run:
+            self.servers.append(path)
+            return
+        from ..connections.looking import register_pinned
+
+        self.left_out.extend(register_pinned(path, self.registry))
 
     def within(self, config: Config) -> Config:
         """An Idea's config as far as it counts: what only looks reaches no private host, whatever the Idea says."""
@@ -165,6 +182,7 @@ def ready(
     asked = idea.settings(name=name, has_model=bool(model or os.environ.get("ACTUM_MODEL")))
     config = code.within(asked.over(Config()))
     load_modules(idea, asked.activities, code, allowed)
+    load_servers(idea, asked.servers, code, allowed)
     return Loaded(
         idea=idea.identified(config),
         config=config,
@@ -184,6 +202,13 @@ def load_modules(idea: Idea, named: Sequence[str], code: Code, roots: Sequence[P
     for name in named:
         code.take(name, folder, roots or [folder])
     code.take_named()
+
+
+def load_servers(idea: Idea, named: Sequence[str], code: Code, roots: Sequence[Path]) -> None:
+    """Take the files of tool servers that an Idea names, relative to its file."""
+    folder = idea.source.parent if idea.source is not None else Path.cwd()
+    for name in named:
+        code.take_servers(name, folder, roots or [folder])
 
 
 def _file_of(name: str, folder: Path) -> Path | None:

@@ -172,6 +172,9 @@ class SavedIdea:
         if not is_url(self.context.origin):
             return config.of(standing)
         asked = {"activities": config.activities, "model": () if has_model or config.model is None else (config.model,)}
+        if config.servers:  # commands are started for nobody from outside
+            reason = f"an Idea from outside can't name {config.servers[0]!r}: its servers are not started"
+            raise IdeaError(f"{called}: {reason}", path="config.servers")
         for key, names in asked.items():
             if refused := [one for one in names if one not in grants]:
                 reason = f"an Idea from outside can't name {refused[0]!r}, unless it is granted: Config(grants=[…])"

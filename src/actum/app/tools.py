@@ -25,6 +25,8 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..sources.fetch import Fetcher
 from ..sources.media import MediaReader
+from ..tracing.listening import tracer_of
+from ..tracing.trace import Trace
 from .coercion import Given, context_of, model_of
 from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver
@@ -35,7 +37,7 @@ class CallOptions(TypedDict, total=False):
 
     `context` is what their references and scopes read; it is never changed. A latent call without `_output`, and a
     delegated one, need a `model`. `approve` holds every call for a decision (L6). `delegates`, `roots` and `config`
-    mean what they mean for an `Agent`.
+    mean what they mean for an `Agent`, and so does `trace`.
     """
 
     context: Given
@@ -45,6 +47,7 @@ class CallOptions(TypedDict, total=False):
     delegates: Mapping[str, AnyDelegate] | None
     roots: Iterable[str | Path]
     config: Config | None
+    trace: Trace | bool | None
 
 
 class Tools(Registry):
@@ -96,6 +99,7 @@ class Tools(Registry):
         delegates: Mapping[str, AnyDelegate] | None = None,
         roots: Iterable[str | Path] = (),
         config: Config | None = None,
+        trace: Trace | bool | None = None,
     ) -> list[Any]:
         own, config, named = context_of(context), config or Config(), dict(delegates or {})
         budget = Budget(limits or Limits())
@@ -113,7 +117,8 @@ class Tools(Registry):
             named=named, roots=folders, config=config, fetcher=fetcher, data_kinds=own.data_kinds
         )
         machine = LocalMachine(registered=DEFAULT, delegates=named)
-        delegation = Delegation(runtime, resolver, machine, budget, Emitter())
+        emit = Emitter(trace=tracer_of(trace))
+        delegation = Delegation(runtime, resolver, machine, budget, emit)
         group = [Call(call) for call in calls]
         toolset = _with_model(await self._offered(own, config, delegation, group), delegation, own)
         around = Surroundings(
@@ -123,6 +128,7 @@ class Tools(Registry):
             delegate=delegation,
             approve=approve,
             parallel=config.parallel,
+            trace=emit.trace,
         )
         return await run_calls(group, around, pattern)
 

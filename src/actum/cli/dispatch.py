@@ -28,6 +28,9 @@ COMMANDS = {
     "Where there are none, it also says which form of the schema each provider would get.",
     "show": "Show what the model would get of an Idea: messages, schema, and the graph of its plan.",
     "call": "Make one call of a tool and print its value as JSON.",
+    "mcp": "The MCP servers of a file: list them, show a server's tools, call one, or pin what they are now.\n\n"
+    "`list` starts nothing. `show NAME` and `pin [NAME…]` start servers and list their tools, "
+    "`call NAME/TOOL key=value…` makes one call. What differs from the pins is not offered until it is pinned again.",
     "chat": "Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr."
     "\n\nCtrl-C cancels the answer under way and not the conversation, which Ctrl-D ends.",
     "resume": "Continue a run that was kept by `actum run --save`: one that was cut, killed, or waited for a decision."
@@ -130,7 +133,11 @@ def _give_up_stdout() -> None:
 def _is_wrong(error: errors.ActumError) -> bool:
     """Whether the command or the Idea is wrong, rather than a run that failed."""
     has_run = error.result is not None
-    return isinstance(error, WRONG) or error.code == _MODEL_MISSING or (error.code in _ABSENT_MODEL and not has_run)
+    return (
+        isinstance(error, WRONG)
+        or error.code in {"server_config", _MODEL_MISSING}
+        or (error.code in _ABSENT_MODEL and not has_run)
+    )
 
 
 def _say(message: str, code: int) -> int:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from ..errors import IdeaError, ServerError
 from ..schema.json import JsonObject, NotJson, decode, is_object
+from ..schema.quoting import quoted
 from ..sources.files import read_text, write_text
 from .adapting import digest
 from .server import Server
@@ -44,7 +45,7 @@ class Drift:
         return "\n".join(unified_diff(sides[0], sides[1], "pinned", "now", lineterm="", n=2))
 
     def __str__(self) -> str:
-        what = "its command or address" if self.change == "moved" else f"the tool {self.tool!r}"
+        what = "its command or address" if self.change == "moved" else f"the tool {quoted(self.tool, 60)}"
         words = {"moved": "has changed", "changed": "has changed", "added": "is new", "removed": "is gone"}
         return f"the MCP server {self.server!r}: {what} {words[self.change]}"
 

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from .coming_writes import ComingWrites, Region
@@ -42,6 +43,7 @@ class Status(IntEnum):
     HELD = auto()
 
 
+_ENDED = frozenset({Status.DONE, Status.FAILED, Status.SKIPPED})
 PASSED = frozenset({Status.DONE, Status.SKIPPED})
 """What a call is when those that come after it may start (C11, T14)."""
 
@@ -54,8 +56,17 @@ class Answer:
     start: int = 0
     """Where it began in the context."""
     open: bool = True
-    waiters: dict[int, list[_Waiter]] = field(default_factory=dict[int, Any])
+    waiters: dict[int, dict[_Waiter, None]] = field(default_factory=dict[int, Any])
+    """Who is looked at again when a call ends, once each, in the order in which they came."""
     until_closed: list[_Waiter] = field(default_factory=list[Any])
+
+    def has_ended(self, index: int) -> bool:
+        """Whether the call of this index has arrived, and has ended."""
+        return index in self.nodes and self.nodes[index].status in _ENDED
+
+    def await_end(self, index: int, waiter: _Waiter) -> None:
+        """Have the waiter looked at again when the call of this index ends."""
+        self.waiters.setdefault(index, {})[waiter] = None
 
 
 @dataclass(slots=True, eq=False)
@@ -230,13 +241,22 @@ class Graph:
             return
         for wait in waits:
             wait((node, place))
-        if place < len(node.expressions) and self._is_hopeless(node.expressions[place], node.answer):
+        if place >= len(node.expressions):
+            return
+        if self._is_hopeless(expression := node.expressions[place], node.answer):
             self.hopeless.append(node)
+        elif isinstance(
+            expression, First | Each
+        ):  # any part that is skipped may decide, also one behind what it awaits
+            for reference in references(expression):
+                index = call_index(reference) if reference.kind == CALLS else None
+                if index is not None and not node.answer.has_ended(index):
+                    node.answer.await_end(index, (node, place))
 
     def _is_met(self, node: Node, place: int, waits: list[Callable[[_Waiter], None]]) -> bool:
         if (before := node.comes_after(place)) is not None:
             if before.status not in PASSED:
-                waits.append(lambda waiter: before.answer.waiters.setdefault(before.index, []).append(waiter))
+                waits.append(partial(before.answer.await_end, before.index))
             return before.status in PASSED
         if node.is_scope(place):
             return self._met_by_writes(node, place, waits)
@@ -289,7 +309,7 @@ class Graph:
             return False
         target = node.answer.nodes.get(index)
         if target is None or target.status is not Status.DONE:
-            waits.append(lambda waiter: node.answer.waiters.setdefault(index, []).append(waiter))
+            waits.append(partial(node.answer.await_end, index))
             return False
         return Fold(target.value).read(reference.path[1:]) is not MISSING
 

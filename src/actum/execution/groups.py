@@ -14,6 +14,7 @@ from ..events import AnyEvent, CallFailed, CallFinished
 from ..generation.offer import Toolset
 from ..protocol.call import EACH, Call
 from ..protocol.place import Place
+from ..spans import Tracer
 from .budget import Budget
 from .calls.approval import Approve
 from .calls.calls import Calls
@@ -36,6 +37,8 @@ class Surroundings:
     delegate: Delegate
     approve: Approve | None = None
     parallel: int = 1_000
+    trace: Tracer | None = None
+    """What makes spans of the calls; None where nobody traces."""
 
 
 async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Pattern) -> list[Any]:
@@ -46,19 +49,20 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
         AllCallsFailed: no call succeeded (`any`).
         LimitExceeded: the time ran out.
     """
-    group = _Group(pattern, len(calls))
+    group, run = _Group(pattern, len(calls)), urandom(16).hex()
     scheduler = Scheduler(
         journal=around.journal,
         toolset=around.toolset,
         budget=around.budget,
-        emit=Emitter(group.see),
+        emit=Emitter(group.see, trace=around.trace, run=run),
         delegate=around.delegate,
         approve=around.approve,
         parallel=around.parallel,
         awaits_all=True,
     )
     try:
-        await _run_group(calls, Calls(scheduler, around.journal, drain=0), around.budget, group)
+        running = Calls(scheduler, around.journal, drain=0)
+        await _run_group(Script(run=run, is_authored=True), calls, running, around.budget, group)
     except BaseException as error:
         if pattern == "all":
             await asyncio.shield(asyncio.ensure_future(_undo(group, around, error)))
@@ -66,10 +70,10 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
     return group.values()
 
 
-async def _run_group(calls: Sequence[Call], running: Calls, budget: Budget, group: _Group) -> None:
+async def _run_group(script: Script, calls: Sequence[Call], running: Calls, budget: Budget, group: _Group) -> None:
     try:
         async with asyncio.timeout(budget.seconds_left), running as tasks:
-            settling = tasks.create_task(_settle(calls, running, group))
+            settling = tasks.create_task(_settle(script, calls, running, group))
             try:
                 await group.decided.wait()
             finally:
@@ -81,8 +85,7 @@ async def _run_group(calls: Sequence[Call], running: Calls, budget: Budget, grou
     group.judge()
 
 
-async def _settle(calls: Sequence[Call], running: Calls, group: _Group) -> None:
-    script = Script(run=urandom(16).hex(), is_authored=True)
+async def _settle(script: Script, calls: Sequence[Call], running: Calls, group: _Group) -> None:
     try:
         for index, call in enumerate(calls):
             if not group.decided.is_set():

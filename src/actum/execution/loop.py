@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Coroutine
+from dataclasses import replace
 from os import urandom
 from typing import Any
 
@@ -22,6 +24,7 @@ from ..protocol.readings import with_filters
 from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
 from ..schema.json import Json, encode
+from ..spans import RunEnded, Span, within
 from .budget import Budget
 from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting
 from .calls.scheduler import Scheduler
@@ -32,6 +35,7 @@ from .record.journal import Journal
 from .record.plans import standing_plans
 from .setup import Setup
 from .texts import Texts
+from .tracing import run_begun
 from .turn import Turn
 
 
@@ -43,11 +47,16 @@ class Loop:
         """The id of this run: the keys of the calls that its answers make are made from it (C9)."""
         self._setup = setup
         self._budget = budget
-        self._emit = emit
         own, self._marks = _begun(setup.context, self._run)
-        self._journal = Journal(own, setup.runtime.handlers, setup.record, run=self._run)
         self._frame = setup.frame(setup.context)
         self._judge = setup.judge()
+        self._span: Span | None = None
+        if emit.trace is not None:
+            self._span = emit.trace.begin(run_begun(self._run, setup.runtime.model, own.messages, emit))
+            emit = replace(emit, trace=self._span, run=self._run)
+        self._emit = emit
+        trace = "" if self._span is None else self._span.traceparent
+        self._journal = Journal(own, setup.runtime.handlers, setup.record, run=self._run, trace=trace)
         scheduler = Scheduler(
             journal=self._journal,
             toolset=self._frame.toolset,
@@ -86,12 +95,20 @@ class Loop:
             makers=self._calls.makers,
         )
 
-    async def run(self) -> Result[Any]:
+    def run(self) -> Coroutine[Any, Any, Result[Any]]:
         """Run to the end.
 
         Raises:
             ActumError: what ended the run, with the partial result as its `result`.
         """
+        return self._whole() if self._span is None else self._traced(self._span)
+
+    async def _traced(self, span: Span) -> Result[Any]:
+        result = await within(span, self._whole())
+        span.end(RunEnded(result.output, result.usage, result.waiting))
+        return result
+
+    async def _whole(self) -> Result[Any]:
         try:
             failure = await self._owning_tasks()
         finally:
@@ -245,7 +262,15 @@ class Loop:
         retries = self._setup.config.retries
         settled = self._journal.settled
         answered, self._frame = await ask(
-            model, self._frame, self._judge, turn, turn, retries=retries, listener=turn.listener, settled=settled
+            model,
+            self._frame,
+            self._judge,
+            turn,
+            turn,
+            retries=retries,
+            listener=turn.listener,
+            settled=settled,
+            begin=turn.begin,
         )
         script = turn.script
         self._next_answer = script.number + 1

@@ -34,7 +34,7 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     turn = Turn(script=script, journal=journal, calls=None, budget=budget, emit=emit, spent=spent.append)
     try:
         frame = setup.frame(setup.context)
-        answered, _ = await ask(model, frame, judge, turn, turn, retries=setup.config.retries)
+        answered, _ = await ask(model, frame, judge, turn, turn, retries=setup.config.retries, begin=turn.begin)
     except ActumError as error:
         error.result = Result(output=None, context=setup.context, usage=budget.usage)
         raise

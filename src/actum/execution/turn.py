@@ -9,11 +9,14 @@ from ..dataflow.arriving import shown
 from ..dataflow.reference import Path
 from ..errors import ActumError
 from ..events import OutputDelta, ReasoningDelta, RequestStarted, Retried
+from ..generation.ask import Begin
 from ..generation.compile import Frame
-from ..generation.model import ModelRequest
+from ..generation.model import Model, ModelRequest
 from ..protocol.call import Call
+from ..protocol.place import Place
 from ..protocol.usage import Usage
 from ..schema.json import Json
+from ..spans import Span
 from .budget import Budget
 from .calls.calls import Calls
 from .calls.script import Script
@@ -21,6 +24,7 @@ from .emitter import Emitter
 from .record.entries import Restarted
 from .record.journal import Journal
 from .texts import Texts
+from .tracing import request_begun
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,6 +76,18 @@ class Turn:
             kept = {place: dict(call) for place, call in self.script.kept.items()}
             by = self.script.number
             self.journal.tell(Restarted(answer=before.number, by=by, start=before.start, kept=kept))
+
+    @property
+    def begin(self) -> Begin | None:
+        """What begins the spans of its requests: nothing where nobody traces."""
+        return None if self.emit.trace is None else self._begin
+
+    def _begin(self, model: Model, request: ModelRequest) -> Span:
+        assert self.emit.trace is not None
+        place = self.emit.place(Place(self.script.number))
+        span = self.emit.trace.begin(request_begun(self.script.run, place, model, request))
+        self.script.asked_by = span.traceparent
+        return span
 
     @property
     def listener(self) -> Turn | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from ..dataflow.reference import Path, ReferenceSyntax
 from ..dataflow.template import Template, template
@@ -15,6 +15,7 @@ from ..protocol.usage import Usage
 from ..schema.infer import Shape
 from ..schema.json import Json, NotJson, decode
 from ..schema.validator import Validator
+from ..spans import RequestEnded, Span, ending_of
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
 from .fallback import otherwise, speaker
@@ -143,6 +144,10 @@ class Answered:
     """The name of the model that was asked."""
 
 
+Begin: TypeAlias = Callable[[Model, ModelRequest], Span]
+"""Begins the span of one request."""
+
+
 async def ask(
     model: Model,
     frame: Frame,
@@ -153,9 +158,11 @@ async def ask(
     retries: int,
     listener: Listener | None = None,
     settled: Callable[[], Awaitable[None]] | None = None,
+    begin: Begin | None = None,
 ) -> tuple[Answered, Frame]:
     """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema, and for
-    another of the models that stand for one where that has answered. `settled` is awaited before each request.
+    another of the models that stand for one where that has answered. `settled` is awaited before each request; `begin`
+    is there where the requests are traced.
 
     Raises:
         SolutionError: no answer was usable.
@@ -167,8 +174,11 @@ async def ask(
         request = await frame.sent(asker.before(complaint, frame))
         if settled is not None:
             await settled()
+        answered, asked = Answered(), speaker(model, frame)
+        attempt = _attempt(asked, request, answered, frame, judge, receiver, asker, listener)
         try:
-            return await _attempt(speaker(model, frame), request, frame, judge, receiver, asker, listener), frame
+            await (attempt if begin is None else _traced(begin(asked, request), attempt, answered))
+            return answered, frame
         except ModelError as error:
             other = otherwise(model, frame, error)
             if other is not None:
@@ -190,16 +200,29 @@ async def ask(
         asker.again(problem)
 
 
+async def _traced(span: Span, attempt: Awaitable[None], answered: Answered) -> None:
+    """Make a request with its span current: what the model's library traces hangs below it."""
+    try:
+        with span.current():
+            await attempt
+    except BaseException as error:
+        failed = SolutionError(str(error)) if isinstance(error, AnswerSyntax) else error
+        span.end(ending_of(failed, answered.usage))
+        raise
+    span.end(RequestEnded(answered.usage, answered.calls, answered.authored))
+
+
 async def _attempt(
     model: Model,
     request: ModelRequest,
+    answered: Answered,
     frame: Frame,
     judge: Judge,
     receiver: Receiver,
     asker: Asker,
     listener: Listener | None,
-) -> Answered:
-    parser, answered = AnswerParser(), Answered()
+) -> None:
+    parser = AnswerParser()
     following = _Following(parser, frame, judge, listener) if listener is not None else None
     usage = Usage(requests=1)
     try:
@@ -237,7 +260,6 @@ async def _attempt(
         answered.model = model.name
         answered.usage = usage = replace(usage, fallbacks=1) if frame.speaker else usage
         asker.after(usage)
-    return answered
 
 
 _MOST_AT_ONCE = 65_536

@@ -58,6 +58,7 @@ WEIGHTS: Mapping[str, _Weights] = {
     "max_media_bytes": _BOUNDS,
     "limits": _BOUNDS,
     "origin": _BOUNDS,
+    "servers": _BOUNDS,
 }
 """Which fields count for whom; what doesn't count is left to who runs the Idea."""
 
@@ -74,6 +75,8 @@ class IdeaConfig:
     activities: tuple[str, ...] = ()
     limits: Limits | None = None
     origin: str | None = None
+    servers: tuple[str, ...] = ()
+    """Files of tool servers (MCP)."""
 
     @classmethod
     def parse(cls, config: object, name: str = "the Idea") -> IdeaConfig:
@@ -94,7 +97,8 @@ class IdeaConfig:
         return cls(
             fields=own,
             model=_text(name, config, "model", "a name such as openai:gpt-5.2"),
-            activities=_modules(name, config.get("activities", [])),
+            activities=_several(name, config, "activities", "names of modules or files"),
+            servers=_several(name, config, "servers", "names of files"),
             limits=_limits(name, config["limits"]) if "limits" in config else None,
             origin=_text(name, config, "origin", "the path of a file"),
         )
@@ -111,13 +115,15 @@ class IdeaConfig:
             activities=self.activities if counts("activities") else (),
             limits=self.limits if counts("limits") else None,
             origin=self.origin if counts("origin") else None,
+            servers=self.servers if counts("servers") else (),
         )
 
     @property
     def asked(self) -> Sequence[str]:
         """The names in it that a delegate from outside must have been granted (D12)."""
         models = (self.model, self.fields.get("reader"))
-        return [*(self.fields.get("tools") or ()), *self.activities, *(one for one in models if one is not None)]
+        named = [*(self.fields.get("tools") or ()), *self.activities, *self.servers]
+        return [*named, *(one for one in models if one is not None)]
 
     def over(self, config: Config) -> Config:
         """The other config with what this one says."""
@@ -165,12 +171,13 @@ def _names(name: str, key: str, value: object) -> Sequence[str]:
     return value if is_list(value) else []
 
 
-def _modules(name: str, value: object) -> tuple[str, ...]:
+def _several(name: str, config: JsonObject, key: str, what: str) -> tuple[str, ...]:
+    value: Any = config.get(key, [])
     if isinstance(value, str):
         return (value,)
     if not is_list(value):
-        raise _wrong(name, "activities", f"'activities' must be names of modules or files, not {value!r}")
-    return tuple(_names(name, "activities", value))
+        raise _wrong(name, key, f"{key!r} must be {what}, not {value!r}")
+    return tuple(_names(name, key, value))
 
 
 def _limits(name: str, value: object) -> Limits:

@@ -146,6 +146,13 @@ def _config() -> JsonObject:
         "description": "How the request is made and run, and what it needs.",
         "properties": {
             **_members(Config),
+            "servers": {
+                "description": "Files of MCP servers whose tools are offered, below the Idea's roots; an Idea's own "
+                "user starts them, no caller of it does.",
+                "type": ["string", "array"],
+                "items": _STRING,
+                "examples": ["mcp.json"],
+            },
             "activities": {
                 "description": "Python modules or files that register Activities; local Ideas only.",
                 "type": ["string", "array"],

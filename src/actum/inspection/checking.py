@@ -10,6 +10,7 @@ from typing import Any
 from ..app.agent import Agent
 from ..app.coercion import blocking
 from ..app.loading import Code, agent_at, config_of, register_ideas
+from ..connections.looking import register_pinned
 from ..dataflow.expression import parse
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..errors import ActumError, DelegateDepthExceeded, DelegateError, IdeaError
@@ -60,16 +61,22 @@ class Check:
 
 
 def check(
-    idea: str | Path, *, activities: Sequence[str] = (), tools: Sequence[str] = (), roots: Sequence[str] = ()
+    idea: str | Path,
+    *,
+    activities: Sequence[str] = (),
+    tools: Sequence[str] = (),
+    roots: Sequence[str] = (),
+    mcp: str | Path | None = None,
 ) -> Check:
     """Find every problem of an Idea's file, and of its local delegates; none of it runs, Python included.
 
     `activities` are modules or files with Activities beside those that the Idea names, `tools` Ideas or folders of them
     that are offered as tools, `roots` the folders that paths may lead into, all as for a run. What a URL leads to is
-    not looked at.
+    not looked at. `mcp` is a file of MCP servers whose pinned tools are offered; none of them is started.
 
     Raises:
         IdeaError: the file can't be read, or is not JSON.
+        ServerError: the file of servers can't be used.
     """
     path = Path(idea)
     text = read_text(path)
@@ -78,6 +85,8 @@ def check(
     code.take_named()
     for own in tools:
         register_ideas(Path(own), code.registry)
+    if mcp is not None:
+        code.left_out.extend(register_pinned(Path(mcp), code.registry))
     allowed = [Path(root) for root in roots] or default_roots(path.absolute())
     config = code.within(_config_of(value))
     checker = _Checker(agent_at(allowed, tools=code.registry, config=config), allowed, code)

@@ -11,9 +11,13 @@ from typing import Any, Literal
 from ..ideas.change import Change, change_between
 from ..ideas.file import IdeaText
 from ..ideas.ticks import RUN, Tick, about_of, spans, ticks_of
+from ..protocol.message import TRACE
 from ..schema.json import JsonObject, encode
 
 EntryKind = Literal["input", "request", "call", "output", "left", "end"]
+
+_OF_ITS_TIME = frozenset({"_date", TRACE})
+"""The marks that are different in runs that are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +36,10 @@ class Entry:
 
     @property
     def key(self) -> str:
-        """What two entries are compared by: dates, and how much of the context a request was made of, don't count."""
+        """What two entries are compared by: not when they were, nor of how much of the context a request was made."""
         value = self.value
         if self.kind == "left":
-            value = {key: member for key, member in value.items() if key != "_date"}
+            value = {key: member for key, member in value.items() if key not in _OF_ITS_TIME}
         return f"{self.kind} {encode(value, sort_keys=True)}"
 
 

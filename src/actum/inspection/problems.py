@@ -88,6 +88,12 @@ def _inspect_config(config: JsonObject, found: Findings) -> None:
     for index, name in enumerate(named if is_list(named) else [named]):
         take = partial(found.code.take, str(name), found.file.parent, found.roots)
         found.attempt(take, "config", "activities", index)
+    if found.incoming is not None:
+        return  # a delegate's servers are not started
+    servers = config.get("servers", [])
+    for index, name in enumerate(servers if is_list(servers) else [servers]):
+        take = partial(found.code.take_servers, str(name), found.file.parent, found.roots)
+        found.attempt(take, "config", "servers", index)
 
 
 def _inspect_context(messages: list[Any], names: Any, found: Findings) -> None:

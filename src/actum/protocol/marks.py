@@ -13,7 +13,7 @@ from typing import Any
 
 from ..schema.json import JsonObject, encode, is_object
 from .approvals import PRIVATE
-from .message import BY, OF, PLACES, RUN, is_item, place_of
+from .message import BY, OF, PLACES, RUN, TRACE, is_item, place_of
 from .place import Place
 
 
@@ -121,9 +121,9 @@ def plan_message(calls: Iterable[Mapping[str, Any]], output: Any) -> JsonObject:
     return plan if output is None else {**plan, "output": output}
 
 
-def plan_marks(number: int, run: str, places: Mapping[int, Place]) -> JsonObject:
-    """The marks of a plan message that a run makes of a model's answer (C9, S9)."""
-    marks: JsonObject = {OF: str(number), RUN: run, BY: "model"}
+def plan_marks(number: int, run: str, places: Mapping[int, Place], trace: str = "") -> JsonObject:
+    """The marks of a plan message that a run makes of a model's answer (C9, S9), with where it is traced."""
+    marks: JsonObject = {OF: str(number), RUN: run, BY: "model"} | ({TRACE: trace} if trace else {})
     return marks | ({PLACES: {str(index): str(place) for index, place in places.items()}} if places else {})
 
 
@@ -134,8 +134,17 @@ def without_run(messages: Iterable[JsonObject]) -> list[JsonObject]:
         if message.get("type") == "suspended":
             own.append({**message, "context": without_run(message["context"])})
         else:
-            own.append({key: value for key, value in message.items() if key != RUN} if RUN in message else message)
+            is_marked = RUN in message or TRACE in message
+            own.append({key: value for key, value in message.items() if key not in _OF_A_RUN} if is_marked else message)
     return own
+
+
+_OF_A_RUN = frozenset({RUN, TRACE})
+
+
+def trace_of(messages: Sequence[JsonObject]) -> str:
+    """The `traceparent` of the span of the run that the messages go on from, empty where it wasn't traced."""
+    return next((str(message[TRACE]) for message in reversed(messages) if TRACE in message), "")
 
 
 def _plan(message: JsonObject, index: int, number: int, *, is_old: bool) -> Authored:

@@ -47,6 +47,8 @@ SHOWN = "_shown"
 """The mark of what a call has left: the number of the request that first showed it to the model (M9)."""
 NUMBER = "_number"
 """The mark of a result: its number, by which later answers refer to it (M9, O10)."""
+TRACE = "_trace"
+"""The mark of the first message that a traced run leaves, and of its plans: where its span is found."""
 RESERVED_KINDS = frozenset({"calls", "results", "each"})
 """What references begin with that lead to no data message: no kind has such a name (T16)."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
@@ -130,6 +130,12 @@ class Registry:
     def find_activity(self, name: str) -> Activity | None:
         """The registered Activity of this name, if any."""
         return self._activities.get(name)
+
+    def withdraw(self, names: Iterable[str]) -> None:
+        """Take back the tools and the Activities of these names, those that are there."""
+        for name in names:
+            self._tools.pop(name, None)
+            self._activities.pop(name, None)
 
     def copy(self) -> Registry:
         """A registry of its own that begins with what this one holds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...app.idea import Idea
-from ...app.loading import Code, load_modules, model_of
+from ...app.loading import Code, load_modules, load_servers, model_of
 from ...app.tools import DEFAULT
 from ...errors import SchemaError, UnknownTool
 from ...generation.offer import offered
@@ -13,6 +13,7 @@ from ...protocol.config import Config
 from ...protocol.context import Context
 from ...schema.infer import jsonable
 from ...schema.json import JsonObject, is_object
+from ..connecting import McpFile, servers_at
 from ..options import CommandError, Several, pair_of, value_of
 from ..render.telling import say_json
 
@@ -24,6 +25,7 @@ async def call(
     activities: Several = None,
     idea: str | None = None,
     model: str | None = None,
+    mcp: McpFile = None,
 ) -> int:
     """Make one call of a tool and print its value as JSON.
 
@@ -39,28 +41,36 @@ async def call(
         An Idea whose Activities and tools are loaded, and whose context is read.
     model
         The model for a tool without code.
+    mcp
+        A file of MCP servers whose tools are offered.
     """
     loaded = Idea.load(idea) if idea else Idea(context=Context())
     asked = loaded.settings(name=idea, has_model=model is not None)
-    load_modules(loaded, asked.activities, Code.to_run(activities), loaded.roots)
+    code = Code.to_run(activities)
+    load_modules(loaded, asked.activities, code, loaded.roots)
+    load_servers(loaded, asked.servers, code, loaded.roots)
     config = asked.over(Config())
-    try:
-        found = offered(loaded.context, DEFAULT, config.tools).find(tool)
-    except UnknownTool as error:
-        where = ", ".join([*(activities or []), *([idea] if idea else [])]) or "no module: name one with --activities"
-        raise CommandError(f"{error.message} (loaded: {where})") from error
-    given = _parameters(parameters, found.parameters["properties"])
-    if complaint := found.validator.complaint(given):
-        raise SchemaError(complaint, tool=tool)
-    value = await DEFAULT(
-        {"_tool": tool, **given},
-        context=loaded.context,
-        model=model_of(asked, model, None),
-        limits=asked.limits,
-        roots=loaded.roots,
-        config=config,
-    )
-    say_json(jsonable(value))
+    async with servers_at(mcp, DEFAULT, code.servers):
+        try:
+            found = offered(loaded.context, DEFAULT, config.tools).find(tool)
+        except UnknownTool as error:
+            where = (
+                ", ".join([*(activities or []), *(one for one in (idea, mcp) if one)])
+                or "no module: name one with --activities"
+            )
+            raise CommandError(f"{error.message} (loaded: {where})") from error
+        given = _parameters(parameters, found.parameters["properties"])
+        if complaint := found.validator.complaint(given):
+            raise SchemaError(complaint, tool=tool)
+        value = await DEFAULT(
+            {"_tool": tool, **given},
+            context=loaded.context,
+            model=model_of(asked, model, None),
+            limits=asked.limits,
+            roots=loaded.roots,
+            config=config,
+        )
+        say_json(jsonable(value))
     return 0
 
 

@@ -22,8 +22,9 @@ from ...events import AnyEvent, ReasoningDelta
 from ...protocol.solution import Result
 from ...protocol.turns import without_plans
 from ...schema.json import JsonObject
+from ..connecting import McpFile, approver_of, servers_at
 from ..options import Approval, CommandError, Flag, Roots, Settings, Several, input_of
-from ..questions import Questions, approver
+from ..questions import Questions
 from ..render.interrupting import Interruptible
 from ..render.lines import Silent, described
 from ..render.telling import Passing, say_piece, tell
@@ -36,13 +37,14 @@ async def chat(
     *,
     i: Settings = None,
     model: str | None = None,
-    approve: Approval = "all",
+    approve: Approval | None = None,
     save: str | None = None,
     member: str = "",
     most: int | None = None,
     summary: Flag = False,
     activities: Several = None,
     root: Roots = None,
+    mcp: McpFile = None,
 ) -> int:
     """Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr.
 
@@ -70,6 +72,9 @@ async def chat(
         A module or file with Activities, beside those that the Idea names.
     root
         A folder that delegates may be read from, as for `actum run`.
+    mcp
+        A file of MCP servers whose tools are offered, in the form {"mcpServers": {…}}; what they do is held, unless
+        they are trusted and only read.
     """
     if approve == "plan":
         raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
@@ -83,18 +88,21 @@ async def chat(
     schema = loaded.idea.schema or str
     where = member_of(schema, member)
     typed = Typed()
-    agent = loaded.agent(approver(approve, Questions(Silent(), loaded.roots, typed)))
+    questions = Questions(Silent(), loaded.roots, typed)
+    has_servers = mcp is not None or bool(loaded.code.servers)
+    agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
     given = input_of(loaded.idea.context, i or [], None)
-    with ExitStack() as stack:
-        if save is None:
-            context, _ = await agent.prepared(loaded.context, schema, input=given)
-            take = _unkept(agent.conversation(context, schema, member=where, most=most, summary=summary))
-            is_open = False
-        else:
-            kept = stack.enter_context(await _opened(Path(save), loaded, agent, given))
-            take = _kept(kept, agent, most, summary=summary)
-            is_open = any(message.get("type") == "plan" for message in kept.idea.context)
-        await _talk(take, where, typed, is_open=is_open)
+    async with servers_at(mcp, loaded.code.registry, loaded.code.servers):
+        with ExitStack() as stack:
+            if save is None:
+                context, _ = await agent.prepared(loaded.context, schema, input=given)
+                take = _unkept(agent.conversation(context, schema, member=where, most=most, summary=summary))
+                is_open = False
+            else:
+                kept = stack.enter_context(await _opened(Path(save), loaded, agent, given))
+                take = _kept(kept, agent, most, summary=summary)
+                is_open = any(message.get("type") == "plan" for message in kept.idea.context)
+            await _talk(take, where, typed, is_open=is_open)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ... import inspection
+from ..connecting import McpFile
 from ..options import JsonFlag, Roots, Several
 from ..render.telling import say, say_json, tell_left_out
 
@@ -17,6 +18,7 @@ def check(
     activities: Several = None,
     tools: Several = None,
     root: Roots = None,
+    mcp: McpFile = None,
 ) -> int:
     """Check an Idea and its local delegates without running them: every problem with its line.
 
@@ -34,8 +36,10 @@ def check(
         An Idea, or a folder of them, that is offered as a tool, as for `actum run`.
     root
         A folder that delegates may be read from, as for `actum run`.
+    mcp
+        A file of MCP servers, as for `actum run`; none is started: what `actum mcp pin` has kept is looked at.
     """
-    found = inspection.check(idea, activities=activities or [], tools=tools or [], roots=root or [])
+    found = inspection.check(idea, activities=activities or [], tools=tools or [], roots=root or [], mcp=mcp)
     tell_left_out(found.left_out)
     if json:
         problems = [problem.to_dict() for problem in found.problems]

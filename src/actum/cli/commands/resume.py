@@ -7,7 +7,9 @@ from pathlib import Path
 from ...app import kept
 from ...app.agent import Agent
 from ...app.idea import Idea
-from ...app.loading import Code, ready
+from ...app.loading import Code, load_servers, ready
+from ...app.tools import DEFAULT
+from ..connecting import McpFile, servers_at
 from ..options import Approval, CommandError, JsonFlag, QuietFlag, Roots, Several, StoreName, versions_at
 from ..questions import Questions, approver
 from ..render.outcome import finish, renderer_of
@@ -26,6 +28,7 @@ async def resume(
     store: StoreName = None,
     activities: Several = None,
     root: Roots = None,
+    mcp: McpFile = None,
 ) -> int:
     """Continue a run that was kept by `actum run --save`: one that was cut, killed, or waited for a decision.
 
@@ -54,19 +57,23 @@ async def resume(
         A module or file with Activities, beside those that the Idea names.
     root
         A folder that delegates may be read from, as for `actum run`.
+    mcp
+        A file of MCP servers, as for `actum run`.
     """
     if approve == "plan":
         raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
     renderer = renderer_of(Path(run).name, json=json, quiet=quiet)
     questions = Questions(renderer)
     decide = approver(approve, questions)
+    kept_idea, code = Idea.load(run), Code.to_run()
+    load_servers(kept_idea, kept_idea.settings(name=run).servers, code, [*map(Path, root or [])] or kept_idea.roots)
 
     def agent_for(idea: Idea) -> Agent:
         loaded = ready(idea, run, model=model, record=record, roots=root or [], code=Code.to_run(activities))
         questions.roots = loaded.roots
         return loaded.agent(decide)
 
-    async with versions_at(versions, store) as saved:
+    async with servers_at(mcp, DEFAULT, code.servers), versions_at(versions, store) as saved:
         with renderer:
             result = await kept.resume(run, agent_for, show=renderer.show, versions=saved)
         return finish(result, is_json=json)

@@ -19,6 +19,7 @@ from ...protocol.solution import Result
 from ...protocol.usage import Usage
 from ...schema.json import JsonObject
 from ..attaching import attached
+from ..connecting import McpFile, approver_of, servers_at
 from ..options import (
     Approval,
     CommandError,
@@ -31,7 +32,7 @@ from ..options import (
     input_of,
     versions_at,
 )
-from ..questions import Questions, approver
+from ..questions import Questions
 from ..render.lines import Renderer
 from ..render.outcome import finish, renderer_of
 from ..render.plan import price_of, text_of
@@ -46,7 +47,7 @@ async def run(
     model: str | None = None,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
-    approve: Approval = "all",
+    approve: Approval | None = None,
     record: str | None = None,
     save: str | None = None,
     versions: str | None = None,
@@ -54,6 +55,7 @@ async def run(
     activities: Several = None,
     tools: Several = None,
     root: Roots = None,
+    mcp: McpFile = None,
 ) -> int:
     """Run an Idea: its output goes to stdout as JSON, what happens on the way to stderr.
 
@@ -74,6 +76,7 @@ async def run(
         Print only the output.
     approve
         Who decides on calls: ask for each, ask for the plan as a whole, run all, run none, or hold each for later.
+        Where nothing is said all run, but for calls of MCP servers, which wait.
     record
         A file to record the model's requests and answers in.
     save
@@ -88,21 +91,25 @@ async def run(
         An Idea, or a folder of them, that is offered as a tool: each under its file's name.
     root
         A folder that delegates may be read from; the current one where the Idea is below it, else the Idea's own.
+    mcp
+        A file of MCP servers whose tools are offered, in the form {"mcpServers": {…}}; what they do is held, unless
+        they are trusted and only read.
     """
     loaded = load(idea, model=model, record=record, tools=tools or [], roots=root or [], code=Code.to_run(activities))
     pairs, along = attached(loaded.idea.context, i or [])
     given = input_of(loaded.idea.context, pairs, input)
     renderer = renderer_of(Path(idea).name, json=json, quiet=quiet)
     questions = Questions(renderer, loaded.roots)
-    agent = loaded.agent(approver(approve, questions))
+    has_servers = mcp is not None or bool(loaded.code.servers)
+    agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
     if approve == "hold" and save is None:
         raise CommandError("--approve hold needs --save FILE, where the calls wait")
     if versions is not None and save is None:
         raise CommandError("--versions needs --save FILE, to resume the run from")
     context = loaded.context.extended(along)
-    if approve == "plan":
-        context, given = await _planned(loaded, context, given, questions)
-    async with versions_at(versions, store) as saved:
+    async with servers_at(mcp, loaded.code.registry, loaded.code.servers), versions_at(versions, store) as saved:
+        if approve == "plan":
+            context, given = await _planned(loaded, context, given, questions)
         with renderer:
             if save is None:
                 result = await _run(agent, context, loaded.idea.schema, given, renderer)

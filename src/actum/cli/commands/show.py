@@ -8,9 +8,11 @@ from typing import Literal
 
 from ... import inspection
 from ...app.loading import Code, Loaded, load
+from ...connections.looking import register_pinned
 from ...errors import ActumError, CallError
 from ...generation.offer import offered
 from ...sources.files import write_text
+from ..connecting import McpFile
 from ..options import CommandError, Flag, Roots, Several
 from ..render import seen
 from ..render.along import along
@@ -35,6 +37,7 @@ async def show(
     activities: Several = None,
     tools: Several = None,
     root: Roots = None,
+    mcp: McpFile = None,
 ) -> int:
     """Show what the model would get of an Idea: messages, schema, and the graph of its plan.
 
@@ -62,9 +65,13 @@ async def show(
         An Idea, or a folder of them, that is offered as a tool, as for `actum run`.
     root
         A folder that delegates may be read from, as for `actum run`.
+    mcp
+        A file of MCP servers, as for `actum run`; none is started: what `actum mcp pin` has kept is looked at.
     """
     code = Code.to_read(activities)
     loaded = load(idea, tools=tools or [], roots=root or [], code=code)
+    if mcp is not None:
+        code.left_out.extend(register_pinned(Path(mcp), code.registry))
     tell_left_out(code.left_out)
     if call is not None:
         try:

@@ -16,11 +16,13 @@ from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
+from ..emitter import Emitter
 from ..record.journal import Journal
 from ..threads import Threads
 from .admission import judge
 from .job import Job
 from .register import Register
+from .tracing import asked
 
 
 class Hold(Enum):
@@ -62,11 +64,14 @@ async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, co
 class Approvals:
     """What was decided of the calls of one run, and the approver who is asked about the others (L6)."""
 
-    def __init__(self, journal: Journal, register: Register, approve: Approve | None, threads: Threads) -> None:
+    def __init__(
+        self, journal: Journal, register: Register, approve: Approve | None, threads: Threads, emit: Emitter
+    ) -> None:
         self._journal = journal
         self._register = register
         self.approve = approve
         self._threads = threads
+        self._emit = emit
 
     def decision(self, job: Job) -> Decision | None:
         """What was decided of a call, before this run or in it."""
@@ -95,7 +100,8 @@ class Approvals:
         if approved is not None and (approved.replacement or approved.holds_for(call, context)):
             return call
         if self.approve is not None:
-            return await decide(self.approve, self._threads, _asked(job, call), job.tool, context)
+            asking = decide(self.approve, self._threads, _asked(job, call), job.tool, context)
+            return await (asking if job.span is None else asked(job, call, asking, self._emit))
         if job.tool.is_held:
             return None
         return call if approved is None else None  # other values than those that were approved are asked about again

@@ -17,7 +17,9 @@ from ...protocol.context import Context
 from ...protocol.place import Place
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
+from ...spans import Tracer, ending_of
 from ..budget import Budget
+from ..emitter import Emitter
 from ..record.crossing import Recipient
 from ..record.journal import Journal, check_written
 from .approval import Approvals, shown
@@ -28,6 +30,7 @@ from .register import Register
 from .resolving import resolved
 from .results import Results
 from .retrying import Retrying
+from .tracing import begin_call, end_call
 
 
 class Suspended(Exception):
@@ -98,6 +101,7 @@ class Carrier:
     delegate: Delegate
     budget: Budget
     lineage: Lineage
+    emit: Emitter
     is_stopped: bool = False
     """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
 
@@ -105,7 +109,19 @@ class Carrier:
         """Carry out a call with its values."""
         job, call = work
         is_bounded = job.tool.timeout is not None or not job.is_awaited
-        return self._bounded(job, call) if is_bounded else self._carry(job, call)
+        carried = self._bounded(job, call) if is_bounded else self._carry(job, call)
+        return carried if self.emit.trace is None else self._traced(job, call, carried, self.emit.trace)
+
+    async def _traced(self, job: Job, call: Call, carried: Awaitable[Carried], trace: Tracer) -> Carried:
+        """Carry out a call with its span current; how it ends is seen where its result is written."""
+        begin_call(job, call, trace, self.emit)
+        assert job.span is not None
+        try:
+            with job.span.current():
+                return await carried
+        except BaseException as error:
+            end_call(job, ending_of(error))
+            raise
 
     async def _bounded(self, job: Job, call: Call) -> Carried:
         """Carry out a call that is cut when it takes too long, or when nothing waits for it any longer (C8)."""

@@ -10,6 +10,7 @@ from ...events import CallFailed, CallSkipped, CallWaiting
 from ...protocol.call import Call
 from ...protocol.place import Place
 from ...schema.json import legible
+from ...spans import Returned, Waits
 from ..budget import MESSAGE, Budget
 from ..emitter import Emitter
 from ..record.entries import Failed
@@ -22,6 +23,7 @@ from .job import Failure, Job, Yield
 from .latent import Latent
 from .register import Register
 from .results import Results
+from .tracing import end_call, fail_call
 
 
 class Endings:
@@ -63,6 +65,8 @@ class Endings:
             self._attempts.lead(job)
         for reference in written:
             self._graph.wrote(reference, job.node.instance)
+        if job.span is not None:
+            end_call(job, Returned(value))
         if self._emit.sink:
             self._results.tell(job, value)
         if job.parent is not None:
@@ -94,6 +98,7 @@ class Endings:
         """Keep a call for a later run; those that read what it will write wait with it (L6)."""
         self._approvals.hold(job, held.shown)
         self._register.gates |= dict.fromkeys(held.waiting)
+        end_call(job, Waits(held.waiting))
         if self._emit.sink:
             self._emit(CallWaiting(call=job.call, place=job.place, on=held.waiting))
         item_ended(job, None, self._journal, self)
@@ -106,6 +111,7 @@ class Endings:
             self.refuse(job, error)
             return
         if result is None:
+            end_call(job, Waits())
             return
         self.finish(job, result)
         if job.tool.output is not None and job.node.status is Status.DONE:
@@ -121,6 +127,8 @@ class Endings:
             self._count(len(failure.error.message))
             if self._journal.is_recorded and job is not None and job.is_started:
                 self._journal.tell(Failed(place=job.place, call=dict(job.call), error=legible(failure.error.message)))
+        if self._emit.trace is not None:
+            fail_call(failure, self._register.toolset.tools, self._emit.trace, self._emit)
         if self._emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
             self._emit(CallFailed(call=call, place=place, error=failure.error))

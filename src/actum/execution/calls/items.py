@@ -13,12 +13,14 @@ from ...dataflow.graph import Answer, Node, Status
 from ...dataflow.template import Template
 from ...errors import ActumError
 from ...protocol.place import Place
+from ...spans import Waits
 from ..record.journal import Journal
 from ..record.plans import Items
 from .approval import Approvals
 from .job import Batch, Ends, Job, Yield
 from .register import Register
 from .resolving import Item
+from .tracing import end_call
 
 
 class Batches:
@@ -111,6 +113,7 @@ def _gather(job: Job, own: Batch, journal: Journal, ends: Ends) -> None:
     """
     if any(item.node.status is Status.HELD for item in own.jobs):
         job.hold()
+        end_call(job, Waits())
         return
     if not own.errors:
         values = [item.node.value if item.node.status is Status.DONE else None for item in own.jobs]

@@ -22,6 +22,7 @@ from ...protocol.place import Place
 from ...protocol.readings import marks_of
 from ...protocol.tool import Tool
 from ...schema.json import Json, JsonObject
+from ...spans import Span
 from ..record.journal import GATES
 from .script import Script
 
@@ -83,6 +84,8 @@ class Job:
     """Whether its result was made so."""
     is_value_brought: bool = False
     """Whether anything of what it holds came from calls, where it only computes."""
+    span: Span | None = None
+    """What is traced of it while it is carried out."""
     patience: asyncio.Timeout | None = None
     """What cuts it when nothing waits for it any longer (C8), or when it takes longer than its tool may."""
     refers_back: bool = False

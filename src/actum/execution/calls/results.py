@@ -24,6 +24,7 @@ from ..budget import MESSAGE, Budget
 from ..emitter import Emitter
 from ..record.journal import GATES, Journal
 from .job import OPENED_BETWEEN_RUNS, Job, Yield
+from .tracing import begin_call
 
 _MOST_TOLD = 10_000
 """How often one call may tell how far it is."""
@@ -49,6 +50,8 @@ class Results:
         """Note that a call is being carried out, with these values and this context."""
         job.is_started = job.has_begun = True
         job.started = self.finished
+        if self._emit.trace is not None and job.span is None:
+            begin_call(job, call, self._emit.trace, self._emit)
         delegate = call.get("_delegate") if job.tool.is_delegated else None
         if delegate is not None or job.tool.name not in self.makers:
             self.makers[job.tool.name] = _maker(job, delegate)

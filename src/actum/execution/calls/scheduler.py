@@ -11,6 +11,7 @@ from ...errors import ActumError, LimitExceeded
 from ...events import CallReady, CallWaiting
 from ...generation.offer import Toolset
 from ...protocol.call import VALUE, Call
+from ...spans import Cancelled
 from ..budget import Budget
 from ..emitter import Emitter
 from ..record.journal import Journal
@@ -29,6 +30,7 @@ from .register import Register
 from .resolving import Item, Resolved
 from .results import Results
 from .standstill import MOST_ROUNDS, Standstill
+from .tracing import end_call
 from .under_way import UnderWay
 from .workers import Workers
 
@@ -62,7 +64,7 @@ class Scheduler:
         self.register = Register(journal, toolset)
         self._graph = self.register.graph
         self.results = Results(journal, self._graph, emit, budget)
-        self._approvals = Approvals(journal, self.register, approve, budget.threads)
+        self._approvals = Approvals(journal, self.register, approve, budget.threads, emit)
         self._latent = Latent(self._graph, self.results)
         self.attempts = Attempts(self.register.jobs, self._graph, journal)
         self._standstill = Standstill(self.register, journal, emit)
@@ -75,6 +77,7 @@ class Scheduler:
             delegate=delegate,
             budget=budget,
             lineage=self._lineage,
+            emit=emit,
         )
         self._workers: Workers[_Work, Carried] = Workers(self._carrier, self._ended)
         self.computing = Computing(budget, self._computed)
@@ -167,9 +170,17 @@ class Scheduler:
     def cancel(self) -> None:
         """Start nothing more and cancel everything that runs; the task group waits for it (L7)."""
         self._carrier.is_stopped = True
+        if self._emit.trace is not None:
+            self._cut_spans()
         self.under_way.tell()
         self._workers.cancel()
         self.computing.cancel()
+
+    def _cut_spans(self) -> None:
+        """End the spans of the calls for all items of a list; those that run end their own."""
+        for job in self.register.jobs.values():
+            if job.span is not None and not job.is_under_way:
+                end_call(job, Cancelled())
 
     def pump(self) -> None:
         """Start what is ready, where there is room, and skip what has nothing to refer to any more."""

@@ -43,6 +43,8 @@ class Script(Answer):
     """The last `_then` (C11)."""
     since: list[Node] = field(default_factory=list[Node])
     """What is listed since then."""
+    asked_by: str = ""
+    """The `traceparent` of the span of the request that it answers, where that is traced."""
     ordered: Node | None = None
     """What has passed when all calls so far have whose tools keep the order of the answer (T14)."""
 

@@ -79,7 +79,7 @@ class Delegation:
             return _returned(await invoke(call, tool, context, activity, self.budget))
         kept = suspension or Suspension(place=Place(0), call=call)
         if isinstance(tool, Reader):
-            return await self._read(call, tool, kept)
+            return await self._read(call, tool, kept, context.key)
         if name == ANONYMOUS:
             return await self.latent(call, tool, context, kept)
         found = await self._found(name, tool)
@@ -114,7 +114,7 @@ class Delegation:
         found = SavedRequest(context=told, schema=tool.output or {})
         return await self._run(ANONYMOUS, call, tool, found, context, kept or Suspension(place=Place(0), call=call))
 
-    async def _read(self, call: Call, tool: Tool, kept: Suspension) -> Any:
+    async def _read(self, call: Call, tool: Tool, kept: Suspension, key: str) -> Any:
         """Let a model answer one question about one value (D18)."""
         own, named = self.runtime.config, self.runtime.config.reader
         model: Model | None = self.machine.model(named) if isinstance(named, str) else named or self.runtime.model
@@ -123,9 +123,8 @@ class Delegation:
         config = Config(flow=False, retries=own.retries)
         if named is None:  # the settings of one model are not for another
             config = replace(config, settings=own.settings)
-        return await read(
-            call, tool, model, config, self.budget, self.emit.below(call, kept.place), self, self.record.settled
-        )
+        emit = replace(self.emit.below(call, kept.place), run=key.rpartition("/")[0])
+        return await read(call, tool, model, config, self.budget, emit, self, self.record.settled)
 
     def _in_its_place(self, name: str, tool: Tool) -> Activity | Choice | None:
         """The Activity that a call goes to instead of any delegate (D9, D13, D16)."""

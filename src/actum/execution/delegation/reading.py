@@ -19,10 +19,12 @@ from ...protocol.tool import Tool
 from ...protocol.usage import Usage
 from ...schema.infer import shape_of
 from ...schema.json import Json, JsonObject
+from ...spans import Span
 from ..budget import Budget
 from ..calls.carrying import Delegate
 from ..emitter import Emitter
 from ..setup import Runtime, Setup
+from ..tracing import request_begun
 
 _TASK = (
     "Answer the question `ask` about the value `of`, from that value alone. "
@@ -55,8 +57,10 @@ async def read(
     judge = replace(setup.judge(), is_literal=True)
     asking = _Asking(setup.context, budget, emit)
     try:
-        frame = setup.frame(setup.context)
-        answered, _ = await ask(model, frame, judge, asking, asking, retries=config.retries, settled=settled)
+        frame, begin = setup.frame(setup.context), None if emit.trace is None else asking.begin
+        answered, _ = await ask(
+            model, frame, judge, asking, asking, retries=config.retries, settled=settled, begin=begin
+        )
     except (LimitExceeded, Fenced):
         raise
     except ActumError as error:
@@ -110,6 +114,11 @@ class _Asking:
     def after(self, usage: Usage) -> None:
         """Count what the request has cost."""
         self.budget.pay(usage)
+
+    def begin(self, model: Model, request: ModelRequest) -> Span:
+        """Begin the span of the request, below that of the call."""
+        assert self.emit.trace is not None
+        return self.emit.trace.begin(request_begun(self.emit.run, self.emit.within, model, request))
 
     def again(self, error: ActumError) -> None:
         """Say that the answer is asked for again."""

@@ -16,15 +16,21 @@ from ...schema.json import JsonObject
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Began:
-    """A run has begun, with this context. `call` is the call that it carries out, for that of a delegate."""
+    """A run has begun, with this context. `call` is the call that it carries out, for that of a delegate.
+
+    `trace` is the `traceparent` of its span, empty where nobody traces it.
+    """
 
     context: list[JsonObject]
     run: str
     call: JsonObject | None = None
+    trace: str = ""
 
     def to_dict(self) -> JsonObject:
         """The entry as JSON."""
-        return {"began": self.context, "run": self.run} | ({} if self.call is None else {"call": self.call})
+        own: JsonObject = {"began": self.context, "run": self.run}
+        own |= {} if self.call is None else {"call": self.call}
+        return own | ({"trace": self.trace} if self.trace else {})
 
 
 @dataclass(frozen=True, slots=True)

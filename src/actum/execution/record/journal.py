@@ -25,6 +25,7 @@ from ...protocol.message import (
     RESULT,
     SKIPPED,
     TOLD,
+    TRACE,
     Write,
     check_message,
     record_message,
@@ -52,7 +53,13 @@ class Journal:
     """Messages and their folded values; append-only. What a call leaves is marked with its place, `of` (C9)."""
 
     def __init__(
-        self, context: Context, kinds: Collection[str] = (), record: Recorder | None = None, *, run: str = ""
+        self,
+        context: Context,
+        kinds: Collection[str] = (),
+        record: Recorder | None = None,
+        *,
+        run: str = "",
+        trace: str = "",
     ) -> None:
         self._messages = context.messages
         self._record = record or Recorder()
@@ -61,7 +68,9 @@ class Journal:
         self.settled, self.lease = self._record.settled, self._record.lease
         if self.is_recorded:
             _check_recordable(self._messages)
-            self._record(Began(context=list(self._messages), run=run, call=self._record.call))
+            self._record(Began(context=list(self._messages), run=run, call=self._record.call, trace=trace))
+        self._trace = self._untold = trace
+        """The `traceparent` of the run's span; and until a message has said it, again."""
         self.origin = context.origin
         self._kinds = kinds
         self.data_kinds = context.data_kinds
@@ -255,6 +264,8 @@ class Journal:
 
         The only change to a log that otherwise only grows: all messages after it belong to that answer's calls.
         """
+        if self._trace:
+            message = {**message, TRACE: self._trace}
         self._messages.insert(index, message)
         self._not_shown = min(self._not_shown, index)
         self._record(Inserted(index, message))
@@ -267,6 +278,8 @@ class Journal:
 
     def add(self, message: JsonObject) -> None:
         """Append a message that was judged before, and folded if it carries data."""
+        if self._untold:
+            message, self._untold = {**message, TRACE: self._untold}, ""
         self._messages.append(message)
         if self.is_recorded:
             self._record(Appended(message))

@@ -21,7 +21,8 @@ def parse_entry(entry: Mapping[str, Any]) -> Entry:
     """
     if "began" in entry:
         call = _object(entry, "call") if "call" in entry else None
-        return Began(context=_objects(entry, "began"), run=_text(entry, "run", ""), call=call)
+        own, run, trace = _objects(entry, "began"), _text(entry, "run", ""), _text(entry, "trace", "")
+        return Began(context=own, run=run, call=call, trace=trace)
     if "inserted" in entry:
         return Inserted(_number(entry, "index"), _object(entry, "inserted"))
     if "message" in entry:

@@ -52,6 +52,8 @@ class _Run:
     messages: list[JsonObject] = field(default_factory=list[JsonObject])
     run: str = ""
     call: JsonObject | None = None
+    trace: str = ""
+    """The `traceparent` of its span."""
     answers: dict[int, _Told] = field(default_factory=dict[int, _Told])
     failed: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """The errors of the calls that have failed and that nobody has been told of, by place."""
@@ -124,7 +126,7 @@ class _Run:
     def _plan(self, number: int, told: _Told) -> JsonObject:
         plan = plan_message([*told.calls, *told.kept.values()], told.output)
         places = told.adopted | dict(enumerate(told.kept, len(told.calls)))
-        return plan if not self.run else plan | plan_marks(number, self.run, places)
+        return plan if not self.run else plan | plan_marks(number, self.run, places, self.trace)
 
     def has_done(self, of: str) -> bool:
         """Whether the call at a place has left its result."""
@@ -147,7 +149,7 @@ def recovered(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
             if at in runs:
                 runs = {other: run for other, run in runs.items() if other[: len(at)] != at}
             messages = [_checked(message, index) for index, message in enumerate(told.context)]
-            runs[at] = _Run(messages, told.run, told.call)
+            runs[at] = _Run(messages, told.run, told.call, told.trace)
         elif at in runs:
             runs[at].take(told)
         else:

@@ -1,0 +1,47 @@
+"""The tool servers that an Idea names in its config: found below its roots, connected while it runs (D12)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from ..errors import IdeaError
+from ..protocol.registry import Registry
+from ..sources.roots import root_of
+
+
+def servers_file(name: str, folder: Path, roots: Sequence[Path]) -> Path:
+    """The file of servers that an Idea names, relative to its own.
+
+    Raises:
+        IdeaError: it lies outside its roots, or is none.
+    """
+    try:
+        path = (folder / name).resolve()
+    except (OSError, RuntimeError, ValueError):  # a loop of links; a null character
+        raise IdeaError(f"the servers {name!r}: not the name of a file") from None
+    if root_of(path, roots) is None:
+        raise IdeaError(f"the servers {name!r}: outside the folders that the Idea may reach (--root)")
+    if not path.is_file():
+        raise IdeaError(f"the servers {name!r}: no such file")
+    return path
+
+
+@asynccontextmanager
+async def serving(files: Sequence[Path], tools: Registry) -> AsyncGenerator[Registry]:
+    """A registry with the tools of servers as long as the block lasts; the same where there are none.
+
+    Raises:
+        ServerError: a file can't be used, or a server can't be started.
+    """
+    if not files:
+        yield tools
+        return
+    from ..connections import open as connected
+
+    own = tools.copy()
+    async with AsyncExitStack() as stack:
+        for file in files:
+            (await stack.enter_async_context(connected(file))).register(own)
+        yield own

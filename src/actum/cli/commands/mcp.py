@@ -1,0 +1,147 @@
+"""`actum mcp`: the servers of a file, what they offer, one call of a tool, and what of them is pinned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from ...connections import Pins, Servers
+from ...connections.adapting import digest
+from ...connections.server import Server
+from ...connections.servers_file import servers_of
+from ...errors import SchemaError, ServerError
+from ...schema.json import JsonObject, is_object
+from ..connecting import started
+from ..options import CommandError, Flag, JsonFlag, pair_of, value_of
+from ..render.telling import say, say_json, say_lines, tell
+
+_WIDTH = 12
+"""How much of a digest is printed."""
+
+
+async def mcp(
+    action: Literal["list", "show", "call", "pin"],
+    name: str | None = None,
+    /,
+    *more: str,
+    file: Annotated[str, Parameter(name="--mcp")] = "mcp.json",
+    diff: Flag = False,
+    json: JsonFlag = False,
+) -> int:
+    """The MCP servers of a file: list them, show a server's tools, call one, or pin what they are now.
+
+    `list` starts nothing. `show NAME` and `pin [NAME…]` start servers and list their tools, `call NAME/TOOL key=value…`
+    makes one call. What differs from the pins is not offered until it is pinned again.
+
+    Parameters
+    ----------
+    action
+        list, show, call or pin.
+    name
+        The server, or for call NAME/TOOL.
+    more
+        For call, the parameters as key=value; for pin, more servers.
+    file
+        The file, in the form {"mcpServers": {…}}.
+    diff
+        Show what differs from the pins, line by line.
+    json
+        Print JSON.
+    """
+    if action == "list":
+        return _list(servers_of(file), Pins.beside(Path(file)), json=json)
+    if action == "call":
+        return await _call(file, name or "", more)
+    only = [name, *more] if name is not None else None
+    if action == "pin":
+        return await _pin(file, only)
+    async with started(file, only) as servers:
+        return _show(servers, diff=diff, json=json)
+
+
+def _list(servers: list[Server], pins: Pins, *, json: bool) -> int:
+    rows = [_row(server, pins) for server in servers]
+    if json:
+        say_json(rows)
+    else:
+        for row in rows:
+            say(f"{row['name']}  {row['at']}  {'trusted, ' if row['trusted'] else ''}{row['pinned']}")
+    return 0
+
+
+def _row(server: Server, pins: Pins) -> JsonObject:
+    if server.name not in pins.servers:
+        pinned = "not pinned"
+    elif pins.moved(server) is not None:
+        pinned = "pinned with another command or address"
+    else:
+        pinned = f"{len(pins.tools(server.name))} tools pinned"
+    return {"name": server.name, "at": server.shown, "trusted": server.trusted, "pinned": pinned}
+
+
+def _show(servers: Servers, *, diff: bool, json: bool) -> int:
+    if json:
+        tools = [_tool_of(servers, name) for name in servers.tools]
+        drift = [
+            {"server": one.server, "tool": one.tool, "change": one.change, "diff": one.diff} for one in servers.drift
+        ]
+        say_json({"tools": tools, "drift": drift})
+    else:
+        for name, tool in servers.tools.items():
+            first = tool.description.strip().partition("\n")[0]
+            taken = ", ".join(tool.parameters["properties"])
+            held = "held" if tool.is_held else "not held"
+            say(f"{name}({taken})  {tool.effects}, {held}{f'  {first}' if first else ''}")
+        for one in servers.drift if diff else ():
+            say(f"{one}:")
+            say_lines(one.diff)
+    return 1 if servers.drift else 0
+
+
+def _tool_of(servers: Servers, name: str) -> JsonObject:
+    tool = servers.tools[name]
+    return {"name": name, "effects": tool.effects, "held": tool.is_held, "schema": tool.schema}
+
+
+async def _pin(file: str, only: list[str] | None) -> int:
+    pins = Pins.beside(Path(file))
+    async with started(file, only, pinned=False) as servers:
+        for connection in servers.connections.values():
+            server, listed = connection.server, connection.listed
+            moved = pins.moved(server)
+            for one in [*([moved] if moved is not None else []), *pins.drift(server, listed)]:
+                tell(f"actum: {one}")
+            pins = pins.pinned(server, listed)
+            for tool in sorted(listed):
+                say(f"{digest(listed[tool])[:_WIDTH]}  {server.name}  {tool}")
+    path = pins.save(Path(file))
+    tell(f"actum: pinned in {path}")
+    return 0
+
+
+async def _call(file: str, name: str, pairs: tuple[str, ...]) -> int:
+    """Make one call, which its user has decided on by naming it."""
+    found = next((server.name for server in servers_of(file) if name.startswith(server.begin)), None)
+    if found is None:
+        raise CommandError(f"no server of {file} has a tool {name!r}: it is named NAME/TOOL")
+    async with started(file, [found]) as servers:
+        tool = servers.tools.get(name)
+        if tool is None:
+            there = ", ".join(list(servers.tools)[:10]) or "none"
+            raise CommandError(f"{found!r} offers no {name!r}; there are {there}")
+        given: JsonObject = {}
+        for pair in pairs:
+            key, text = pair_of(pair, "a parameter is given as")
+            schema: Any = tool.parameters["properties"].get(key)
+            given[key] = value_of(text, schema if is_object(schema) else {})
+        if complaint := tool.validator.complaint(given):
+            raise SchemaError(complaint, tool=name)
+        try:
+            say_json((await servers.call(name, given)).value)
+        except ServerError as error:
+            if said := error.data.get("said"):  # to its user, whose own command this is
+                tell(f"{found}: {said}")
+            raise
+    return 0

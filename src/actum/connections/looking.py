@@ -1,0 +1,65 @@
+"""The tools of servers as they are pinned: for what only looks, and so starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import SchemaError, ServerError
+from ..protocol.registry import Registry
+from .adapting import adapted
+from .pins import Pins
+from .server import Server
+from .servers_file import servers_of
+
+
+def register_pinned(file: Path, tools: Registry) -> list[str]:
+    """Register the pinned tools of a file of servers, none of which is started; return what had to be left out.
+
+    Raises:
+        ServerError: the file or its pins can't be used.
+        SchemaError: a tool of the same name is registered already.
+    """
+    pins = Pins.beside(file)
+    left_out: list[str] = []
+    for server in servers_of(file, _Unset()):
+        if server.name not in pins.servers or pins.moved(server) is not None:
+            left_out.append(f"the MCP server {server.name!r}: it isn't pinned as it is (`actum mcp pin`)")
+            continue
+        for name, listed in pins.tools(server.name).items():
+            if server.offers(name):
+                _register(listed, server, tools, left_out)
+    return left_out
+
+
+def _register(listed: Mapping[str, Any], server: Server, tools: Registry, left_out: list[str]) -> None:
+    try:
+        tool = adapted(dict(listed), server).tool
+    except SchemaError as error:
+        left_out.append(f"a tool of the MCP server {server.name!r}: {error.message}")
+        return
+    if tool.name in tools:
+        raise SchemaError("a tool of this name is registered already: give its server a `prefix`", tool=tool.name)
+    tools.register(tool)
+    tools.activity(tool.name, _unconnected(server.name))
+
+
+def _unconnected(server: str) -> Callable[..., Any]:
+    async def call() -> None:
+        raise ServerError("is not connected: what only looks starts nothing", server=server)
+
+    return call
+
+
+class _Unset(Mapping[str, str]):
+    """An environment of which nothing is read: every variable is there, and empty."""
+
+    def __getitem__(self, name: str) -> str:
+        return ""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0

@@ -1,0 +1,135 @@
+"""What spans are called and what they say: the GenAI semantic conventions of OpenTelemetry, all names in one place.
+
+The conventions have no stable version yet; these are the names that OpenTelemetry's own instrumentations use
+(`opentelemetry-util-genai` 1.3b0). What they have no name for begins with `actum.`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from ..protocol.usage import Usage
+from ..schema.json import is_list
+from ..spans import (
+    ApprovalBegun,
+    Beginning,
+    CallBegun,
+    Cancelled,
+    Decided,
+    Ending,
+    Failed,
+    RequestBegun,
+    RequestEnded,
+    RunBegun,
+    RunEnded,
+    Waits,
+)
+from .naming import class_name, error_type, provider_and_model
+
+Attributes: TypeAlias = dict[str, Any]
+
+OPERATION: Final = "gen_ai.operation.name"
+PROVIDER: Final = "gen_ai.provider.name"
+MODEL: Final = "gen_ai.request.model"
+AGENT: Final = "gen_ai.agent.name"
+TOOL: Final = "gen_ai.tool.name"
+TOOL_TYPE: Final = "gen_ai.tool.type"
+TOKEN_TYPE: Final = "gen_ai.token.type"
+INPUT: Final = "gen_ai.usage.input_tokens"
+OUTPUT: Final = "gen_ai.usage.output_tokens"
+ERROR: Final = "error.type"
+
+_SETTINGS = {
+    "temperature": "gen_ai.request.temperature",
+    "top_p": "gen_ai.request.top_p",
+    "top_k": "gen_ai.request.top_k",
+    "max_tokens": "gen_ai.request.max_tokens",
+    "seed": "gen_ai.request.seed",
+    "frequency_penalty": "gen_ai.request.frequency_penalty",
+    "presence_penalty": "gen_ai.request.presence_penalty",
+}
+
+
+class Named(NamedTuple):
+    """A span as it begins: `link` is the `traceparent` of another that it goes back to."""
+
+    name: str
+    attributes: Attributes
+    link: str = ""
+
+
+def begun(what: Beginning) -> Named:
+    """What a span is called, and what is known of it as it begins."""
+    named = _begun(what)
+    own = {"actum.run.id": what.run, "actum.place": "" if what.place is None else str(what.place)}
+    return named._replace(attributes=_there({**named.attributes, **own}))
+
+
+def _begun(what: Beginning) -> Named:
+    match what:
+        case RunBegun():
+            provider, model = provider_and_model(what.model) if what.model else ("", "")
+            about: Attributes = {OPERATION: "invoke_agent", AGENT: what.name, "gen_ai.agent.version": what.version}
+            name = f"invoke_agent {what.name}".rstrip()
+            return Named(name, {**about, PROVIDER: provider, MODEL: model}, what.goes_on_from)
+        case RequestBegun():
+            provider, model = provider_and_model(what.model)
+            about = {OPERATION: "chat", PROVIDER: provider, MODEL: model, "gen_ai.output.type": "json"}
+            return Named(f"chat {model}", {**about, "gen_ai.request.stream": True, **_settings(what.settings)})
+        case CallBegun():
+            about = {OPERATION: "execute_tool", TOOL: what.call.tool, TOOL_TYPE: "function"}
+            about |= {"gen_ai.tool.call.id": what.key, "gen_ai.tool.description": what.description}
+            name = f"execute_tool {what.call.tool}".rstrip()
+            return Named(name, {**about, "actum.call.how": what.how}, what.asked_by)
+        case ApprovalBegun():
+            return Named(f"approve {what.tool}", {TOOL: what.tool})
+
+
+def ended(how: Ending) -> Attributes:
+    """What is known of a span when it has ended."""
+    match how:
+        case RunEnded():
+            outcome = "waiting" if how.waiting else "" if how.output is not None else "unfinished"
+            return _there({**usage_of(how.usage), "actum.outcome": outcome})
+        case RequestEnded():
+            return usage_of(how.usage)
+        case Waits():
+            return _there({"actum.outcome": "waiting", "actum.waits_for": tuple(how.on)})
+        case Decided():
+            return {"actum.approval.decision": how.decision}
+        case Failed():
+            cause = how.error.__cause__
+            own: Attributes = {ERROR: error_type(how.error), "exception.type": class_name(cause) if cause else ""}
+            return _there({**own, **({} if how.usage is None else usage_of(how.usage))})
+        case Cancelled():
+            return {"actum.outcome": "cancelled"}
+        case _:
+            return {}
+
+
+def usage_of(usage: Usage) -> Attributes:
+    """What requests have cost; what isn't known is left out (L5)."""
+    return _there(
+        {
+            INPUT: usage.input_tokens,
+            OUTPUT: usage.output_tokens,
+            "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+            "actum.usage.usd": usage.usd,
+        }
+    )
+
+
+def _settings(settings: Mapping[str, Any]) -> Attributes:
+    numbers = {
+        name: settings[key]
+        for key, name in _SETTINGS.items()
+        if isinstance(settings.get(key), int | float) and not isinstance(settings[key], bool)
+    }
+    stop = settings.get("stop_sequences")
+    return numbers | ({"gen_ai.request.stop_sequences": tuple(map(str, stop))} if is_list(stop) else {})
+
+
+def _there(attributes: Attributes) -> Attributes:
+    """Those that say something."""
+    return {key: value for key, value in attributes.items() if value is not None and value not in ("", ())}

@@ -1,0 +1,116 @@
+"""Spans and measurements by OpenTelemetry's API. Imported where there is a provider to take them, and only then."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+from opentelemetry import context as contexts
+from opentelemetry import metrics, trace
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from ..spans import ApprovalBegun, Beginning, CallBegun, Ending, Failed, RequestBegun, Span
+from . import content
+from .attributes import begun, ended
+from .instruments import Instruments, Measured
+from .naming import error_type
+
+_NAME = "actum"
+_PLACES = TraceContextTextMapPropagator()
+_HEADER = "traceparent"
+
+
+@lru_cache(maxsize=8)
+def traced_to(
+    spans: trace.TracerProvider | None, meters: metrics.MeterProvider | None, *, with_content: bool
+) -> Tracing:
+    """What traces to these providers; for the same ones it is the same, for its instruments are made once."""
+    named = _NAME, version(_NAME)
+    tracer = (spans or trace.NoOpTracerProvider()).get_tracer(*named)
+    return Tracing(tracer, None if meters is None else Instruments.of(meters.get_meter(*named)), with_content)
+
+
+class Tracing:
+    """Begins spans below what is current."""
+
+    def __init__(self, tracer: trace.Tracer, instruments: Instruments | None, with_content: bool) -> None:
+        self.tracer = tracer
+        self.instruments = instruments
+        self.with_content = with_content
+
+    def begin(self, what: Beginning) -> Span:
+        """Begin a span below the one that is current."""
+        return _Open(self, what, contexts.get_current())
+
+
+class _Open:
+    """A span that is open, and its measurement."""
+
+    def __init__(self, tracing: Tracing, what: Beginning, above: contexts.Context, parent: _Open | None = None) -> None:
+        named = begun(what)
+        kind = trace.SpanKind.CLIENT if isinstance(what, RequestBegun) else trace.SpanKind.INTERNAL
+        links = [trace.Link(found)] if (found := _found(named.link)) is not None else []
+        self._span = tracing.tracer.start_span(named.name, above, kind=kind, attributes=named.attributes, links=links)
+        self._context = trace.set_span_in_context(self._span, above)
+        self._tracing = tracing
+        self._parent = parent
+        self._with_content = tracing.with_content and self._span.is_recording()
+        self._is_approval = isinstance(what, ApprovalBegun)
+        self._measured = Measured(named.attributes) if tracing.instruments and _takes_time(what) else None
+        if self._with_content:
+            self._span.set_attributes(content.of_beginning(what))
+
+    def begin(self, what: Beginning) -> Span:
+        """Begin a span below this one."""
+        return _Open(self._tracing, what, self._context, self)
+
+    @property
+    def traceparent(self) -> str:
+        """The `traceparent` of the span."""
+        carrier: dict[str, str] = {}
+        _PLACES.inject(carrier, self._context)
+        return carrier.get(_HEADER, "")
+
+    @contextmanager
+    def current(self) -> Generator[None]:
+        """Let the span be the current one."""
+        token = contexts.attach(self._context)
+        try:
+            yield
+        finally:
+            contexts.detach(token)
+
+    def end(self, how: Ending) -> None:
+        """Say how it has ended, measure it, and end it."""
+        known = ended(how)
+        if self._span.is_recording():
+            self._span.set_attributes(known)
+            if self._with_content:
+                self._span.set_attributes(content.of_ending(how))
+            if isinstance(how, Failed):
+                self._span.set_status(trace.Status(trace.StatusCode.ERROR, self._words(how.error)))
+        if self._measured is not None and self._tracing.instruments is not None:
+            if self._is_approval:
+                self._measured.leave_out_of(None if self._parent is None else self._parent._measured)
+            else:
+                self._measured.record(self._tracing.instruments, known, how, self._context)
+        self._span.end()
+
+    def _words(self, error: BaseException) -> str:
+        """Why it failed; without content only its kind, since an error's words may quote what others wrote."""
+        return str(error) if self._with_content else error_type(error)
+
+
+def _takes_time(what: Beginning) -> bool:
+    """Whether how long it takes says anything: not of a call that the model answers itself, or that is refused."""
+    return not isinstance(what, CallBegun) or what.how in {"code", "delegate"}
+
+
+def _found(traceparent: str) -> trace.SpanContext | None:
+    """The span that a `traceparent` names, None if it is none."""
+    carrier: dict[str, Any] = {_HEADER: traceparent}
+    found = trace.get_current_span(_PLACES.extract(carrier)).get_span_context()
+    return found if found.is_valid else None
