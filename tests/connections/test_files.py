@@ -14,7 +14,7 @@ from actum.connections.servers_file import servers_of
 
 from .starting import command
 
-ENVIRONMENT = {"TOKEN": "secret", "HOME": "/home/me"}
+ENVIRONMENT = {"TOKEN": "secret", "HOME": "/srv/me"}
 
 
 def read(entry: dict[str, Any], environment: dict[str, str] | None = None) -> connections.Server:
@@ -32,8 +32,8 @@ def test_an_entry_as_other_hosts_write_it_is_read_and_variables_are_filled_in() 
             "alwaysAllow": ["send"],
         }
     )
-    assert server.command == ["npx", "-y", "server", "/home/me/notes", "x"]
-    assert server.env == {"KEY": "secret", "MODE": "/home/me"}
+    assert server.command == ["npx", "-y", "server", "/srv/me/notes", "x"]
+    assert server.env == {"KEY": "secret", "MODE": "/srv/me"}
     assert (server.trusted, server.shown) == (False, "npx -y server ${HOME}/notes ${NONE:-x}")
     assert "secret" not in repr(server)
     remote = read({"url": "https://example.com/mcp", "headers": {"authorization": "Bearer ${TOKEN}"}, "trusted": True})
