@@ -16,7 +16,7 @@ import pytest
 from actum import Run, Runs, errors
 from actum.runs.sql_store import SqlStore
 
-from ..effort import trials
+from ..effort import EFFORT
 from ..storage.servers import Server
 from .desks import until
 from .fleet import CALLS, IDEA, Fleet, Verdict, fleet, judged, remembering
@@ -92,8 +92,13 @@ async def _done(faults: Callable[[Fleet, Runs], Awaitable[None]], made: Fleet, r
     await faults(made, runs)
 
 
+def many(most: int, few: int) -> int:
+    """How many: all of them in `make chaos` alone, since each takes processes and seconds."""
+    return most if EFFORT == "all" else few
+
+
 async def test_workers_that_are_killed_lose_nothing(shared: str, tmp_path: Path) -> None:
-    count, kills = trials(500), trials(100, least=3)
+    count, kills = many(500, 25), many(100, 5)
 
     async def faults(workers: Fleet, runs: Runs) -> None:
         for _ in range(kills):
@@ -105,7 +110,7 @@ async def test_workers_that_are_killed_lose_nothing(shared: str, tmp_path: Path)
 
 async def test_workers_that_are_frozen_and_wake_write_nothing_stale(database: str, tmp_path: Path) -> None:
     # Not in SQLite: what stands still inside a transaction there, lets all others wait for it.
-    count, faulty = trials(300), trials(60, least=4)
+    count, faulty = many(300, 20), many(60, 4)
 
     async def faults(workers: Fleet, runs: Runs) -> None:
         for number in range(faulty):
@@ -124,7 +129,7 @@ async def test_workers_that_are_frozen_and_wake_write_nothing_stale(database: st
 async def test_workers_that_are_cut_off_from_the_database_lose_nothing(database: str, tmp_path: Path) -> None:
     import psycopg
 
-    count = trials(600)
+    count = many(600, 30)
     login = f"cut_{random.randrange(10**9)}"
 
     def as_master(*statements: str) -> None:
@@ -152,7 +157,7 @@ async def test_workers_that_are_cut_off_from_the_database_lose_nothing(database:
 async def test_a_database_that_is_restarted_ends_no_worker_and_loses_nothing(
     database: str, server: Server, tmp_path: Path
 ) -> None:
-    count = trials(400)
+    count = many(400, 20)
 
     async def faults(workers: Fleet, runs: Runs) -> None:
         await up(workers, 3)
