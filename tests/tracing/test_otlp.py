@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ async def test_the_music_example(receiver: Receiver, tmp_path: Path, monkeypatch
     shutil.copy(MUSIC / "answers.jsonl", tmp_path)
     for kept in ("_tools", "_activities"):  # what other tests' modules have registered would be offered, too
         monkeypatch.setattr(actum.tools, kept, {})
+    # Another test may have imported the file: then it would register nothing here.
+    monkeypatch.delitem(sys.modules, "actum_activities_music_activities", raising=False)
     load_activities("activities.py", MUSIC)
     found = actum.tools.find_activity("synthesize")
     assert isinstance(found, actum.Activity)
