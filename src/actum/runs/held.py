@@ -22,8 +22,10 @@ from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode
 from .record import LeasedRecord
-from .row import Ending, Submission, Taken
+from .row import Ending, Row, Submission, Taken
 from .sending import applied
+from .spreading import Spreading, budget_of, lineage_of
+from .store import RunStore
 
 _LOG = logging.getLogger("actum.worker")
 Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
@@ -34,17 +36,18 @@ Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
 class Carrier:
     """Carries runs out. Ideas whose files lie outside of `roots` are refused."""
 
+    store: RunStore
     runner: Runner = None
     roots: Sequence[Path] = field(default_factory=lambda: [Path.cwd()])
 
-    async def __call__(self, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
+    async def __call__(self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
         """Carry a run on from where its record ends, until it has an output, waits, or fails; `live` takes its events.
 
         Raises:
             Fenced: another process owns it by now.
         """
         try:
-            return await self._carried(taken, record, live)
+            return await self._carried(row, taken, record, live)
         except Fenced:
             raise
         except ActumError as error:
@@ -53,17 +56,31 @@ class Carrier:
             _LOG.exception("run %s", taken.source.id)  # its words may be data's, and are for the operator alone
             return Ending(state="failed", error=RunError(f"it failed from within: {type(error).__name__}").to_dict())
 
-    async def _carried(self, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
-        idea, agent = self._prepared(taken.source)
+    async def _carried(self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
+        idea, agent = self._prepared(await self._outermost(taken.source))
+        if taken.source.child is not None:
+            idea = idea_of(taken.source)
         context, schema = await _context(taken, idea, agent)
         ticks = ticks_in(taken.entries, taken.source.id)
-        async with agent.stream(applied(context, taken.sent), schema, record=record) as stream:
+        record.spread = Spreading(self.store, row, taken.source)
+        budget, lineage = budget_of(agent.limits, taken.source, row), lineage_of(taken.source)
+        context = applied(context, taken.sent)
+        async with agent.carried(context, schema, record, budget=budget, lineage=lineage) as stream:
             async for event in stream:
                 live(event)
                 if event.depth == 0 and notes(event, ticks):
                     record(tick_entry(ticks))
             result = stream.result
-        return _ending(result, _about(result, agent))
+        return _ending(result, {**_about(result, agent), "spent": asdict(budget.spent)})
+
+    async def _outermost(self, source: Submission) -> Submission:
+        """What the run was made of that somebody has submitted: its agent is that of all that carry out its calls."""
+        if source.child is None:
+            return source
+        found = await self.store.source(source.child["root"])
+        if found is None:
+            raise RunError(f"run {source.id}: the run that it is a part of is gone")
+        return found
 
     def _prepared(self, source: Submission) -> tuple[Idea, Agent]:
         """The Idea of a run, and the agent that runs it."""
@@ -95,7 +112,8 @@ async def _context(taken: Taken, idea: Idea, agent: Agent) -> tuple[Context, Any
         except ValueError as error:
             raise RunError(f"{taken.source.id}: its record is damaged: {error}") from None
         return await agent.prepared(reached, idea.schema)
-    context = idea.context if agent.model is not None else idea.without_model()
+    is_whole = agent.model is not None or taken.source.child is not None
+    context = idea.context if is_whole else idea.without_model()
     return await agent.prepared(context, idea.schema, input=taken.source.input)
 
 

@@ -27,8 +27,11 @@ class RunStore(Protocol):
         """What carries what its runs tell while it happens."""
         ...
 
-    async def submit(self, one: Submission) -> tuple[Row, bool]:
-        """Keep a run and have it delivered, unless there is one of its id; whether it is new."""
+    async def submit(self, one: Submission, *, lease: int | None = None) -> tuple[Row, bool]:
+        """Keep a run and have it delivered, unless there is one of its id; whether it is new.
+
+        Of a run with a parent only if that still has this `lease`; raises Fenced.
+        """
         ...
 
     async def get(self, run: str) -> Row | None:
@@ -69,10 +72,11 @@ class RunStore(Protocol):
         """The leases that runs have now."""
         ...
 
-    async def end(self, run: str, lease: int, ending: Ending) -> bool:
+    async def end(self, run: str, lease: int, ending: Ending, parent: str | None = None) -> bool:
         """Write what a run has come to, if it still has this lease.
 
-        One that is to wait and was sent something meanwhile is delivered again.
+        One that is to wait and was sent something meanwhile is delivered again. So is its `parent`, if it has waited
+        for this one last; with one that fails, those that carry out its calls are cancelled.
         """
         ...
 
@@ -93,7 +97,8 @@ class RunStore(Protocol):
         ...
 
     async def cancel(self, run: str) -> Row | None:
-        """End a run for good, whoever works on it; how far it was, None if there is none."""
+        """End a run for good, whoever works on it, and those that carry out its calls; how far it was, None if there
+        is none."""
         ...
 
     async def owed(self, after: str, most: int) -> list[Row]:

@@ -52,6 +52,13 @@ VERSIONS = (
     ),
     # From here on a database says which programs may use it, and later versions are no reason to refuse.
     Version(adds="CREATE TABLE actum_oldest (version BIGINT NOT NULL)"),
+    Version(
+        adds="""
+    ALTER TABLE actum_runs ADD COLUMN parent TEXT;
+    ALTER TABLE actum_runs ADD COLUMN child TEXT;
+    CREATE INDEX actum_runs_parts ON actum_runs (parent) WHERE parent IS NOT NULL
+    """
+    ),
 )
 """The versions of the tables from the first one on. One that was released is never changed: the next one adds."""
 
