@@ -199,13 +199,14 @@ class Run:
         under way when a worker died is corrected, and never told twice.
         """
         while True:
-            row = await self.refresh()
             for seq, data in await self._store.entries(self.id, after):
                 after = seq
                 yield Entry(seq, data)
-            if (row.is_over or row.state == "waiting") and not await self._store.entries(self.id, after, 1):
+            row = await self.refresh()
+            if not (row.is_over or row.state == "waiting"):
+                await self._store.changed(self.id, _LOOK)
+            elif not await self._store.entries(self.id, after, 1):
                 return
-            await self._store.changed(self.id, _LOOK)
 
     async def result(self, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
         """Wait until it is over or waits, and return what it has come to; `waiting` says what it waits for.

@@ -1,0 +1,1 @@
+"""Ideas served to other programs (extra `serve`; `mcp` for hosts of MCP)."""
