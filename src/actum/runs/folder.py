@@ -247,6 +247,11 @@ class FolderStore:
             await self._push(row, due)
         return row
 
+    async def sent(self, run: str) -> list[JsonObject]:
+        """What a run was sent that nobody has taken up, as far as it is due."""
+        sent = await self._off_loop(lambda: self._files.sent(run))
+        return [one["item"] for one in sent if called([one], time.time()) and "cancel" not in one["item"]]
+
     async def cancel(self, run: str) -> Row | None:
         """End a run for good: who works on it finds out when it next asks whether it still may."""
         row = await self.send(run, {"cancel": True})

@@ -26,7 +26,7 @@ from .held import idea_of, ticks_in
 from .open import open_runs
 from .queue import Queue
 from .row import QUEUE, Row, State, Submission, check_id
-from .sending import check, decision, signal
+from .sending import applied, check, decision, signal
 from .store import RunStore
 
 _LOOK = 0.5
@@ -234,15 +234,15 @@ class Run:
         return Context(recovered(told), origin=idea.context.origin) if told else idea.context
 
     async def pending(self) -> Sequence[Pending]:
-        """The calls of it that wait for a decision, with what each is about."""
-        return approvals.pending(await self.context())
+        """The calls of it that wait for a decision, with what each is about; not those that were decided on already."""
+        return approvals.pending(await self._decided())
 
     async def decide(
         self, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
     ) -> None:
         """Decide on the call that waits at a place; raises as `Runs.decide`."""
         item = decision(of, ruling, reason, parameters)
-        check(await self.context(), item)
+        check(await self._decided(), item)
         await self._send(item, None)
 
     async def signal(self, name: str, value: Json = True, *, at: datetime | None = None) -> None:
@@ -250,6 +250,11 @@ class Run:
         item = signal(name, value)
         check(await self.context(), item)
         await self._send(item, None if at is None else at.timestamp())
+
+    async def _decided(self) -> Context:
+        """Its context with what it was sent and has not taken up: a decision that was given can't be given again."""
+        sent = await self._store.sent(self.id)  # first: what is taken up meanwhile stands in the context
+        return applied(await self.context(), sent)
 
     async def _send(self, item: JsonObject, due: float | None) -> None:
         row = await self._store.send(self.id, item, due)

@@ -86,6 +86,10 @@ class RunStore(Protocol):
         """
         ...
 
+    async def sent(self, run: str) -> list[JsonObject]:
+        """What a run was sent that nobody has taken up, as far as it is due."""
+        ...
+
     async def cancel(self, run: str) -> Row | None:
         """End a run for good, whoever works on it; how far it was, None if there is none."""
         ...
