@@ -35,6 +35,7 @@ class FolderStore:
         self._files = FolderFiles(folder)
         self._database = SqliteDatabase(folder / ".queue.db")
         self.queue: Queue = queue or EmbeddedQueue(self._database)
+        self.channel = self._database.channel
         self._open: dict[str, KeptRun] = {}
         self._seq: dict[str, int] = {}
         self._one_at_a_time = asyncio.Lock()

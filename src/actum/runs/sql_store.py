@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import RunError
 from ..schema.json import JsonObject, encode
 from .database import Database, Transaction
+from .live.channel import Channel
 from .queue import Queue
 from .row import Ending, Row, State, Submission, Taken, Told
 from .sql_rows import COLUMNS, SOURCE, delivery_of, object_of, row_at, row_of, source_at, text_of
@@ -45,6 +46,7 @@ class SqlStore:
     def __init__(self, database: Database, queue: Queue) -> None:
         self.database = database
         self.queue = queue
+        self.channel: Channel = database.channel
 
     async def submit(self, one: Submission) -> tuple[Row, bool]:
         """Keep a run and have it delivered, unless there is one of its id; whether it is new."""

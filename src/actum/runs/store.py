@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from ..schema.json import JsonObject
+from .live.channel import Channel
 from .queue import Queue
 from .row import Ending, Row, State, Submission, Taken, Told
 
@@ -19,6 +20,11 @@ class RunStore(Protocol):
     @property
     def queue(self) -> Queue:
         """What delivers its runs."""
+        ...
+
+    @property
+    def channel(self) -> Channel:
+        """What carries what its runs tell while it happens."""
         ...
 
     async def submit(self, one: Submission) -> tuple[Row, bool]:
