@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from ..errors import RunError, StoreUnavailable
 from .database import Transaction
+from .live.channel import LocalChannel
 from .tables import FORMAT, tables
 
 T = TypeVar("T")
@@ -51,6 +52,7 @@ class SqliteDatabase:
     alone = "SELECT 1"
 
     def __init__(self, path: str | Path) -> None:
+        self.channel = LocalChannel()
         self._path = str(path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-runs")
         self._open: sqlite3.Connection | None = None

@@ -1,1 +1,5 @@
-"""Ideas served to other programs (extra `serve`; `mcp` for hosts of MCP)."""
+"""Ideas served to other programs: over HTTP in three dialects, over MCP, and beside them the Studio (extra `serve`)."""
+
+from .http import Served
+
+__all__ = ["Served"]
