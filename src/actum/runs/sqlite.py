@@ -7,11 +7,13 @@ import sqlite3
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import RunError, StoreUnavailable
 from .database import Transaction
+from .live.channel import LocalChannel
 from .tables import Tables
 
 T = TypeVar("T")
@@ -20,6 +22,8 @@ _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
 _GLANCE = 0.1
 """Seconds between two looks at what other processes may have changed."""
+_HEARD: ContextVar[tuple[int, int] | None] = ContextVar("heard", default=None)
+"""The database that was last looked into, and how often this process had written there by then."""
 
 
 class SqliteTransaction:
@@ -49,6 +53,7 @@ class SqliteDatabase:
     alone = "SELECT 1"
 
     def __init__(self, path: str | Path, tables: Tables = _TABLES) -> None:
+        self.channel = LocalChannel()
         self._path = str(path)
         self._tables = tables
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-runs")
@@ -56,6 +61,7 @@ class SqliteDatabase:
         self._is_closed = False
         self._one_at_a_time = asyncio.Lock()
         self._written = asyncio.Event()
+        self._writes = 0
 
     async def on_thread(self, work: Callable[[], T]) -> T:
         """What a piece of work returns that uses the connection."""
@@ -72,6 +78,8 @@ class SqliteDatabase:
                     self._open = await self.on_thread(self._opened)
                 database = self._open
                 await self.on_thread(lambda: database.execute("BEGIN IMMEDIATE"))
+                _HEARD.set((id(self), self._writes))
+                before = database.total_changes
             except (sqlite3.Error, OSError) as error:
                 raise self._unusable(error) from error
             transaction = SqliteTransaction(self, database)
@@ -83,11 +91,13 @@ class SqliteDatabase:
                 if isinstance(error, sqlite3.Error):
                     raise self._unusable(error) from error
                 raise
-        self._tell()
+        if database.total_changes != before:
+            self._tell()
         for call in transaction.afterwards:
             call()
 
     def _tell(self) -> None:
+        self._writes += 1
         written, self._written = self._written, asyncio.Event()
         written.set()
 
@@ -96,8 +106,11 @@ class SqliteDatabase:
         return kind(f"{self._path}: {' '.join(str(error).split())}")
 
     async def changed(self, run: str, seconds: float) -> None:
-        """Wait until this process has written, or it is time to see what others have."""
+        """Wait until this process has written since who waits looked last, or it is time to see what others have."""
         del run
+        if _HEARD.get() not in (None, (id(self), self._writes)):
+            _HEARD.set(None)  # it may have been another database that was looked into
+            return
         try:
             async with asyncio.timeout(min(seconds, _GLANCE)):
                 await self._written.wait()
@@ -105,7 +118,7 @@ class SqliteDatabase:
             return
 
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
-        """Nothing: whoever waits in this process hears of every transaction, and others look now and then."""
+        """Nothing: whoever waits in this process hears of all that is written, and others look now and then."""
 
     async def aclose(self) -> None:
         """Close the file."""
