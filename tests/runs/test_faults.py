@@ -184,6 +184,7 @@ async def test_a_schedule_ticks_once_a_second_though_its_workers_are_killed(shar
             await up(made, 3)
             await runs.schedule("s", IDEA, cron="* * * * * *")
             for _ in range(kills):
+                await up(made, 3)  # else none lives long enough to look for ticks
                 await made.kill()
             async with asyncio.timeout(PATIENCE):
                 while len(await runs.list(most=ticks)) < ticks:  # noqa: ASYNC110 -- other processes
