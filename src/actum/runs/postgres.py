@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from ..errors import RunError, StoreUnavailable, concealed
 from .database import Transaction
-from .listening import CHANNEL, Listener, told
+from .listening import CHANNEL, Changes, told
+from .live.notices import NoticeChannel
 from .tables import Tables
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ class PostgresDatabase:
         self._tables = tables
         self._pool: AsyncConnectionPool[Any] | None = None
         self._opening = asyncio.Lock()
-        self._listener = Listener(url)
+        self._changes = Changes(url)
+        self.channel = NoticeChannel(url, self._notify)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
@@ -150,15 +152,20 @@ class PostgresDatabase:
 
     async def changed(self, run: str, seconds: float) -> None:
         """Wait until something of a run may have changed, no longer than so many seconds."""
-        await self._listener.changed(run, seconds)
+        await self._changes.changed(run, seconds)
 
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
         """Tell those who wait for runs that these have changed, once the transaction is committed."""
         await within.rows("SELECT pg_notify(?, ?)", CHANNEL, told(runs))
 
+    async def _notify(self, channel: str, messages: Sequence[str]) -> None:
+        async with self.transaction() as within:
+            await within.rows("SELECT pg_notify(?, message) FROM unnest(?::text[]) message", channel, list(messages))
+
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._listener.aclose()
+        await self._changes.aclose()
+        await self.channel.aclose()
         if self._pool is not None:
             pool, self._pool = self._pool, None
             await pool.close()

@@ -7,11 +7,13 @@ import sqlite3
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import RunError, StoreUnavailable
 from .database import Transaction
+from .live.channel import LocalChannel
 from .tables import Tables
 
 T = TypeVar("T")
@@ -20,6 +22,8 @@ _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
 _GLANCE = 0.1
 """Seconds between two looks at what other processes may have changed."""
+_HEARD: ContextVar[tuple[int, int] | None] = ContextVar("heard", default=None)
+"""The database that was last looked into, and how often this process had written there by then."""
 
 
 class SqliteTransaction:
@@ -28,6 +32,7 @@ class SqliteTransaction:
     def __init__(self, database: SqliteDatabase, connection: sqlite3.Connection) -> None:
         self._database = database
         self.connection: Any = connection
+        self.before = connection.total_changes
         self.afterwards: list[Callable[[], object]] = []
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
@@ -49,6 +54,7 @@ class SqliteDatabase:
     alone = "SELECT 1"
 
     def __init__(self, path: str | Path, tables: Tables = _TABLES) -> None:
+        self.channel = LocalChannel()
         self._path = str(path)
         self._tables = tables
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-runs")
@@ -56,6 +62,7 @@ class SqliteDatabase:
         self._is_closed = False
         self._one_at_a_time = asyncio.Lock()
         self._written = asyncio.Event()
+        self._writes = 0
 
     async def on_thread(self, work: Callable[[], T]) -> T:
         """What a piece of work returns that uses the connection."""
@@ -71,6 +78,7 @@ class SqliteDatabase:
             is_ending = False
             try:
                 transaction = SqliteTransaction(self, await self.on_thread(self._begun))
+                _HEARD.set((id(self), self._writes))
                 yield transaction
                 is_ending = True
                 await self.on_thread(self._committed)
@@ -102,8 +110,10 @@ class SqliteDatabase:
         return True
 
     def _tell(self, committed: SqliteTransaction) -> None:
-        written, self._written = self._written, asyncio.Event()
-        written.set()
+        if committed.connection.total_changes != committed.before:
+            self._writes += 1
+            written, self._written = self._written, asyncio.Event()
+            written.set()
         for call in committed.afterwards:
             call()
 
@@ -112,8 +122,11 @@ class SqliteDatabase:
         return kind(f"{self._path}: {' '.join(str(error).split())}")
 
     async def changed(self, run: str, seconds: float) -> None:
-        """Wait until this process has written, or it is time to see what others have."""
+        """Wait until this process has written since who waits looked last, or it is time to see what others have."""
         del run
+        if _HEARD.get() not in (None, (id(self), self._writes)):
+            _HEARD.set(None)  # it may have been another database that was looked into
+            return
         try:
             async with asyncio.timeout(min(seconds, _GLANCE)):
                 await self._written.wait()
@@ -121,7 +134,7 @@ class SqliteDatabase:
             return
 
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
-        """Nothing: whoever waits in this process hears of every transaction, and others look now and then."""
+        """Nothing: whoever waits in this process hears of all that is written, and others look now and then."""
 
     async def aclose(self) -> None:
         """Close the file."""

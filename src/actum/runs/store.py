@@ -7,6 +7,7 @@ from typing import Protocol
 
 from ..schema.json import JsonObject
 from .database import Database, Transaction
+from .live.channel import Channel
 from .queue import Queue
 from .row import Ending, Row, State, Submission, Taken, Told
 
@@ -32,6 +33,11 @@ class RunStore(Protocol):
 
         With `within`, a transaction of its database, it is delivered only if that is committed.
         """
+        ...
+
+    @property
+    def channel(self) -> Channel:
+        """What carries what its runs tell while it happens."""
         ...
 
     async def get(self, run: str) -> Row | None:
@@ -93,6 +99,10 @@ class RunStore(Protocol):
         Returns:
             How far the run was; None if there is none.
         """
+        ...
+
+    async def sent(self, run: str) -> list[JsonObject]:
+        """What a run was sent that nobody has taken up, as far as it is due."""
         ...
 
     async def cancel(self, run: str) -> Row | None:
