@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 from ..errors import RunError, StoreUnavailable
 from .database import Transaction
 from .live.channel import LocalChannel
-from .tables import FORMAT, tables
+from .tables import Tables
 
 T = TypeVar("T")
+_TABLES = Tables(counting="INTEGER PRIMARY KEY AUTOINCREMENT", real="REAL")
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
 _GLANCE = 0.1
@@ -51,9 +52,10 @@ class SqliteDatabase:
     share = update = ""
     alone = "SELECT 1"
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, tables: Tables = _TABLES) -> None:
         self.channel = LocalChannel()
         self._path = str(path)
+        self._tables = tables
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-runs")
         self._open: sqlite3.Connection | None = None
         self._is_closed = False
@@ -135,19 +137,25 @@ class SqliteDatabase:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute("BEGIN IMMEDIATE")
-            known = int(database.execute("PRAGMA user_version").fetchone()[0])
-            if known > FORMAT:
-                raise RunError(f"{self._path}: made by a newer Actum (format {known}; this one reads up to {FORMAT})")
-            if not known and database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise RunError(f"{self._path}: a database, but none of runs")
-            for statement in tables(known, counting="INTEGER PRIMARY KEY AUTOINCREMENT", real="REAL"):
-                database.execute(statement)
-            database.execute(f"PRAGMA user_version = {FORMAT}")
+            self._migrate(database)
             database.execute("COMMIT")
         except BaseException:
             database.close()
             raise
         return database
+
+    def _migrate(self, database: sqlite3.Connection) -> None:
+        known = int(database.execute("PRAGMA user_version").fetchone()[0])
+        if not known and database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise RunError(f"{self._path}: a database, but none of runs")
+        told = database.execute("SELECT version FROM actum_oldest").fetchone() if known > 1 else None
+        try:
+            statements = self._tables.adding(known, int(told[0]) if told else 1)
+        except RunError as error:
+            raise RunError(f"{self._path}: {error.message}") from None
+        for statement in statements:
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version = {max(known, self._tables.last)}")
 
 
 def _rolled_back(database: sqlite3.Connection) -> None:
