@@ -74,19 +74,17 @@ class SqliteDatabase:
             if self._is_closed:
                 raise RunError(f"{self._path}: closed")
             try:
-                if self._open is None:
-                    self._open = await self.on_thread(self._opened)
-                database = self._open
-                await self.on_thread(lambda: database.execute("BEGIN IMMEDIATE"))
+                database = self._open or await self.on_thread(self._first_opened)
                 _HEARD.set((id(self), self._writes))
                 before = database.total_changes
             except (sqlite3.Error, OSError) as error:
                 raise self._unusable(error) from error
             transaction = SqliteTransaction(self, database)
             try:
+                await self.on_thread(lambda: database.execute("BEGIN IMMEDIATE"))
                 yield transaction
                 await self.on_thread(lambda: database.execute("COMMIT"))
-            except BaseException as error:
+            except BaseException as error:  # also where its caller is cancelled while the thread begins it
                 await asyncio.shield(self.on_thread(lambda: _rolled_back(database)))
                 if isinstance(error, sqlite3.Error):
                     raise self._unusable(error) from error
@@ -128,6 +126,10 @@ class SqliteDatabase:
                 database, self._open = self._open, None
                 await self.on_thread(database.close)
         self._thread.shutdown()
+
+    def _first_opened(self) -> sqlite3.Connection:
+        self._open = self._opened()
+        return self._open
 
     def _opened(self) -> sqlite3.Connection:
         if self._path != ":memory:":

@@ -171,10 +171,10 @@ def _opened(schema: JsonObject) -> JsonObject:
 def lines_of(tools: Iterable[Tool]) -> list[str]:
     """Tools in the compact notation (T13): parameters, result, and the beginning of the description."""
     own = list(tools)
-    takes = told({tool.name: {"type": "object", **tool.parameters} for tool in own})
+    takes = {tool.name: told({"": {"type": "object", **tool.parameters}}) for tool in own}
     gives = told({tool.name: tool.result or None for tool in own})
-    named = {**takes.types, **gives.types}
-    lines = [f"{one.name}({_inner(takes.lines[one.name])}) → {gives.lines[one.name]}{_about(one)}" for one in own]
+    named = {key: body for shapes in (*takes.values(), gives) for key, body in shapes.types.items()}
+    lines = [f"{one.name}({_inner(takes[one.name].lines[''])}) → {gives.lines[one.name]}{_about(one)}" for one in own]
     return [*lines, *(f"{name} = {body}" for name, body in named.items())]
 
 
