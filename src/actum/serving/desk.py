@@ -20,6 +20,7 @@ from ..runs.runs import Run, Runs
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, encode
 from .callers import Quota
+from .mcp_options import McpOptions
 from .refusals import Refusal
 
 _LOG = logging.getLogger("actum.serving")
@@ -44,6 +45,8 @@ class Desk:
     quota: Quota = field(default_factory=Quota)
     owns_runs: bool = True
     """Whether the place of the runs is closed with it."""
+    mcp: McpOptions = field(default_factory=McpOptions)
+    """How it is served to hosts of MCP."""
 
     def __post_init__(self) -> None:
         for name in self.ideas:
