@@ -14,7 +14,7 @@ from .callers import Callers, Quota
 from .desk import Desk, named_ideas
 from .guard import LOOPBACK, Guard
 
-PartName: TypeAlias = Literal["runs", "chat"]
+PartName: TypeAlias = Literal["runs", "chat", "agui"]
 PARTS: tuple[PartName, ...] = get_args(PartName)
 """What can be served: `runs` is the API of its own."""
 
