@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,12 +15,12 @@ from ..app.loading import agent_at
 from ..errors import ActumError, Fenced, IdeaError, RunError
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
-from ..ideas.ticks import Tick, tick_entry, ticks_of, told_ticks
+from ..ideas.ticks import ID, RUN, Tick, tick_entry, ticks_of, told_ticks
 from ..protocol.context import Context
 from ..protocol.origin import is_url
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, is_object
 from .record import LeasedRecord
 from .row import Ending, Submission, Taken
 from .sending import applied
@@ -100,8 +100,11 @@ async def _context(taken: Taken, idea: Idea, agent: Agent) -> tuple[Context, Any
 
 
 def idea_of(source: Submission) -> Idea:
-    """The Idea that a run was submitted with."""
-    return Idea.read(encode(source.idea), f"run {source.id}", source.origin)
+    """The Idea that a run was submitted with; its meta says which run it is, as that of a kept one does."""
+    idea = Idea.read(encode(source.idea), f"run {source.id}", source.origin)
+    about: Any = idea.meta.get(RUN)
+    own: JsonObject = about if is_object(about) else {}
+    return replace(idea, meta={**idea.meta, RUN: {**own, ID: source.id}})
 
 
 def ticks_in(entries: Sequence[JsonObject], run: str) -> list[Tick]:
