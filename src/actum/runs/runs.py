@@ -16,6 +16,7 @@ from ..app.idea import Idea
 from ..app.saved import SavedIdea
 from ..errors import RunEnded, RunError
 from ..execution.record.recovery import recovered
+from ..ideas.course import COURSE, is_note, told_course
 from ..ideas.ticks import ID, RUN
 from ..protocol import approvals
 from ..protocol.approvals import Pending, Ruling
@@ -229,7 +230,7 @@ class Run:
     async def context(self) -> Context:
         """The context that it has reached, fit to be resumed (L8); that of its Idea if it hasn't begun."""
         source = await self._source()
-        told = [entry for entry in await self._entries() if "tick" not in entry]
+        told = [entry for entry in await self._entries() if not is_note(entry)]
         idea = idea_of(source)
         return Context(recovered(told), origin=idea.context.origin) if told else idea.context
 
@@ -269,6 +270,7 @@ class Run:
         idea = idea_of(source)
         ticks = [tick.to_dict() for tick in ticks_in(entries, self.id)]
         about = {ID: self.id, **row.about, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
+        about |= {COURSE: course} if (course := told_course([], entries)) else {}
         return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
 
     async def _source(self) -> Submission:
