@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from pytest_examples import CodeExample, EvalExample, find_examples
+
+from .. import warm
 
 ROOT = Path(__file__).parents[2]
 PYTHON = [example for example in find_examples(ROOT / "README.md", ROOT / "docs") if example.prefix == "python"]
@@ -42,7 +43,7 @@ def test_the_commands_of_a_block_do_what_they_say_one_after_the_other(block: lis
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     for command in block:
         words = [sys.executable, "-m", *shlex.split(command)]
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        done = warm.run(words, cwd=tmp_path, timeout=60)
         code = 3 if "hold" in words else 0  # its calls wait for a decision
         assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
 
