@@ -17,6 +17,7 @@ _TOLD: Mapping[str, str] = {
     "ACTUM_MODEL": "The model of `actum run` and of Ideas whose config names none, where no `--model` is given.",
     "ACTUM_RUNS": "The place of submitted runs, where no `--store` is given.",
     "ACTUM_STORE": "The store of Ideas, where no `--store` is given.",
+    "ACTUM_TOKEN": "The token that `actum serve` asks for, where no `--token-file` is given.",
     "OPENAI_ORG_ID": "The organisation that pays, which only OpenAI is told.",
     "OPENAI_PROJECT_ID": "The project that pays, likewise.",
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "Whether spans hold what was said: see "
@@ -34,6 +35,8 @@ def page() -> str:
         for name, one in PROVIDERS.items()
     ]  # fmt: skip
     variables = sorted({*_read(), *ACCOUNT.values()})
+    if untold := set(variables) ^ _TOLD.keys():
+        raise SystemExit(f"docs/generate/environment.py must say what is read, and nothing else: {sorted(untold)}")
     return "\n".join([
         "# Providers and environment variables\n",
         "## Models\n",

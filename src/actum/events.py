@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeAlias, cast
 
 from .errors import ActumError
 from .protocol.call import Call
+from .protocol.context import Context
 from .protocol.place import Place
 from .protocol.solution import Result, Solution
 from .protocol.usage import Usage
-from .schema.json import JsonObject
+from .schema.json import JsonObject, is_object
 
 _NOWHERE = Place(0)
 
@@ -202,3 +204,30 @@ AnyEvent: TypeAlias = (
     | Retried
     | RunFinished
 )
+
+
+def as_json(event: AnyEvent) -> JsonObject:
+    """An event as JSON: `event` is its name; what `actum run --json` prints, a line each."""
+    return {"event": type(event).__name__, **{field.name: _json(getattr(event, field.name)) for field in fields(event)}}
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case ActumError():
+            return value.to_dict()
+        case Context():
+            return value.messages
+        case Place():
+            return str(value)
+        case _ if is_object(value):
+            return {str(key): _json(member) for key, member in value.items()}
+        case list() | tuple():
+            return [_json(item) for item in cast("Sequence[Any]", value)]
+        case None | bool() | int() | float() | str():
+            return value
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return {field.name: _json(getattr(value, field.name)) for field in fields(value)}
+        case _:
+            from .schema.infer import jsonable
+
+            return jsonable(value)

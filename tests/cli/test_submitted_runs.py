@@ -103,6 +103,9 @@ def test_a_run_is_submitted_carried_out_and_followed_with_no_set_up(capsys: pyte
     assert capsys.readouterr().out == 'order-7  output "COFFEE"\n'
     entries = [json.loads(line) for line in until_over(run, capsys, "--json")[1].splitlines()]
     assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
+    told = [json.loads(line) for line in until_over(run, capsys, "--json", "--live")[1].splitlines()]
+    assert [one["text"] for one in told if one.get("event") == "TextDelta"] == ["COFFEE"]
+    assert [one for one in told if "seq" in one] == entries
 
 
 @pytest.mark.rule("L6")

@@ -75,7 +75,7 @@ def sql(runs: Runs) -> SqlStore:
 async def serving(runs: Runs, agent: Runner, **more: Any) -> AsyncGenerator[Worker]:
     """A worker that serves as long as the block."""
     own: dict[str, Any] = {"lease": 2.0, "drain": 5.0, **more}
-    worker = Worker(runs, agent, **own)
+    worker = own.pop("made", Worker)(runs, agent, **own)
     task = asyncio.create_task(worker.serve())
     try:
         yield worker

@@ -20,7 +20,7 @@ from actum.schema.json import decode
 from .desks import Json, plan, sql, until
 
 Worker: TypeAlias = "subprocess.Popen[bytes]"
-PROGRAM = Path(__file__).with_name("program.py")
+HERE = Path(__file__).parent
 # Two waves and a join: six calls.
 IDEA = plan(
     {"_tool": "step", "of": "a"},
@@ -45,13 +45,14 @@ class Fleet:
     lease: float = 2.0
     seconds: float = 1.0
     slots: int = 3
+    program: str = "program.py"
     workers: list[Worker] = field(default_factory=list[Any])
     frozen: list[Worker] = field(default_factory=list[Any])
 
     def start(self, count: int = 1, place: str | None = None) -> None:
         """Start workers."""
         for _ in range(count):
-            command = [sys.executable, str(PROGRAM), place or self.place, str(self.sink)]
+            command = [sys.executable, str(HERE / self.program), place or self.place, str(self.sink)]
             with (self.sink / "log").open("ab") as log:
                 process = subprocess.Popen(
                     [*command, str(self.lease), str(self.seconds), str(self.slots)], stdout=log, stderr=log

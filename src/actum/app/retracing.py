@@ -61,11 +61,13 @@ async def replayed(agent: Agent, context: Context, schema: Any, ticks: Sequence[
 
 
 def _made_again(frame: Frame | None, context: Context, tick: Tick) -> Frame | None:
-    """The form of a frame in which a request comes out as it was sent: a host may have refused the first ones."""
+    """The form of a frame in which a request comes out as it was sent: a host may have refused the first ones, and the
+    last request of a run takes only an output (L5)."""
     while frame is not None:
-        request = frame.request(context, waiting=tick.waiting, owed=tick.owed, notices=tick.notices)
-        if request_digest(request.messages, request.schema) == tick.request:
-            return frame
+        for form in (frame, frame.last()):
+            request = form.request(context, waiting=tick.waiting, owed=tick.owed, notices=tick.notices)
+            if request_digest(request.messages, request.schema) == tick.request:
+                return frame
         frame = frame.lower()
     return None
 

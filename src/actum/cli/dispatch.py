@@ -47,6 +47,9 @@ COMMANDS = {
     "worker": "Carry out runs that were submitted, until it is told to stop: by SIGTERM, or Ctrl-C.\n\n"
     "Then it takes no more, and what is under way may end until the time to drain is over; others go on with the "
     "rest.",
+    "serve": "Serve Ideas to other programs until it is told to stop: by SIGTERM, or Ctrl-C.\n\n"
+    "Then it starts nothing more, and what is under way may end until the time to drain is over; the rest is kept, and "
+    "goes on when the server or a worker is started again.",
     "follow": "Show what a run does until it is over or waits, then its output, with the exit codes of `actum run`.",
     "cancel": "End a run that was submitted, for good: whatever works on it is cut.",
     "fork": "Begin a new run as another one was before a request, with its input changed; `actum resume` continues it.",

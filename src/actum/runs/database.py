@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+from .live.channel import Channel
+
 
 class Transaction(Protocol):
     """All of it or nothing."""
@@ -35,6 +37,11 @@ class Database(Protocol):
     share: str
     update: str
     alone: str
+
+    @property
+    def channel(self) -> Channel:
+        """What carries what runs tell while it happens."""
+        ...
 
     def transaction(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction that is committed at the end of the block.

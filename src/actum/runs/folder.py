@@ -35,6 +35,7 @@ class FolderStore:
         self._files = FolderFiles(folder)
         self._database = SqliteDatabase(folder / ".queue.db")
         self.queue: Queue = queue or EmbeddedQueue(self._database)
+        self.channel = self._database.channel
         self._open: dict[str, KeptRun] = {}
         self._seq: dict[str, int] = {}
         self._one_at_a_time = asyncio.Lock()
@@ -246,6 +247,11 @@ class FolderStore:
         if row is not None and row.state == "waiting":
             await self._push(row, due)
         return row
+
+    async def sent(self, run: str) -> list[JsonObject]:
+        """What a run was sent that nobody has taken up, as far as it is due."""
+        sent = await self._off_loop(lambda: self._files.sent(run))
+        return [one["item"] for one in sent if called([one], time.time()) and "cancel" not in one["item"]]
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good: who works on it finds out when it next asks whether it still may."""

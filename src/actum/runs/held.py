@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,13 +13,14 @@ from ..app.idea import Idea
 from ..app.kept_run import notes
 from ..app.loading import agent_at
 from ..errors import ActumError, Fenced, IdeaError, RunError
+from ..events import AnyEvent
 from ..execution.record.recovery import recovered
-from ..ideas.ticks import Tick, tick_entry, ticks_of, told_ticks
+from ..ideas.ticks import ID, RUN, Tick, tick_entry, ticks_of, told_ticks
 from ..protocol.context import Context
 from ..protocol.origin import is_url
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, is_object
 from .record import LeasedRecord
 from .row import Ending, Submission, Taken
 from .sending import applied
@@ -36,14 +37,14 @@ class Carrier:
     runner: Runner = None
     roots: Sequence[Path] = field(default_factory=lambda: [Path.cwd()])
 
-    async def __call__(self, taken: Taken, record: LeasedRecord) -> Ending:
-        """Carry a run on from where its record ends, until it has an output, waits, or fails.
+    async def __call__(self, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
+        """Carry a run on from where its record ends, until it has an output, waits, or fails; `live` takes its events.
 
         Raises:
             Fenced: another process owns it by now.
         """
         try:
-            return await self._carried(taken, record)
+            return await self._carried(taken, record, live)
         except Fenced:
             raise
         except ActumError as error:
@@ -52,12 +53,13 @@ class Carrier:
             _LOG.exception("run %s", taken.source.id)  # its words may be data's, and are for the operator alone
             return Ending(state="failed", error=RunError(f"it failed from within: {type(error).__name__}").to_dict())
 
-    async def _carried(self, taken: Taken, record: LeasedRecord) -> Ending:
+    async def _carried(self, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
         idea, agent = self._prepared(taken.source)
         context, schema = await _context(taken, idea, agent)
         ticks = ticks_in(taken.entries, taken.source.id)
         async with agent.stream(applied(context, taken.sent), schema, record=record) as stream:
             async for event in stream:
+                live(event)
                 if event.depth == 0 and notes(event, ticks):
                     record(tick_entry(ticks))
             result = stream.result
@@ -98,8 +100,11 @@ async def _context(taken: Taken, idea: Idea, agent: Agent) -> tuple[Context, Any
 
 
 def idea_of(source: Submission) -> Idea:
-    """The Idea that a run was submitted with."""
-    return Idea.read(encode(source.idea), f"run {source.id}", source.origin)
+    """The Idea that a run was submitted with; its meta says which run it is, as that of a kept one does."""
+    idea = Idea.read(encode(source.idea), f"run {source.id}", source.origin)
+    about: Any = idea.meta.get(RUN)
+    own: JsonObject = about if is_object(about) else {}
+    return replace(idea, meta={**idea.meta, RUN: {**own, ID: source.id}})
 
 
 def ticks_in(entries: Sequence[JsonObject], run: str) -> list[Tick]:

@@ -1,16 +1,18 @@
-"""Hearing of changes in PostgreSQL: one connection that listens for a whole process, while anybody waits."""
+"""Hearing of what is told in PostgreSQL: a connection that listens for a whole process, from when anybody wants to."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 CHANNEL = "actum_runs"
 _MOST = 7_000
 """How long what is told may be; PostgreSQL takes 8,000 bytes."""
 _ANY = "*"
+_AGAIN = 1.0
+"""Seconds until a database that could not be reached is tried again; nobody waits longer for it either."""
 
 
 def told(runs: Iterable[str]) -> str:
@@ -20,17 +22,58 @@ def told(runs: Iterable[str]) -> str:
 
 
 class Listener:
+    """Hears what is told on one channel. While it can't listen, it hears nothing."""
+
+    def __init__(self, url: str, channel: str, heard: Callable[[str], None]) -> None:
+        self._url = url
+        self._channel = channel
+        self._heard = heard
+        self._task: asyncio.Task[None] | None = None
+        self._begun = asyncio.Event()
+
+    async def begin(self) -> None:
+        """Listen from now on, if the database can be reached; else as soon as it can."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._listen())
+        try:
+            async with asyncio.timeout(_AGAIN):
+                await self._begun.wait()
+        except TimeoutError:
+            return
+
+    async def _listen(self) -> None:
+        import psycopg
+
+        while True:
+            try:
+                connection: psycopg.AsyncConnection[Any]
+                async with await psycopg.AsyncConnection.connect(self._url, autocommit=True) as connection:
+                    await connection.execute(f"LISTEN {self._channel}")  # pyright: ignore[reportArgumentType, reportCallIssue] -- a name of ours
+                    self._begun.set()
+                    async for notice in connection.notifies():
+                        self._heard(notice.payload)
+            except psycopg.Error:
+                await asyncio.sleep(_AGAIN)
+
+    async def aclose(self) -> None:
+        """Stop listening."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+
+class Changes:
     """Wakes those who wait for a run. Where it can't listen they wait until their time is over, and look."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
         self._waiting: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
-        self._task: asyncio.Task[None] | None = None
+        self._listener = Listener(url, CHANNEL, self._wake)
+        self._beginning: asyncio.Task[None] | None = None
 
     async def changed(self, run: str, seconds: float) -> None:
         """Wait until a run has changed, no longer than so many seconds."""
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._listen())
+        if self._beginning is None:
+            self._beginning = asyncio.create_task(self._listener.begin())
         waiting = asyncio.get_running_loop().create_future()
         self._waiting[run].add(waiting)
         try:
@@ -41,18 +84,6 @@ class Listener:
             if not self._waiting[run]:
                 del self._waiting[run]
 
-    async def _listen(self) -> None:
-        import psycopg
-
-        try:
-            connection: psycopg.AsyncConnection[Any]
-            async with await psycopg.AsyncConnection.connect(self._url, autocommit=True) as connection:
-                await connection.execute(f"LISTEN {CHANNEL}")
-                async for notice in connection.notifies():
-                    self._wake(notice.payload)
-        except psycopg.Error:
-            return  # the next who waits tries again
-
     def _wake(self, payload: str) -> None:
         for run in list(self._waiting) if payload == _ANY else payload.split(","):
             for waiting in self._waiting.get(run, ()):
@@ -61,6 +92,7 @@ class Listener:
 
     async def aclose(self) -> None:
         """Stop listening."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await self._listener.aclose()
+        if self._beginning is not None:
+            self._beginning.cancel()
+            await asyncio.wait([self._beginning])

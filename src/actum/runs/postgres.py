@@ -6,17 +6,19 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from ..errors import RunError, StoreUnavailable, concealed
 from .database import Transaction
-from .listening import CHANNEL, Listener, told
-from .tables import FORMAT, tables
+from .listening import CHANNEL, Changes, told
+from .live.notices import NoticeChannel
+from .tables import Tables
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
     from psycopg_pool import AsyncConnectionPool
 
+_TABLES = Tables(counting="BIGSERIAL PRIMARY KEY", real="DOUBLE PRECISION")
 _LOCK = 0x41637452
 """The advisory lock under which tables are made: `ActR`."""
 _ALONE = 0x41637441
@@ -53,11 +55,13 @@ class PostgresDatabase:
     update = " FOR UPDATE"
     alone = f"SELECT pg_try_advisory_xact_lock({_ALONE})"
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, tables: Tables = _TABLES) -> None:
         self._url = url
+        self._tables = tables
         self._pool: AsyncConnectionPool[Any] | None = None
         self._opening = asyncio.Lock()
-        self._listener = Listener(url)
+        self._changes = Changes(url)
+        self.channel = NoticeChannel(url, self._notify)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[PostgresTransaction]:
@@ -131,31 +135,45 @@ class PostgresDatabase:
 
     async def _migrate(self, database: AsyncConnection[Any]) -> None:
         await database.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+        # Who works on runs meanwhile waits for this, and this for them: never long, or it is tried again.
+        await database.execute(_sql(f"SET LOCAL lock_timeout = '{_PATIENCE}s'"))
         await database.execute("CREATE TABLE IF NOT EXISTS actum_format (format BIGINT NOT NULL)")
-        found = await (await database.execute("SELECT max(format) FROM actum_format")).fetchone()
-        known = int(found[0]) if found is not None and found[0] is not None else 0
-        if known > FORMAT:
-            raise RunError(f"the runs were made by a newer Actum (format {known}; this one reads up to {FORMAT})")
-        if known < FORMAT:
-            for statement in tables(known, counting="BIGSERIAL PRIMARY KEY", real="DOUBLE PRECISION"):
-                await database.execute(_sql(statement))
-            await database.execute("INSERT INTO actum_format (format) VALUES (%s)", [FORMAT])
+        known = await _number(database, "SELECT max(format) FROM actum_format")
+        oldest = await _number(database, "SELECT max(version) FROM actum_oldest") if known > 1 else 1
+        try:
+            statements = self._tables.adding(known, oldest)
+        except RunError as error:
+            raise RunError(f"the runs in PostgreSQL: {error.message}") from None
+        for statement in statements:
+            await database.execute(_sql(statement))
+        if statements:
+            await database.execute("INSERT INTO actum_format (format) VALUES (%s)", [self._tables.last])
         await _make_queue(database)
 
     async def changed(self, run: str, seconds: float) -> None:
         """Wait until something of a run may have changed, no longer than so many seconds."""
-        await self._listener.changed(run, seconds)
+        await self._changes.changed(run, seconds)
 
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
         """Tell those who wait for runs that these have changed, once the transaction is committed."""
         await within.rows("SELECT pg_notify(?, ?)", CHANNEL, told(runs))
 
+    async def _notify(self, channel: str, messages: Sequence[str]) -> None:
+        async with self.transaction() as within:
+            await within.rows("SELECT pg_notify(?, message) FROM unnest(?::text[]) message", channel, list(messages))
+
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._listener.aclose()
+        await self._changes.aclose()
+        await self.channel.aclose()
         if self._pool is not None:
             pool, self._pool = self._pool, None
             await pool.close()
+
+
+async def _number(database: AsyncConnection[Any], query: LiteralString) -> int:
+    found = await (await database.execute(query)).fetchone()
+    return int(found[0]) if found is not None and found[0] is not None else 0
 
 
 async def _make_queue(database: AsyncConnection[Any]) -> None:

@@ -64,6 +64,11 @@ class Row:
         """Whether nothing can become of it any more."""
         return self.state in OVER
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether somebody carries it out, or is to: it is not over, and waits for nothing."""
+        return self.state in {"queued", "running"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:

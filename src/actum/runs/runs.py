@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from os import urandom
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, overload
 
 from ..app.agent import with_input
 from ..app.idea import Idea
@@ -22,23 +22,13 @@ from ..protocol.approvals import Pending, Ruling
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..schema.json import Json, JsonObject, encode
+from .following import LOOK, Entry, Live, told, written
 from .held import idea_of, ticks_in
 from .open import open_runs
 from .queue import Queue
 from .row import QUEUE, Row, State, Submission, check_id
-from .sending import check, decision, signal
+from .sending import applied, check, decision, signal
 from .store import RunStore
-
-_LOOK = 0.5
-"""Seconds until it is looked again, whatever notice was given: one that comes between two looks may be missed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An entry of a run's record, numbered from 1. `data` is what the run has told (see docs/runs.md)."""
-
-    seq: int
-    data: JsonObject
 
 
 class Runs:
@@ -192,20 +182,20 @@ class Run:
         self.row = row
         return row
 
-    async def follow(self, after: int = 0) -> AsyncGenerator[Entry]:
+    @overload
+    def follow(self, after: int = 0, *, live: Literal[False] = False) -> AsyncGenerator[Entry]: ...
+    @overload
+    def follow(self, after: int = 0, *, live: bool) -> AsyncGenerator[Entry | Live]: ...
+    def follow(self, after: int = 0, *, live: bool = False) -> AsyncGenerator[Any]:
         """The entries of its record behind number `after`, as they are written, until it is over or waits.
 
         A `began` entry takes the place of all before it: the run goes on from there, perhaps elsewhere. So what was
         under way when a worker died is corrected, and never told twice.
+
+        With `live` also what no record holds, as it happens: pieces of text, progress, what is begun. Who comes late is
+        told the text so far. When another worker goes on, a `Retried` says that texts begin anew.
         """
-        while True:
-            row = await self.refresh()
-            for seq, data in await self._store.entries(self.id, after):
-                after = seq
-                yield Entry(seq, data)
-            if (row.is_over or row.state == "waiting") and not await self._store.entries(self.id, after, 1):
-                return
-            await self._store.changed(self.id, _LOOK)
+        return (told if live else written)(self._store, self.id, self.refresh, after)
 
     async def result(self, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
         """Wait until it is over or waits, and return what it has come to; `waiting` says what it waits for.
@@ -215,8 +205,8 @@ class Run:
             TimeoutError: it was not over after so many seconds. The run goes on.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        while not ((row := await self.refresh()).is_over or row.state == "waiting"):
-            left = _LOOK if end is None else min(_LOOK, end - time.monotonic())
+        while (row := await self.refresh()).is_under_way:
+            left = LOOK if end is None else min(LOOK, end - time.monotonic())
             if left <= 0:
                 raise TimeoutError(f"run {self.id} was still {row.state}")
             await self._store.changed(self.id, left)
@@ -229,20 +219,20 @@ class Run:
     async def context(self) -> Context:
         """The context that it has reached, fit to be resumed (L8); that of its Idea if it hasn't begun."""
         source = await self._source()
-        told = [entry for entry in await self._entries() if "tick" not in entry]
+        own = [entry for entry in await self._entries() if "tick" not in entry]
         idea = idea_of(source)
-        return Context(recovered(told), origin=idea.context.origin) if told else idea.context
+        return Context(recovered(own), origin=idea.context.origin) if own else idea.context
 
     async def pending(self) -> Sequence[Pending]:
-        """The calls of it that wait for a decision, with what each is about."""
-        return approvals.pending(await self.context())
+        """The calls of it that wait for a decision, with what each is about; not those that were decided on already."""
+        return approvals.pending(await self._decided())
 
     async def decide(
         self, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
     ) -> None:
         """Decide on the call that waits at a place; raises as `Runs.decide`."""
         item = decision(of, ruling, reason, parameters)
-        check(await self.context(), item)
+        check(await self._decided(), item)
         await self._send(item, None)
 
     async def signal(self, name: str, value: Json = True, *, at: datetime | None = None) -> None:
@@ -250,6 +240,11 @@ class Run:
         item = signal(name, value)
         check(await self.context(), item)
         await self._send(item, None if at is None else at.timestamp())
+
+    async def _decided(self) -> Context:
+        """Its context with what it was sent and has not taken up: a decision that was given can't be given again."""
+        sent = await self._store.sent(self.id)  # first: what is taken up meanwhile stands in the context
+        return applied(await self.context(), sent)
 
     async def _send(self, item: JsonObject, due: float | None) -> None:
         row = await self._store.send(self.id, item, due)

@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import RunError
 from ..schema.json import JsonObject, encode
 from .database import Database, Transaction
+from .live.channel import Channel
 from .queue import Queue
 from .row import Ending, Row, State, Submission, Taken, Told
 from .sql_rows import COLUMNS, SOURCE, delivery_of, object_of, row_at, row_of, source_at, text_of
@@ -35,6 +36,7 @@ _RELEASE = (
     "UPDATE actum_runs SET state = 'queued', worker = NULL "
     f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
+_SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number"
 _SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
 
 
@@ -44,6 +46,7 @@ class SqlStore:
     def __init__(self, database: Database, queue: Queue) -> None:
         self.database = database
         self.queue = queue
+        self.channel: Channel = database.channel
 
     async def submit(self, one: Submission) -> tuple[Row, bool]:
         """Keep a run and have it delivered, unless there is one of its id; whether it is new."""
@@ -110,11 +113,7 @@ class SqlStore:
             if source is None:
                 raise RunError(f"there is no run {run}")
             told = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
-            sent = await within.rows(
-                "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number",
-                run,
-                time.time(),
-            )
+            sent = await within.rows(_SENT, run, time.time())
         return Taken(
             source=source,
             entries=[object_of(text) for _, text in told],
@@ -199,6 +198,11 @@ class SqlStore:
                     await within.rows("UPDATE actum_runs SET state = 'queued' WHERE id = ? RETURNING id", run)
                 await self.queue.push(delivery_of(row, at=due), within)
         return row
+
+    async def sent(self, run: str) -> list[JsonObject]:
+        """What a run was sent that nobody has taken up, as far as it is due."""
+        async with self.database.transaction() as within:
+            return [object_of(item) for _, item in await within.rows(_SENT, run, time.time())]
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good, whoever works on it; None if there is none. Returns how far it was."""

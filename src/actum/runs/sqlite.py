@@ -7,18 +7,23 @@ import sqlite3
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import RunError, StoreUnavailable
 from .database import Transaction
-from .tables import FORMAT, tables
+from .live.channel import LocalChannel
+from .tables import Tables
 
 T = TypeVar("T")
+_TABLES = Tables(counting="INTEGER PRIMARY KEY AUTOINCREMENT", real="REAL")
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
 _GLANCE = 0.1
 """Seconds between two looks at what other processes may have changed."""
+_HEARD: ContextVar[tuple[int, int] | None] = ContextVar("heard", default=None)
+"""The database that was last looked into, and how often this process had written there by then."""
 
 
 class SqliteTransaction:
@@ -47,13 +52,16 @@ class SqliteDatabase:
     share = update = ""
     alone = "SELECT 1"
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, tables: Tables = _TABLES) -> None:
+        self.channel = LocalChannel()
         self._path = str(path)
+        self._tables = tables
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-runs")
         self._open: sqlite3.Connection | None = None
         self._is_closed = False
         self._one_at_a_time = asyncio.Lock()
         self._written = asyncio.Event()
+        self._writes = 0
 
     async def on_thread(self, work: Callable[[], T]) -> T:
         """What a piece of work returns that uses the connection."""
@@ -70,6 +78,8 @@ class SqliteDatabase:
                     self._open = await self.on_thread(self._opened)
                 database = self._open
                 await self.on_thread(lambda: database.execute("BEGIN IMMEDIATE"))
+                _HEARD.set((id(self), self._writes))
+                before = database.total_changes
             except (sqlite3.Error, OSError) as error:
                 raise self._unusable(error) from error
             transaction = SqliteTransaction(self, database)
@@ -81,11 +91,13 @@ class SqliteDatabase:
                 if isinstance(error, sqlite3.Error):
                     raise self._unusable(error) from error
                 raise
-        self._tell()
+        if database.total_changes != before:
+            self._tell()
         for call in transaction.afterwards:
             call()
 
     def _tell(self) -> None:
+        self._writes += 1
         written, self._written = self._written, asyncio.Event()
         written.set()
 
@@ -94,8 +106,11 @@ class SqliteDatabase:
         return kind(f"{self._path}: {' '.join(str(error).split())}")
 
     async def changed(self, run: str, seconds: float) -> None:
-        """Wait until this process has written, or it is time to see what others have."""
+        """Wait until this process has written since who waits looked last, or it is time to see what others have."""
         del run
+        if _HEARD.get() not in (None, (id(self), self._writes)):
+            _HEARD.set(None)  # it may have been another database that was looked into
+            return
         try:
             async with asyncio.timeout(min(seconds, _GLANCE)):
                 await self._written.wait()
@@ -103,7 +118,7 @@ class SqliteDatabase:
             return
 
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
-        """Nothing: whoever waits in this process hears of every transaction, and others look now and then."""
+        """Nothing: whoever waits in this process hears of all that is written, and others look now and then."""
 
     async def aclose(self) -> None:
         """Close the file."""
@@ -122,19 +137,25 @@ class SqliteDatabase:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute("BEGIN IMMEDIATE")
-            known = int(database.execute("PRAGMA user_version").fetchone()[0])
-            if known > FORMAT:
-                raise RunError(f"{self._path}: made by a newer Actum (format {known}; this one reads up to {FORMAT})")
-            if not known and database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise RunError(f"{self._path}: a database, but none of runs")
-            for statement in tables(known, counting="INTEGER PRIMARY KEY AUTOINCREMENT", real="REAL"):
-                database.execute(statement)
-            database.execute(f"PRAGMA user_version = {FORMAT}")
+            self._migrate(database)
             database.execute("COMMIT")
         except BaseException:
             database.close()
             raise
         return database
+
+    def _migrate(self, database: sqlite3.Connection) -> None:
+        known = int(database.execute("PRAGMA user_version").fetchone()[0])
+        if not known and database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            raise RunError(f"{self._path}: a database, but none of runs")
+        told = database.execute("SELECT version FROM actum_oldest").fetchone() if known > 1 else None
+        try:
+            statements = self._tables.adding(known, int(told[0]) if told else 1)
+        except RunError as error:
+            raise RunError(f"{self._path}: {error.message}") from None
+        for statement in statements:
+            database.execute(statement)
+        database.execute(f"PRAGMA user_version = {max(known, self._tables.last)}")
 
 
 def _rolled_back(database: sqlite3.Connection) -> None:

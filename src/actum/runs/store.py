@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from ..schema.json import JsonObject
+from .live.channel import Channel
 from .queue import Queue
 from .row import Ending, Row, State, Submission, Taken, Told
 
@@ -19,6 +20,11 @@ class RunStore(Protocol):
     @property
     def queue(self) -> Queue:
         """What delivers its runs."""
+        ...
+
+    @property
+    def channel(self) -> Channel:
+        """What carries what its runs tell while it happens."""
         ...
 
     async def submit(self, one: Submission) -> tuple[Row, bool]:
@@ -84,6 +90,10 @@ class RunStore(Protocol):
         Returns:
             How far the run was; None if there is none.
         """
+        ...
+
+    async def sent(self, run: str) -> list[JsonObject]:
+        """What a run was sent that nobody has taken up, as far as it is due."""
         ...
 
     async def cancel(self, run: str) -> Row | None:

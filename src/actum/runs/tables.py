@@ -1,14 +1,30 @@
-"""The tables of the runs by version: what each version adds to the one before. JSON is kept as text."""
+"""The tables of the runs by version: what each version adds to the one before. JSON is kept as text.
+
+A version only adds: tables, indexes, and columns that are empty or have a default. So programs that know the versions
+before go on working beside those that have migrated, and may begin anew there, too. One that can't be so names itself
+as the `oldest` whose programs may use the tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-FORMAT = 1
-"""The version of the tables below; a database of a later one is left alone."""
+from ..errors import RunError
 
-_VERSIONS = (
-    """
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """What a version adds, as statements; `{real}` and `{counting}` are types that databases name differently."""
+
+    adds: str
+    oldest: int = 1
+    """The first version whose programs may go on using the tables."""
+
+
+VERSIONS = (
+    Version(
+        adds="""
     CREATE TABLE actum_runs (
       id TEXT PRIMARY KEY, idea TEXT NOT NULL, origin TEXT, input TEXT,
       tenant TEXT NOT NULL, queue TEXT NOT NULL, priority INTEGER NOT NULL, begins {real}, patience {real},
@@ -32,11 +48,49 @@ _VERSIONS = (
     );
     CREATE INDEX actum_deliveries_of ON actum_deliveries (run);
     CREATE INDEX actum_deliveries_next ON actum_deliveries (queue, priority DESC, number)
-    """,
+    """
+    ),
+    # From here on a database says which programs may use it, and later versions are no reason to refuse.
+    Version(adds="CREATE TABLE actum_oldest (version BIGINT NOT NULL)"),
 )
+"""The versions of the tables from the first one on. One that was released is never changed: the next one adds."""
 
 
-def tables(known: int, *, counting: str, real: str) -> Iterator[str]:
-    """The statements that lead from a version to the last one; 0 is an empty database."""
-    for version in _VERSIONS[known:]:
-        yield from version.format(counting=counting, real=real).split(";")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """The tables as one program knows them."""
+
+    counting: str
+    """The type of a column that counts by itself."""
+    real: str
+    """The type of a column of floats."""
+    versions: Sequence[Version] = VERSIONS
+
+    @property
+    def last(self) -> int:
+        """The number of the last version that is known."""
+        return len(self.versions)
+
+    def adding(self, known: int, oldest: int) -> list[str]:
+        """The statements that lead from a version to the last one; 0 is an empty database.
+
+        `oldest` is what `actum_oldest` holds, or 1 where that isn't there yet.
+
+        Raises:
+            RunError: the database is a later one, and not for programs that know only these versions.
+        """
+        if known > self.last and oldest > self.last:
+            raise RunError(f"made by a newer Actum (version {known} of its tables; this one knows {self.last})")
+        added = self.versions[known:]
+        statements = [
+            one.strip()
+            for version in added
+            for one in version.adds.format(counting=self.counting, real=self.real).split(";")
+        ]
+        if added and self.last > 1:
+            needed = max(version.oldest for version in self.versions)
+            statements += [
+                "DELETE FROM actum_oldest",
+                f"INSERT INTO actum_oldest (version) VALUES ({max(needed, oldest)})",
+            ]
+        return statements

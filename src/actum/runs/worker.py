@@ -18,8 +18,9 @@ from pathlib import Path
 
 from ..errors import Fenced, RunError, StoreUnavailable
 from .held import Carrier, Runner
+from .live.telling import LiveRuns
 from .record import Committer, LeasedRecord
-from .row import QUEUE, Row
+from .row import QUEUE, Ending, Row, Taken
 from .runs import Runs
 from .store import RunStore
 
@@ -77,6 +78,7 @@ class Worker:
         self._drain = drain
         self._carrier = Carrier(runner=agent, roots=[Path(root) for root in roots] or [Path.cwd()])
         self._committer = Committer(self._store, lease / 2)
+        self._live = LiveRuns(self._store.channel)
         self._owned: dict[str, _Owned] = {}
         self._stop = asyncio.Event()
 
@@ -98,7 +100,7 @@ class Worker:
         beside: list[asyncio.Task[None]] = []
         try:
             async with asyncio.TaskGroup() as tasks:
-                works = (self._committer.commit(), self._watch(), self._reconcile(), self._drained())
+                works = (self._committer.commit(), self._live.send(), self._watch(), self._reconcile(), self._drained())
                 beside = [tasks.create_task(work) for work in works]
                 try:
                     await self._supervise()
@@ -166,7 +168,7 @@ class Worker:
             taken = await self._store.taken(row.id)
             record = owned.record = self._committer.record(row.id, row.lease, taken.seq, taken.consumed, owned.cut)
             record.confirmed = asked
-            ending = await self._carrier(taken, record)
+            ending = await self._told(taken, record)
             await record.settled()
             await self._store.end(row.id, row.lease, ending)
         except Fenced:
@@ -179,6 +181,16 @@ class Worker:
             if self._owned.get(row.id) is owned:
                 del self._owned[row.id]
             await self._store.forget(row.id, row.lease)
+
+    async def _told(self, taken: Taken, record: LeasedRecord) -> Ending:
+        """Carry a run out, and tell those who listen what happens meanwhile."""
+        live = self._live.begin(record.run, record.lease, lambda: record.seq)
+        try:
+            ending = await self._carrier(taken, record, live)
+            await self._live.flush(record.run)
+            return ending
+        finally:
+            self._live.end(live)
 
     async def _release(self, owned: _Owned) -> None:
         """Let others go on with a run, once what it has left is kept."""

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from ...runs import Live
 from ...runs.runs import Run
-from ..options import JsonFlag, QuietFlag, RunsPlace, runs_at
+from ..options import Flag, JsonFlag, QuietFlag, RunsPlace, runs_at
 from ..render.entries import line_of
 from ..render.outcome import FAILED, PRODUCED, WAITS
 from ..render.telling import say_json, tell
 
 
 async def follow(
-    run: str, /, *, store: RunsPlace = None, after: int = 0, json: JsonFlag = False, quiet: QuietFlag = False
+    run: str,
+    /,
+    *,
+    store: RunsPlace = None,
+    after: int = 0,
+    json: JsonFlag = False,
+    live: Flag = False,
+    quiet: QuietFlag = False,
 ) -> int:
     """Show what a run does until it is over or waits, then its output, with the exit codes of `actum run`.
 
@@ -24,13 +32,17 @@ async def follow(
         The number of the last entry that is known already.
     json
         Print one JSON entry per line.
+    live
+        With --json, print what no record holds, too, while it happens: pieces of text, progress.
     quiet
         Print only the output.
     """
     async with runs_at(store) as runs:
         followed = await runs.get(run)
-        async for entry in followed.follow(after):
-            if json:
+        async for entry in followed.follow(after, live=live and json):
+            if isinstance(entry, Live):
+                say_json(entry.data)
+            elif json:
                 say_json({"seq": entry.seq, **entry.data})
             elif not quiet and (line := line_of(entry.data)) is not None:
                 tell(f"{entry.seq:>5}  {line}")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
-from ... import errors, events
+from ... import events
 from ...protocol.call import VALUE, Call
-from ...protocol.context import Context
 from ...protocol.message import DATA_KINDS
-from ...protocol.place import Place
 from ...schema.json import Json, encode, is_list, is_object
 from .telling import printable, say_json, tell
 
@@ -86,8 +83,7 @@ class JsonLines(Silent):
 
     def show(self, event: events.AnyEvent) -> None:
         """Print the event as JSON."""
-        members = {field.name: _json(getattr(event, field.name)) for field in dataclasses.fields(event)}
-        say_json({"event": type(event).__name__, **members})
+        say_json(events.as_json(event))
 
 
 def described(event: events.AnyEvent) -> str | None:
@@ -171,25 +167,3 @@ def _sketch(value: object, depth: int) -> Json:
     if is_list(value):
         return [_sketch(item, depth - 1) for item in value[:12]] if depth else []
     return value if value is None or isinstance(value, bool | int | float) else str(value)
-
-
-def _json(value: Any) -> Any:
-    match value:
-        case errors.ActumError():
-            return value.to_dict()
-        case Context():
-            return value.messages
-        case Place():
-            return str(value)
-        case _ if is_object(value):
-            return {str(key): _json(member) for key, member in value.items()}
-        case list() | tuple():
-            return [_json(item) for item in cast("Sequence[Any]", value)]
-        case None | bool() | int() | float() | str():
-            return value
-        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            return {field.name: _json(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        case _:
-            from ...schema.infer import jsonable
-
-            return jsonable(value)

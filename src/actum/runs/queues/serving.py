@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ..queue import Carry
+from ..racing import first_of
 
 Take: TypeAlias = Callable[[str, int], Awaitable[Sequence[tuple[int, str]]]]
 """Takes at most so many deliveries of a queue: the number of each, and its run."""
@@ -36,7 +37,7 @@ class Serving:
             while not stop.is_set():
                 self._freed.clear()
                 if not await self._fill():
-                    await _first(wait(), stop.wait(), self._freed.wait())
+                    await first_of(wait(), stop.wait(), self._freed.wait())
             while self._tasks:
                 await asyncio.wait(self._tasks)
         finally:
@@ -65,17 +66,3 @@ class Serving:
         finally:
             self._busy[queue] -= 1
             self._freed.set()
-
-
-async def _first(*waits: Awaitable[object]) -> None:
-    """Wait for the first of several, and give the others up."""
-    tasks = [asyncio.ensure_future(one) for one in waits]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-    for task in tasks:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            raise error

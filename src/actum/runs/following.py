@@ -1,0 +1,76 @@
+"""Looking on at a run: the entries of its record as they are written, and beside them what no record holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+
+from ..schema.json import JsonObject
+from .live.hearing import Hearing
+from .row import Row
+from .store import RunStore
+
+LOOK = 0.5
+"""Seconds until it is looked again, whatever notice was given: one that comes between two looks may be missed."""
+_MOST = 1_000
+"""How many entries are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of a run's record, numbered from 1. `data` is what the run has told (see docs/runs.md)."""
+
+    seq: int
+    data: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What a run tells while it happens and no record holds: an event, as `actum run --json` prints it."""
+
+    data: JsonObject
+
+
+async def written(store: RunStore, run: str, look: Callable[[], Awaitable[Row]], after: int) -> AsyncGenerator[Entry]:
+    """The entries of a run's record behind a number, as they are written, until it is over or waits."""
+    while True:
+        for seq, data in await store.entries(run, after, _MOST):
+            after = seq
+            yield Entry(seq, data)
+        row = await look()
+        if row.is_under_way:
+            await store.changed(run, LOOK)
+        elif not await store.entries(run, after, 1):
+            return
+
+
+async def told(
+    store: RunStore, run: str, look: Callable[[], Awaitable[Row]], after: int
+) -> AsyncGenerator[Entry | Live]:
+    """The same, and beside it what no record holds, each in its place among the entries."""
+    async with Hearing(store.channel, run).open() as hearing:
+        while True:
+            row = await look()
+            hearing.owned(row.lease)
+            for seq, data in await store.entries(run, after, _MOST):
+                for event in (*hearing.before(seq), *hearing.entry(data)):
+                    yield Live(event)
+                after = seq
+                yield Entry(seq, data)
+                for event in hearing.corrected(data):
+                    yield Live(event)
+            for event in hearing.before(after + 1):
+                yield Live(event)
+            if not row.is_under_way and not await store.entries(run, after, 1):
+                return
+            await hearing.keep()
+            changed = asyncio.ensure_future(store.changed(run, LOOK))
+            try:
+                while not changed.done():
+                    await asyncio.wait([changed, hearing.arrived()], return_when=asyncio.FIRST_COMPLETED)
+                    for event in hearing.before(after + 1):
+                        yield Live(event)
+            finally:
+                changed.cancel()
+                await asyncio.wait([changed])

@@ -1,0 +1,244 @@
+"""What the runs of a worker tell while it happens and no record holds: pieces of text, progress, what is begun.
+
+It is sent in batches, and only for runs that somebody listens to. What stands now of each run is remembered, so that
+one who comes late can be told it: the texts so far, and the last of everything else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from ... import events
+from ...events import AnyEvent, as_json
+from ...schema.json import JsonObject, encode
+from .channel import Channel
+
+PATIENCE = 15.0
+"""Seconds for which it counts that somebody listens to a run."""
+_PAUSE = 0.05
+"""Seconds in which what is told is gathered."""
+_MOST_LISTENED = 10_000
+"""How many runs may be listened to."""
+_MOST_BESIDE = 400
+"""How many bytes of a message are not its items."""
+_MOST_OF_SIGN = 6
+"""How many bytes a sign of a text may take in JSON."""
+Key: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class _Said:
+    """An event that stands; of a text all that has been said, and how much of it was sent."""
+
+    event: AnyEvent
+    number: int
+    seq: int
+    parts: list[str] | None = None
+    length: int = 0
+    sent: int = 0
+
+
+@dataclass(slots=True)
+class LiveRun:
+    """What one run tells under one lease. `at` is the number of the last entry that its record was told; `most` how
+    many bytes a message may have."""
+
+    run: str
+    lease: int
+    at: Callable[[], int]
+    wake: Callable[[LiveRun], None]
+    most: int
+    _number: int = 0
+    _stands: dict[Key, _Said] = field(default_factory=dict[Key, _Said])
+    _new: set[Key] = field(default_factory=set[Key])
+    _over: list[str] = field(default_factory=list[str])
+    """What is still to be told of events that stand no more."""
+    _streams: dict[int, tuple[int, object]] = field(default_factory=dict[int, tuple[int, object]])
+    """The number of each of the runs in it, its delegates' among them, by what tells their events apart."""
+    _epochs: dict[int, int] = field(default_factory=dict[int, int])
+    """How often the texts of each have begun anew."""
+
+    def __call__(self, event: AnyEvent) -> None:
+        """Take an event."""
+        stream = self._stream(event.path)
+        match event:
+            case events.TextDelta():
+                self._text((stream, "text", event.member, event.provisional), event, event.text)
+            case events.ReasoningDelta():
+                self._text((stream, "reasoning"), event, event.text)
+            case events.RequestStarted():
+                self._begin_anew(stream)
+                bare = replace(event, context=[], messages=[], schema={}, waiting=(), owed=(), notices=())
+                self._put((stream, "request"), bare)
+            case events.Retried():
+                self._begin_anew(stream)
+                self._put((stream, "retried"), event)
+            case events.OutputDelta():
+                self._put((stream, "output"), event)
+            case events.CallStarted() | events.CallProgress() | events.CallRetried() | events.CallWaiting():
+                self._put(("call", event.place, type(event)), event)
+            case events.CallFinished() | events.CallFailed() | events.CallSkipped():
+                for kind in (events.CallStarted, events.CallProgress, events.CallRetried, events.CallWaiting):
+                    self._drop(("call", event.place, kind))
+            case events.RequestFinished():
+                self._drop((stream, "request"))
+            case events.RunFinished():
+                self._begin_anew(stream)
+                self._streams.pop(id(event.path), None)
+            case events.CallReady():
+                pass  # the record tells that it has arrived
+
+    def _stream(self, path: tuple[Any, ...]) -> int:
+        # Delegates with the same calls leading to them are told apart by the path's identity: each has one of its own.
+        if not path:
+            return 0
+        known = self._streams.get(id(path))
+        if known is None:
+            self._number += 1
+            known = self._streams[id(path)] = (self._number, path)
+        return known[0]
+
+    def _begin_anew(self, stream: int) -> None:
+        for key in [key for key in self._stands if key[0] == stream]:
+            self._drop(key)
+        self._epochs[stream] = self._epochs.get(stream, 0) + 1
+
+    def _put(self, key: Key, event: AnyEvent) -> None:
+        self._number += 1
+        self._stands[key] = _Said(event, self._number, self.at())
+        self._wake(key)
+
+    def _text(self, key: Key, event: AnyEvent, text: str) -> None:
+        self._number += 1
+        said = self._stands.setdefault(key, _Said(event, self._number, 0, parts=[]))
+        assert said.parts is not None
+        said.parts.append(text)
+        said.length += len(text)
+        said.event, said.number, said.seq = event, self._number, self.at()
+        self._wake(key)
+
+    def _wake(self, key: Key) -> None:
+        self._new.add(key)
+        self.wake(self)
+
+    def _drop(self, key: Key) -> None:
+        said = self._stands.pop(key, None)
+        if said is not None and key in self._new:
+            self._over += self._items(key, said)
+        self._new.discard(key)
+
+    def repeat(self) -> None:
+        """Tell again what stands now."""
+        for said in self._stands.values():
+            said.sent = 0
+        self._new = set(self._stands)
+
+    def rest(self) -> None:
+        """Nobody listens: what is new needs no telling, but for what stands when somebody comes."""
+        self._new.clear()
+        self._over.clear()
+
+    def messages(self) -> list[str]:
+        """What is new as messages."""
+        news = sorted(((key, self._stands[key]) for key in self._new), key=lambda one: one[1].number)
+        items = [*self._over, *(item for key, said in news for item in self._items(key, said))]
+        self._new.clear()
+        self._over.clear()
+        self._stands = {key: said for key, said in self._stands.items() if key[1] != "retried"}
+        room = self.most - len(self._message([]))
+        messages, batch, size = list[str](), list[str](), 0
+        for item in items:
+            length = len(item.encode()) + 1
+            if batch and size + length > room:
+                messages.append(self._message(batch))
+                batch, size = [], 0
+            batch.append(item)
+            size += length
+        return [*messages, self._message(batch)] if batch else messages
+
+    def _message(self, items: list[str]) -> str:
+        return f'{{"run":{encode(self.run)},"lease":{self.lease},"items":[{",".join(items)}]}}'
+
+    def _items(self, key: Key, said: _Said) -> Iterator[str]:
+        """What is to be told of an event: a long text in pieces, nothing of anything else that is too long."""
+        about: JsonObject = {"n": said.number, "seq": said.seq, "key": [str(one) for one in key]}
+        about["epoch"] = self._epochs.get(key[0], 0)
+        event, room = said.event, self.most - _MOST_BESIDE
+        if said.parts is None or not isinstance(event, events.TextDelta | events.ReasoningDelta):
+            item = encode({**about, "event": as_json(event)})
+            if len(item.encode()) < room:
+                yield item
+            return
+        text = "".join(said.parts)
+        said.parts = [text]
+        beside = len(encode({**about, "from": said.length, "event": as_json(replace(event, text=""))}).encode())
+        step = (room - beside) // _MOST_OF_SIGN
+        for start in range(said.sent, said.length, step) if step > 0 else ():
+            piece = as_json(replace(event, text=text[start : start + step]))
+            yield encode({**about, "from": start, "event": piece})
+        said.sent = said.length
+
+
+class LiveRuns:
+    """What the runs of one worker tell while it happens, sent to those who listen."""
+
+    def __init__(self, channel: Channel, clock: Callable[[], float] = time.monotonic) -> None:
+        self._channel = channel
+        self._clock = clock
+        self._runs: dict[str, LiveRun] = {}
+        self._listened: dict[str, float] = {}
+        """Until when it counts that somebody listens to a run."""
+        self._new: set[str] = set()
+        self._wake = asyncio.Event()
+
+    def begin(self, run: str, lease: int, at: Callable[[], int]) -> LiveRun:
+        """What a run tells that was claimed."""
+        made = self._runs[run] = LiveRun(run, lease, at, self._told, self._channel.most)
+        return made
+
+    def end(self, made: LiveRun) -> None:
+        """Nothing comes of a run any more; what has not been sent is dropped."""
+        if self._runs.get(made.run) is made:
+            del self._runs[made.run]
+
+    def _told(self, made: LiveRun) -> None:
+        if self._listened.get(made.run, 0.0) < self._clock() or self._runs.get(made.run) is not made:
+            made.rest()
+        else:
+            self._new.add(made.run)
+            self._wake.set()
+
+    def asked(self, run: str, anew: bool) -> None:
+        """Take that somebody listens to a run; `anew`: what has been told so far is wanted again."""
+        now = self._clock()
+        if run not in self._listened and len(self._listened) >= _MOST_LISTENED:
+            self._listened = {one: until for one, until in self._listened.items() if until > now}
+            if len(self._listened) >= _MOST_LISTENED:
+                return
+        is_new = self._listened.get(run, 0.0) < now
+        self._listened[run] = now + PATIENCE
+        if (made := self._runs.get(run)) is not None and (anew or is_new):
+            made.repeat()
+            self._new.add(run)
+            self._wake.set()
+
+    async def send(self) -> None:
+        """Send until cancelled."""
+        async with self._channel.asked(self.asked):
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                await self.flush()
+                await asyncio.sleep(_PAUSE)
+
+    async def flush(self, run: str | None = None) -> None:
+        """Send what is new, of all runs or of one."""
+        new = self._new if run is None else self._new & {run}
+        self._new = self._new - new
+        for one in new:
+            if (made := self._runs.get(one)) is not None and (messages := made.messages()):
+                await self._channel.tell(one, messages)

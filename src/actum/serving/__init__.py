@@ -1,0 +1,5 @@
+"""Ideas served to other programs: over HTTP in three dialects, over MCP, and beside them the Studio (extra `serve`)."""
+
+from .http import Served
+
+__all__ = ["Served"]

@@ -1,0 +1,328 @@
+"""What no record holds reaches followers: in order, nothing twice, corrected when another worker goes on (L8, O9)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Agent, Context, Runs, Tools, events, models
+from actum.protocol.call import Call
+from actum.protocol.place import Place
+from actum.runs.following import Entry, Live
+from actum.runs.live.channel import LocalChannel
+from actum.runs.live.hearing import Hearing
+from actum.runs.live.telling import LiveRun, LiveRuns
+from actum.schema.json import decode
+
+from ..effort import trials
+from .desks import PATIENCE, Desk, Json, chain, serving, sql, until
+from .fleet import fleet
+from .streaming import TEXT
+
+pytestmark = pytest.mark.rule("L8")
+
+
+class Reader:
+    """What a program makes of live events that shows the texts of a run."""
+
+    def __init__(self) -> None:
+        self.texts = defaultdict[tuple[str, bool], str](str)
+        self.names = Counter[str]()
+
+    def read(self, event: Json) -> None:
+        self.names[event["event"]] += 1
+        if event["depth"]:
+            return
+        if event["event"] in {"RequestStarted", "Retried"}:
+            self.texts.clear()
+        if event["event"] == "TextDelta":
+            self.texts[event["member"], event["provisional"]] += event["text"]
+
+
+def talking(answers: list[Any], tools: Tools | None = None) -> Agent:
+    return Agent(models.Scripted(answers, chunk=2, delay=0.002), tools=tools or Tools())
+
+
+IDEA: Json = {"context": [{"type": "text", "text": "go"}]}
+
+
+@pytest.mark.rule("O9")
+async def test_the_pieces_of_a_text_reach_a_follower_once_each(place: str) -> None:
+    async with Runs(place) as runs:
+        run = await runs.submit(IDEA)
+        reader = Reader()
+        async with serving(runs, talking([{"calls": [], "output": {"said": TEXT, "by": "fox"}}])):
+            async for one in run.follow(live=True):
+                if isinstance(one, Live):
+                    reader.read(one.data)
+        assert reader.texts["said", False] == TEXT
+        assert reader.texts["by", False] == "fox"
+        assert reader.names["TextDelta"] > 2
+        assert reader.names["OutputDelta"] > 2
+        assert reader.names["RequestStarted"] == 1
+
+
+@pytest.mark.rule("O9")
+async def test_who_comes_late_is_told_the_text_so_far_and_nothing_twice(place: str) -> None:
+    async with Runs(place) as runs:
+        run = await runs.submit(IDEA)
+        first, late, after = Reader(), Reader(), Reader()
+        others: list[asyncio.Task[None]] = []
+
+        async def look_on(reader: Reader) -> None:
+            async for one in run.follow(live=True):
+                if isinstance(one, Live):
+                    reader.read(one.data)
+                    if reader is first and reader.names["TextDelta"] == 2:
+                        others.append(asyncio.create_task(look_on(late)))
+
+        async with serving(runs, talking([{"calls": [], "output": TEXT}])), asyncio.timeout(PATIENCE):
+            await look_on(first)
+            await asyncio.gather(*others)
+            await look_on(after)
+        assert [reader.texts["", False] for reader in (first, late, after)] == [TEXT] * 3
+
+
+async def test_progress_and_what_is_begun_reach_a_follower(place: str) -> None:
+    tools = Tools()
+    is_seen = asyncio.Event()
+
+    @tools.tool
+    async def slow(of: str, context: Context) -> str:
+        """Take a step that says how far it is."""
+        for done in range(1, 4):
+            context.progress(done, 3, of)
+        await asyncio.wait_for(is_seen.wait(), PATIENCE)
+        return of
+
+    assert slow.name == "slow"
+    async with Runs(place) as runs:
+        run = await runs.submit(chain(1, "slow"))
+        seen: list[Json] = []
+        async with serving(runs, Agent(None, tools=tools)):
+            async for one in run.follow(live=True):
+                seen += [one.data] if isinstance(one, Live) else []
+                if any(event["event"] == "CallProgress" and event["done"] == 3 for event in seen):
+                    is_seen.set()
+        progress = next(event for event in seen if event["event"] == "CallProgress" and event["done"] == 3)
+        assert (progress["place"], progress["total"], progress["message"]) == ("0.0", 3, "go")
+        assert "CallStarted" in {event["event"] for event in seen}
+
+
+async def test_a_follower_that_asks_for_no_more_sees_entries_alone(place: str) -> None:
+    async with Runs(place) as runs:
+        run = await runs.submit(IDEA)
+        async with serving(runs, talking([{"calls": [], "output": TEXT}])):
+            assert all([isinstance(one, Entry) async for one in run.follow()])
+
+
+async def test_nothing_is_sent_for_a_run_that_nobody_listens_to() -> None:
+    class Counting(LocalChannel):
+        sent = 0
+
+        async def tell(self, run: str, messages: Any) -> None:
+            self.sent += len(messages)
+            await super().tell(run, messages)
+
+    desk = Desk()
+    async with Runs(":memory:") as runs:
+        channel = sql(runs).channel = Counting()
+        run = await runs.submit(chain(3))
+        async with serving(runs, desk.agent()):
+            await run.result(timeout=PATIENCE)
+            assert channel.sent == 0
+            other = await runs.submit(chain(3))
+            assert [one async for one in other.follow(live=True) if isinstance(one, Live)]
+        assert channel.sent > 0
+
+
+@pytest.mark.timeout(300)
+async def test_an_answer_whose_worker_is_killed_is_corrected_and_not_doubled(database: str, tmp_path: Path) -> None:
+    """Its calls are under way then: what is recorded is not made again."""
+    for _ in range(trials(10, least=1)):
+        seed = random.randrange(10**6)
+        print(f"seed {seed}")
+        await _killed(database, tmp_path / str(seed), random.Random(seed))
+
+
+async def _killed(place: str, folder: Path, drawn: random.Random) -> None:
+    reader, order = Reader(), list[str]()
+    pieces = drawn.randrange(1, 8)
+    async with Runs(place) as runs:
+        with fleet(place, folder, drawn.randrange(10**6), program="streaming.py") as workers:
+            workers.start()
+            await until(lambda: _is(workers.up == 1))
+            run = await runs.submit(IDEA)
+            async with asyncio.timeout(120):
+                async for one in run.follow(live=True):
+                    if isinstance(one, Entry):
+                        order += ["began"] if "began" in one.data and not one.data["at"] else []
+                        continue
+                    reader.read(one.data)
+                    order += ["Retried"] if one.data["event"] == "Retried" else []
+                    if reader.names["TextDelta"] == pieces and len(workers.workers) == 1:
+                        await until(lambda: _is("0.2 1\n" in (folder / "begun").read_text()))
+                        workers.workers[0].kill()
+                        workers.start()
+        assert (await run.result()).output == TEXT
+        assert run.row.lease == 2
+    assert order == ["began", "began", "Retried"]
+    assert reader.texts["", False] == TEXT
+    # What was recorded is not made again; what was under way is.
+    assert (folder / "begun").read_text().split("\n")[:4] == ["0.0 1", "0.1 1", "0.2 1", "0.2 2"]
+
+
+async def _is(value: bool) -> bool:
+    return value
+
+
+# A follower by itself: messages are lost, come twice, and come from one who has lost the run.
+
+
+def _pieces(text: str, drawn: random.Random) -> list[str]:
+    pieces = list[str]()
+    while text:
+        size = drawn.randrange(1, 9)
+        pieces.append(text[:size])
+        text = text[size:]
+    return pieces
+
+
+def _told(text: str, *, provisional: bool = False) -> events.TextDelta:
+    return events.TextDelta(member="", text=text, provisional=provisional, at=1.0)
+
+
+def _request() -> events.RequestStarted:
+    return events.RequestStarted(context=[], messages=[], schema={}, at=1.0)
+
+
+async def test_messages_that_are_lost_or_doubled_never_double_a_text() -> None:
+    for _ in range(trials(500)):
+        seed = random.randrange(10**6)
+        print(f"seed {seed}")
+        drawn = random.Random(seed)
+        told = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
+        hearing, reader = Hearing(LocalChannel(), "r"), Reader()
+        hearing.owned(1)
+        words = "".join(drawn.choice("aé\n\x01𝄞") for _ in range(drawn.randrange(1, 200)))
+        told(_request())
+        for piece in _pieces(words, drawn):
+            told(_told(piece))
+            if drawn.random() < 0.1:
+                told.repeat()
+            for message in told.messages() * drawn.choice([0, 1, 1, 2]):
+                hearing.hear(message)
+            _read(hearing, reader)
+            assert words.startswith(reader.texts["", False])
+        told.repeat()
+        for message in told.messages():
+            hearing.hear(message)
+        _read(hearing, reader)
+        assert reader.texts["", False] == words
+        for event in hearing.entry(_output(words + "!")):
+            reader.read(event)
+        assert reader.texts["", False] == words + "!"
+
+
+def _read(hearing: Hearing, reader: Reader) -> None:
+    for event in hearing.before(2):
+        reader.read(event)
+
+
+def _output(text: str) -> Json:
+    return {"at": [], "message": {"type": "output", "output": text, "_of": "0"}}
+
+
+async def test_what_a_worker_says_that_has_lost_the_run_is_not_shown() -> None:
+    stale, own = (LiveRun("r", lease, lambda: 1, lambda _: None, most=7_500) for lease in (1, 2))
+    hearing = Hearing(LocalChannel(), "r")
+    hearing.owned(1)
+    stale(_told("one "))
+    _heard(hearing, stale)
+    assert _texts(hearing.before(2)) == ["one "]
+    stale(_told("two"))
+    _heard(hearing, stale)
+    own(_told("One "))
+    _heard(hearing, own)
+    assert _texts(hearing.before(2)) == ["two"]  # nobody knows yet that it has been lost
+    hearing.owned(2)
+    assert _texts(hearing.before(1)) == []
+    assert [event["error"]["code"] for event in hearing.corrected({"at": [], "began": [], "run": "x"})] == ["fenced"]
+    stale(_told("three"))
+    _heard(hearing, stale)
+    assert _texts(hearing.before(2)) == ["One "]
+    assert list(hearing.corrected({"at": ["0.0"], "began": [], "run": "y"})) == []  # that of a delegate
+
+
+async def test_an_output_that_was_delivered_before_the_worker_died_is_not_taken_back() -> None:
+    own = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
+    hearing = Hearing(LocalChannel(), "r")
+    hearing.owned(1)
+    own(_told("the en"))
+    _heard(hearing, own)
+    list(hearing.before(2))
+    hearing.owned(2)
+    began: Json = {"at": [], "began": [_output("the end")["message"]], "run": "x"}
+    assert _texts(hearing.entry(began)) == ["d"]
+    assert list(hearing.corrected(began)) == []
+
+
+async def test_a_message_is_never_longer_than_the_channel_takes() -> None:
+    told = LiveRun("r" * 200, 1, lambda: 10**9, lambda _: None, most=7_500)
+    long = '\x01𝄞"' * 20_000
+    told(_told(long))
+    told(events.OutputDelta(value=long, at=1.0))
+    told(events.CallStarted(call=Call({"_tool": "x", "of": "y"}), place=Place.parse("3.0"), at=1.0))
+    messages = told.messages()
+    assert max(len(message.encode()) for message in messages) <= 7_500
+    found = [item["event"] for message in messages for item in _object(message)["items"]]
+    assert "".join(event["text"] for event in found if event["event"] == "TextDelta") == long
+    assert "CallStarted" in {event["event"] for event in found}
+    assert "OutputDelta" not in {event["event"] for event in found}  # too long, and its strings are told
+
+
+@pytest.mark.parametrize("message", ["", "7", "[]", "{}", '{"lease": 1}', '{"lease": 1, "items": [7]}', '{"items":{}}'])
+async def test_what_is_no_message_of_a_worker_is_passed_over(message: str) -> None:
+    hearing = Hearing(LocalChannel(), "r")
+    hearing.owned(1)
+    hearing.hear(message)
+    assert list(hearing.before(10)) == []
+
+
+async def test_it_counts_only_for_a_while_that_somebody_listens() -> None:
+    now = 0.0
+    channel = LocalChannel()
+    lives = LiveRuns(channel, lambda: now)
+    heard: list[str] = []
+    async with channel.asked(lives.asked), channel.hear("r", heard.append):
+        live = lives.begin("r", 1, lambda: 1)
+        await channel.ask("r", anew=True)
+        live(_told("a"))
+        await lives.flush()
+        now = 100.0
+        live(_told("b"))
+        await lives.flush()
+        assert len(heard) == 1
+        await channel.ask("r", anew=False)
+        await lives.flush()
+        assert [item["event"]["text"] for item in _object(heard[-1])["items"]] == ["ab"]
+
+
+def _heard(hearing: Hearing, told: LiveRun) -> None:
+    for message in told.messages():
+        hearing.hear(message)
+
+
+def _texts(shown: Iterable[Json]) -> list[str]:
+    return [event["text"] for event in shown if event["event"] == "TextDelta"]
+
+
+def _object(text: str) -> Json:
+    value: Any = decode(text)
+    return value
