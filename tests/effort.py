@@ -10,7 +10,7 @@ import pytest
 
 Effort: TypeAlias = Literal["little", "more", "all"]
 
-_OF: Final[Mapping[Effort, int]] = {"little": 20, "more": 5, "all": 1}
+_OF: Final[Mapping[Effort, int]] = {"little": 50, "more": 5, "all": 1}
 """Of how many trials one is made."""
 
 

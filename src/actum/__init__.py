@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import connections, errors, events, inspection, messages, models
+    from . import connections, errors, events, inspection, messages, models, serving
     from .app import kept
     from .app.agent import Agent
     from .app.idea import Idea
@@ -59,6 +59,7 @@ __all__ = [
     "kept",
     "messages",
     "models",
+    "serving",
     "tools",
 ]
 
@@ -93,6 +94,7 @@ _HOMES = {
     "kept": "app.kept",
     "messages": "messages",
     "models": "models",
+    "serving": "serving",
     "tools": "app.tools:DEFAULT",
 }
 """Where each public name is imported from, when it is first used: `import actum` itself costs next to nothing."""

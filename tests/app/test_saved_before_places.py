@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from actum.ideas.address import Address
 from actum.ideas.library import Library
 from actum.storage.open import open_store
 
+from .. import warm
 from ..fixtures.before_places.desk import INNER, Desk, Json
 
 pytestmark = pytest.mark.rule("C9", "L8")
@@ -107,7 +107,7 @@ async def test_a_cut_run_makes_what_was_under_way_or_erased_and_nothing_else(nam
 def actum(folder: Path, *arguments: str, code: int = 0) -> str:
     own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "ACTUM", "KILL"))}
     command = [sys.executable, "-m", "actum", *arguments]
-    done = subprocess.run(command, cwd=folder, env=own, capture_output=True, text=True, timeout=60, check=False)
+    done = warm.run(command, cwd=folder, env=own, timeout=60)
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
     return done.stdout
 

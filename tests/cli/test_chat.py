@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 
 from actum.cli.commands.chat import Screen, one_turn
 
+from .test_commands import actum
 from .test_terminal import terminal
 
 BOUND = 60.0
@@ -60,6 +60,11 @@ def talker(folder: Path, *answers: Any, **members: Any) -> Path:
     return path
 
 
+def chat(path: Path, *more: str, given: str) -> subprocess.CompletedProcess[str]:
+    """A conversation through pipes with the model of `talker`."""
+    return actum("chat", str(path), *more, cwd=path.parent, given=given, PYTHONPATH=str(path.parent))
+
+
 def said(text: str, *calls: Any) -> dict[str, Any]:
     return {"calls": list(calls), "output": None if calls else text}
 
@@ -67,11 +72,7 @@ def said(text: str, *calls: Any) -> dict[str, Any]:
 @pytest.mark.rule("M4", "O9")
 def test_each_line_of_a_pipe_is_a_turn(tmp_path: Path) -> None:
     path = talker(tmp_path, said("Hello\nyou"), said("Bye {x}"))
-    done = subprocess.run(
-        [sys.executable, "-m", "actum", "chat", str(path), "--model", "any", "--save", "kept.json"],
-        cwd=tmp_path, input="hi\n\nbye\n", capture_output=True, text=True, timeout=BOUND, check=False,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+    done = chat(path, "--model", "any", "--save", "kept.json", given="hi\n\nbye\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello\nyou\nBye {x}\n", "")
     kept = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
     assert [message["type"] for message in kept["context"]] == ["system", "user", "output", "user", "output"]
@@ -165,11 +166,7 @@ async def test_ctrl_c_before_a_turn_has_taken_its_first_step_cancels_it(capsys: 
 @pytest.mark.rule("L3", "O9")
 def test_an_answer_that_breaks_off_is_shown_from_its_beginning(tmp_path: Path) -> None:
     path = talker(tmp_path, '{"calls":[],"output":"Good morning', said("Good day"))
-    done = subprocess.run(
-        [sys.executable, "-m", "actum", "chat", str(path), "--model", "any"],
-        cwd=tmp_path, input="hi\n", capture_output=True, text=True, timeout=BOUND, check=False,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+    done = chat(path, "--model", "any", given="hi\n")
     assert (done.returncode, done.stdout) == (0, "Good morning\nGood day\n")
     assert "again" in done.stderr
 
@@ -178,11 +175,7 @@ def test_an_answer_that_breaks_off_is_shown_from_its_beginning(tmp_path: Path) -
 def test_a_kept_conversation_goes_on_in_another_process(tmp_path: Path) -> None:
     path = talker(tmp_path, said("One"))
     for words in ("first\n", "second\n"):
-        done = subprocess.run(
-            [sys.executable, "-m", "actum", "chat", str(path), "--model", "any", "--save", "kept.json"],
-            cwd=tmp_path, input=words, capture_output=True, text=True, timeout=BOUND, check=False,
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        )  # fmt: skip
+        done = chat(path, "--model", "any", "--save", "kept.json", given=words)
         assert (done.returncode, done.stdout) == (0, "One\n"), done.stderr
     kept = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
     assert [message.get("message") for message in kept["context"] if message["type"] == "user"] == ["first", "second"]
@@ -191,11 +184,7 @@ def test_a_kept_conversation_goes_on_in_another_process(tmp_path: Path) -> None:
 def test_what_has_no_text_or_no_model_is_refused(tmp_path: Path) -> None:
     path = talker(tmp_path, said("One"), schema={"type": "object"})
     for more, words in ((["--model", "any"], "no text"), ([], "needs a model")):
-        done = subprocess.run(
-            [sys.executable, "-m", "actum", "chat", str(path), *more],
-            cwd=tmp_path, input="hi\n", capture_output=True, text=True, timeout=BOUND, check=False,
-            env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        )  # fmt: skip
+        done = chat(path, *more, given="hi\n")
         assert done.returncode == 2
         assert words in done.stderr
 
@@ -222,11 +211,7 @@ def test_what_the_model_thinks_passes_by_on_a_terminal_and_steers_nothing(tmp_pa
 
 def test_what_the_model_thinks_is_not_written_into_a_pipe(tmp_path: Path) -> None:
     path = talker(tmp_path, {"thoughts": ["Hm"], "then": said("Hello")})
-    done = subprocess.run(
-        [sys.executable, "-m", "actum", "chat", str(path), "--model", "any"],
-        cwd=tmp_path, input="hi\n", capture_output=True, text=True, timeout=BOUND, check=False,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+    done = chat(path, "--model", "any", given="hi\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "Hello\n", "")
 
 
@@ -237,12 +222,8 @@ def test_the_oldest_turns_of_a_kept_conversation_go_with_all_that_was_noted_of_t
 ) -> None:
     path = talker(tmp_path, said("An answer " + "x" * 600))
     arguments = ["chat", str(path), "--model", "any", "--save", "kept.json", "--most", "2000", *more]
-    own = {**os.environ, "PYTHONPATH": str(tmp_path)}
     for words in ("first\nsecond\nthird\nfourth\n", "fifth\n"):
-        done = subprocess.run(
-            [sys.executable, "-m", "actum", *arguments],
-            cwd=tmp_path, input=words, capture_output=True, text=True, timeout=BOUND, check=False, env=own,
-        )  # fmt: skip
+        done = actum(*arguments, cwd=tmp_path, given=words, PYTHONPATH=str(tmp_path))
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.count("An answer") == words.count("\n")
     kept = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
@@ -251,8 +232,5 @@ def test_the_oldest_turns_of_a_kept_conversation_go_with_all_that_was_noted_of_t
     assert "first" not in users
     summaries = [message for message in kept["context"] if message.get("kind") == "earlier"]
     assert len(summaries) == len(more)
-    again = subprocess.run(
-        [sys.executable, "-m", "actum", "replay", "kept.json"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=BOUND, check=False, env=own,
-    )  # fmt: skip
+    again = actum("replay", "kept.json", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert again.returncode == 0, again.stdout + again.stderr

@@ -16,6 +16,8 @@ import pytest
 
 from actum.cli.dispatch import COMMANDS, MODULES
 
+from .. import warm
+
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "examples" / "corpus" / "corpus.json"
 TOOLS = '''
@@ -41,16 +43,7 @@ def look(context: object) -> dict[str, int]:
 def actum(*arguments: str, cwd: Path, given: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "ACTUM"))}
     command = [sys.executable, "-m", "actum", *arguments]
-    return subprocess.run(
-        command,
-        input=given,
-        cwd=cwd,
-        env={**own, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return warm.run(command, cwd=cwd, env={**own, **environment}, input=given)
 
 
 def idea(folder: Path, *calls: Any, output: Any = None, context: list[Any] | None = None, **parts: Any) -> Path:

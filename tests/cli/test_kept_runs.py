@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -18,6 +17,7 @@ from actum import Idea, models
 from actum.cli.dispatch import run_command
 from actum.execution.record.recovery import recovered
 
+from .. import warm
 from ..effort import trials
 from .test_commands import actum
 
@@ -141,22 +141,12 @@ def test_a_run_that_was_killed_anywhere_goes_on_with_nothing_repeated(tmp_path: 
         own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "ACTUM"))}
         (folder / "tests_kill.py").write_text(KILLER, encoding="utf-8")
         command = [sys.executable, "-c", code, "run", str(path), "-q", "--save", "run.json"]
-        killed = subprocess.run(
-            command, cwd=folder, env=own | how, capture_output=True, text=True, timeout=60, check=False
-        )
+        killed = warm.run(command, cwd=folder, env=own | how, timeout=60)
         if killed.returncode == 0:
             continue
         assert killed.returncode == -9, killed.stderr
         before, known = ran(folder), recorded(folder)
-        resumed = subprocess.run(
-            [sys.executable, "-m", "actum", "resume", "run.json", "-q"],
-            cwd=folder,
-            env=own,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        resumed = warm.run([sys.executable, "-m", "actum", "resume", "run.json", "-q"], cwd=folder, env=own)
         assert (resumed.returncode, resumed.stdout) == (0, '"last"\n'), resumed.stderr
         check_resumed(folder, before, known)
 
@@ -260,7 +250,7 @@ def test_a_disk_that_is_full_ends_the_run_in_one_line_and_what_was_done_stays(tm
         "raise SystemExit(main())"
     )
     command = [sys.executable, "-c", code, "run", str(path), "-q", "--save", "run.json"]
-    full = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    full = warm.run(command, cwd=tmp_path, timeout=60)
     assert full.returncode in {1, 2}
     assert "Traceback" not in full.stderr
     before, known = ran(tmp_path), recorded(tmp_path)

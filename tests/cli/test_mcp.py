@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from actum.cli.dispatch import run_command
+
+from .. import warm
 
 SERVING = Path(__file__).parents[1] / "connections" / "serving.py"
 
@@ -21,7 +22,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def servers(*more: str, **entry: Any) -> None:
-    own = {"command": sys.executable, "args": [str(SERVING), "--log", "log", *more], **entry}
+    command, *arguments = warm.command(SERVING, "--log", "log", *more)
+    own = {"command": command, "args": arguments, **entry}
     Path("mcp.json").write_text(json.dumps({"mcpServers": {"s": own}}))
 
 

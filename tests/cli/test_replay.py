@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from actum import Idea
 
+from .. import warm
 from .test_commands import actum
 
 Json = dict[str, Any]
@@ -91,7 +91,7 @@ def run(tmp_path: Path) -> Runner:
     def run_with(answers: list[Any], *arguments: str) -> int:
         (tmp_path / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
         command = [sys.executable, "-c", SCRIPTED, *arguments]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        done = warm.run(command, cwd=tmp_path)
         assert "Traceback" not in done.stderr, done.stderr
         return done.returncode
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +10,15 @@ from typing import Any, Literal
 
 from actum import connections
 
+from .. import warm
+
 SERVING = Path(__file__).with_name("serving.py")
 Era = Literal["auto", "legacy"]
 ERAS: tuple[Era, Era] = ("auto", "legacy")
 
 
 def command(*more: str) -> list[str]:
-    return [sys.executable, str(SERVING), *more]
+    return warm.command(SERVING, *more)
 
 
 def stdio(*more: str, name: str = "s", **settings: Any) -> connections.Server:

@@ -19,6 +19,7 @@ import pytest
 from actum import Agent, Idea, events
 from actum.sources.modules import load_activities
 
+from .. import warm
 from ..effort import thorough, trials
 
 MUSIC = Path(__file__).parents[2] / "examples" / "music"
@@ -34,7 +35,7 @@ form, harmony, melody, parts = (
 def actum(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI", "ACTUM"))}
     command = [sys.executable, "-m", "actum", *arguments]
-    return subprocess.run(command, cwd=cwd, env=own, capture_output=True, text=True, timeout=100, check=False)
+    return warm.run(command, cwd=cwd, env=own, timeout=100)
 
 
 def spectrum(mono: Any) -> tuple[Any, Any]:
@@ -138,6 +139,7 @@ async def test_another_contract_is_the_same_record(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.rule("X5")
+@thorough
 def test_the_recording_of_answers_makes_another_record(tmp_path: Path) -> None:
     requests: list[Any] = []
     run = actum(
@@ -153,6 +155,7 @@ def test_the_recording_of_answers_makes_another_record(tmp_path: Path) -> None:
     assert 35 < stereo.shape[1] / tones.RATE < 50
 
 
+@thorough
 def test_the_recording_is_what_the_written_answers_make(tmp_path: Path) -> None:
     before = (MUSIC / "answers.jsonl").read_text(encoding="utf-8")
     code = (

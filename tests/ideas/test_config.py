@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,8 @@ import pytest
 from actum import Agent, Config, Context, Idea, Limits, errors, models, tools
 from actum.ideas.config import WEIGHTS, IdeaConfig, Standing
 from actum.ideas.identity import identified
+
+from .. import warm
 
 Json = dict[str, Any]
 NAME = "doubled_in_four_ways"
@@ -59,7 +60,7 @@ async def _run(way: str, path: Path, model: models.Model | None) -> Any:
 def _run_command(path: Path, model: str | None, record: Path) -> Any:
     words = [sys.executable, "-m", "actum", "run", str(path), "--quiet"]
     words += ["--model", model, "--record", str(record)] if model else []
-    done = subprocess.run(words, cwd=path.parent, capture_output=True, text=True, timeout=100, check=False)
+    done = warm.run(words, cwd=path.parent, timeout=100)
     if done.returncode:
         raise errors.ActumError(done.stderr)
     return json.loads(done.stdout)

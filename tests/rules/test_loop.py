@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from actum import Agent, Call, Config, Limits, Tools, errors, events, models
+from actum.schema.lowering import DIALECTS, Dialect
+from actum.schema.validator import Validator
 
 from .scripts import agent, answer, call, run, sent, text_of, types
 
@@ -165,6 +167,62 @@ async def test_the_model_is_told_when_little_is_left_behind_everything_else() ->
     notices = ["¶notice" in text_of(request.messages) for request in sent(runner)]
     assert notices == [False, False, True, True]
     assert "last request" in str(sent(runner)[-1].messages[-1]["content"])
+
+
+def offers_calls(request: models.ModelRequest) -> bool:
+    return request.schema["properties"]["calls"] != {"type": "array", "maxItems": 0}
+
+
+def takes(request: models.ModelRequest, wanted: dict[str, Any]) -> bool:
+    return Validator(request.schema, tool="answer").accepts(wanted)
+
+
+@pytest.mark.rule("L5")
+async def test_on_the_last_request_only_an_output_can_be_answered() -> None:
+    runner = agent(answer(call("step", n=1)), answer(output="†results.0"), tools=toolbox(), limits=Limits(requests=2))
+    assert (await runner.run("go", INTEGER)).output == 2
+    first, last = sent(runner)
+    assert [offers_calls(first), offers_calls(last)] == [True, False]
+    assert [takes(one, answer(output=None)) for one in (first, last)] == [True, False]
+    assert takes(last, answer(output=3))
+    assert takes(last, answer(output="†results.0"))
+
+
+@pytest.mark.rule("L5", "L3")
+async def test_an_answer_that_was_unusable_makes_the_next_request_the_last_one() -> None:
+    limits = Limits(requests=3)
+    runner = agent(answer(call("step", n=1)), "{", answer(output=5), tools=toolbox(), limits=limits)
+    assert (await runner.run("go", INTEGER)).output == 5
+    assert [offers_calls(request) for request in sent(runner)] == [True, True, False]
+
+
+@pytest.mark.rule("L5")
+async def test_the_only_request_takes_calls_and_the_model_is_told_what_they_are_for() -> None:
+    runner = agent(answer(call("step", n=1), output="†calls.0"), tools=toolbox(), limits=Limits(requests=1))
+    assert (await runner.run("go", INTEGER)).output == 2
+    (only,) = sent(runner)
+    assert offers_calls(only)
+    assert "only request" in text_of(only.messages)
+
+
+@pytest.mark.rule("L5", "C1")
+async def test_a_latent_call_that_the_output_waits_for_is_carried_out_on_the_last_request() -> None:
+    tools = toolbox()
+    tools.register("mood", {"properties": {"of": {"type": "integer"}, "_output": {"type": "string"}}})
+    owed = call("mood", of=2, _output=None)
+    first = answer(call("step", n=1), owed, output="†calls.1")
+    runner = agent(first, answer({**owed, "_output": "good"}, output="good"), tools=tools, limits=Limits(requests=2))
+    assert (await runner.run("go", {"type": "string"})).output == "good"
+    assert offers_calls(sent(runner)[-1])
+
+
+@pytest.mark.rule("L5", "T9")
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=list(DIALECTS))
+async def test_the_last_request_holds_a_model_as_firmly_as_those_before(dialect: Dialect) -> None:
+    model = models.Scripted([answer(call("step", n=1)), answer(output=7)], dialect=dialect)
+    runner = Agent(model, tools=toolbox(), limits=Limits(requests=2))
+    assert (await runner.run("go", INTEGER)).output == 7
+    assert len({request.mode for request in model.requests}) == 1
 
 
 @pytest.mark.rule("L5")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,11 @@ import pytest
 
 from actum import HOLD, Agent, Config, Limits, Run, Runs, errors, models
 from actum.runs.spreading import child_id
+from actum.schema.json import encode
 
+from ..effort import EFFORT
 from .desks import Desk, Json, plan, serving, until
+from .fleet import fleet, judged, remembering
 
 pytestmark = pytest.mark.rule("L8")
 
@@ -240,11 +245,11 @@ async def test_a_gate_in_a_part_is_opened_by_its_parent() -> None:
     async with Runs(":memory:") as runs:
         run = await runs.submit(parent({"_tool": "part", "of": "a"}, output="†calls.0"))
         async with serving(runs, agent(desk, gate)):
-            part = child_id(run.id, "0.0")
+            inner = child_id(run.id, "0.0")
 
             async def waits() -> bool:
                 found = {one.id: one.state for one in await runs.list()}
-                return found.get(part) == "waiting" and found[run.id] == "waiting"
+                return found.get(inner) == "waiting" and found[run.id] == "waiting"
 
             await until(waits)
             await run.signal("0.0/†state.approvals.go", "now")
@@ -269,6 +274,44 @@ async def test_an_idea_says_itself_that_its_parts_are_spread(tmp_path: Path) -> 
         async with serving(runs, agent(desk, config=Config())):
             assert await _done(run) == "a.b."
         assert len(await parts(runs, run)) == 2
+
+
+PARTS = 4
+
+
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+async def test_parts_are_carried_out_once_each_however_often_workers_are_killed(place: str, tmp_path: Path) -> None:
+    count, kills = (40, 40) if EFFORT == "all" else (4, 4)
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    steps = [{"_tool": "step", "of": "†input.of"}, {"_tool": "step", "of": "†calls.0"}]
+    inner: Json = {"type": "plan", "plan": steps, "output": "†calls.1"}
+    outputs = "".join(f"{{†calls.{number}}}" for number in range(PARTS))
+    async with Runs(place) as runs:
+        with fleet(place, tmp_path / "sink", seed) as workers:
+            (workers.sink / "part.json").write_text(encode({"context": [INPUT, inner], "config": {"tools": ["step"]}}))
+            calls = [{"_tool": "part", "of": str(number)} for number in range(PARTS)]
+            parents = [await runs.submit(parent(*calls, output=outputs)) for _ in range(count)]
+            await remembering(runs, place)
+            workers.start(3)
+            for _ in range(kills):
+                await workers.kill()
+
+            async def are_over() -> bool:
+                return all([(await run.refresh()).is_over for run in parents])
+
+            async with asyncio.timeout(600):
+                while not await are_over():
+                    await asyncio.sleep(0.1)
+        every = await runs.list(most=10_000)
+        found = [run for run in every if run.row.parent is not None]
+        verdict = await judged(runs, every, workers.sink)
+    print(verdict)
+    assert {str(run.row.output) for run in parents} == {"".join(f"{number}.." for number in range(PARTS))}
+    assert {run.id for run in found} == {child_id(run.id, f"0.{n}") for run in parents for n in range(PARTS)}
+    assert {run.state for run in every} == {"done"}
+    assert (verdict.again, verdict.stale, verdict.effects) == (0, 0, count * PARTS * 2)
 
 
 async def _true(value: bool) -> bool:

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ..effort import thorough
+
 PROJECT = Path(__file__).parent / "project"
 
 
+@thorough
 def test_mypy_strict_finds_nothing_in_a_users_project(tmp_path: Path) -> None:
     done = checked("mypy", "--cache-dir", str(tmp_path), ".")
     assert done.stdout.startswith("Success"), done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""Programs as a new user writes them, run and type-checked: with the source, and by `make wheel` with a built wheel."""
+"""Programs as a new user writes them, run and type-checked by `make wheel` with a built wheel."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ PROGRAMS = Path(__file__).parent / "programs"
 PYTHON = os.environ.get("ACTUM_PYTHON", sys.executable)
 """The Python that the programs are run by: that of a bare environment which has nothing but the wheel."""
 BOUND = 100.0
+pytestmark = pytest.mark.skipif(
+    "ACTUM_PYTHON" not in os.environ, reason="`make wheel` runs them, with a Python that has nothing but the wheel"
+)
 PNG = b"\x89PNG\r\n\x1a\nand so on"
 
 

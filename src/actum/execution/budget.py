@@ -198,14 +198,21 @@ class Budget:
         """Wall time that is left, None where it isn't limited."""
         return None if self.limits.seconds is None else max(0.0, self._end - time.monotonic())
 
+    @property
+    def is_last(self) -> bool:
+        """Whether the next request is the last one that may be made."""
+        return self.limits.requests is not None and self.limits.requests - self.requests <= 1
+
     def notices(self) -> Iterator[str]:
         """What the model should know of the budget before the next request."""
         most = self.limits.requests
         if most is None:
             return
         left = most - self.requests
-        if left <= 1:
-            yield "This is the last request: `output` must be answered now, calls made now can't be used."
+        if self.is_last and not self.requests:
+            yield "This is the only request: answer `output` now; it may refer to the calls."
+        elif self.is_last:
+            yield "This is the last request: answer `output` now; no further calls can be made."
         elif left <= 1 + _LITTLE:
             yield f"{left} requests are left, this one included."
 

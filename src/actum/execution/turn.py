@@ -119,13 +119,15 @@ class Turn:
         self.texts.complete(own)
         self.emit(OutputDelta(value=own))
 
-    def before(self, complaint: str | None, frame: Frame) -> ModelRequest:
-        """Spend a request, and make it."""
+    def before(self, complaint: str | None, frame: Frame) -> tuple[ModelRequest, Frame]:
+        """Spend a request, and make it: on the last one only an output can be answered, or what it waits for (L5)."""
+        waiting, owed = self.calls.open_calls(self.script) if self.calls is not None else ([], [])
         notices = [*self.budget.notices(), *self.notices, *([complaint] if complaint else [])]
+        if self.budget.is_last and self.budget.requests and not owed:
+            frame = frame.last()
         self.budget.ask()
         self.journal.show()
         context = self.journal.context()
-        waiting, owed = self.calls.open_calls(self.script) if self.calls is not None else ([], [])
         request = frame.request(context, waiting=waiting, owed=owed, notices=notices)
         if self.emit.sink:
             self.emit(
@@ -138,7 +140,7 @@ class Turn:
                     notices=tuple(notices),
                 )
             )
-        return request
+        return request, frame
 
     def after(self, usage: Usage) -> None:
         """Count what the request has cost."""

@@ -74,8 +74,12 @@ class Listener(Protocol):
 class Asker(Protocol):
     """What the asking side knows that generation doesn't: the budget, and who listens."""
 
-    def before(self, complaint: str | None, frame: Frame) -> ModelRequest:
-        """The request to send, with the complaint about the last answer; raises LimitExceeded if none is left."""
+    def before(self, complaint: str | None, frame: Frame) -> tuple[ModelRequest, Frame]:
+        """The request to send, with the complaint about the last answer, and the frame that it was made of.
+
+        Raises:
+            LimitExceeded: none is left.
+        """
         ...
 
     def after(self, usage: Usage) -> None:
@@ -171,7 +175,8 @@ async def ask(
     complaint: str | None = None
     failed = 0
     while True:
-        request = await frame.sent(asker.before(complaint, frame))
+        request, frame = asker.before(complaint, frame)
+        request = await frame.sent(request)
         if settled is not None:
             await settled()
         answered, asked = Answered(), speaker(model, frame)
@@ -296,8 +301,8 @@ def _failed(model: Model, error: Exception) -> ModelError:
 def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge, receiver: Receiver) -> None:
     receiver.arrived(part.text)
     if isinstance(part, Element):
-        if part.text == "null" and not frame.toolset.tools:
-            return  # without tools `calls` is a list of null for decoders that know no empty list
+        if part.text == "null" and not frame.composition.tools:
+            return  # where none can be made, `calls` is a list of null for decoders that know no empty list
         call = _call(part, frame)
         if isinstance(call, Call):
             answered.calls.append(call)

@@ -101,6 +101,14 @@ class Frame:
         lowered, schema = _lowered(self.composition, self.dialect, rung)
         return replace(self, lowered=lowered, schema=schema)
 
+    def last(self) -> Frame:
+        """The same frame for a last request, with the same hold on the model: only an output can be answered (L5)."""
+        from ..schema.lowering import above
+
+        composed = self.composition.last()
+        lowered, schema = _lowered(composed, self.dialect, above(self.lowered.rung))
+        return replace(self, lowered=lowered, schema=schema, composition=composed)
+
     def spoken_to(self, model: Model, speaker: int) -> Frame:
         """The same frame for another of the models that stand for one."""
         dialect: Dialect | None = getattr(model, "dialect", None)

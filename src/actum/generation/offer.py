@@ -171,6 +171,12 @@ class Composition:
     """What the model has to know of the † language."""
     types: tuple[str, ...] = ()
     """The types that tools return, a line each (T13)."""
+    is_last: bool = False
+    """Whether no request follows: only an output can be answered (L5)."""
+
+    def last(self) -> Composition:
+        """What a last request is composed of: no calls, and an output that isn't null (L5)."""
+        return replace(self, tools=(), offer=replace(self.offer, flow=False), is_last=True)
 
     def __call__(self, references: References) -> JsonObject:
         """Compose in one of the forms of references (T9)."""
@@ -179,7 +185,8 @@ class Composition:
         # Beside literal values there is no place for a reference in the output: a text may be one.
         reference = offer.reference if offer.references == "wide" else None
         elements = ELEMENTS if offer.flow else ()
-        return compose(json.loads(self.output), calls, meta=self.meta, reference=reference, elements=elements)
+        output: JsonObject = json.loads(self.output)
+        return compose(output, calls, meta=self.meta, reference=reference, elements=elements, is_last=self.is_last)
 
 
 def composition(

@@ -35,13 +35,14 @@ class Live:
 async def written(store: RunStore, run: str, look: Callable[[], Awaitable[Row]], after: int) -> AsyncGenerator[Entry]:
     """The entries of a run's record behind a number, as they are written, until it is over or waits."""
     while True:
-        row = await look()
         for seq, data in await store.entries(run, after, _MOST):
             after = seq
             yield Entry(seq, data)
-        if not row.is_under_way and not await store.entries(run, after, 1):
+        row = await look()
+        if row.is_under_way:
+            await store.changed(run, LOOK)
+        elif not await store.entries(run, after, 1):
             return
-        await store.changed(run, LOOK)
 
 
 async def told(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -12,15 +12,17 @@ from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.kept_run import notes
 from ..app.loading import agent_at
+from ..app.noting import Noting
 from ..errors import ActumError, Fenced, IdeaError, RunError
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
-from ..ideas.ticks import Tick, tick_entry, ticks_of, told_ticks
+from ..ideas.course import course_entry, is_note
+from ..ideas.ticks import ID, RUN, Tick, tick_entry, ticks_of, told_ticks
 from ..protocol.context import Context
 from ..protocol.origin import is_url
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, is_object
 from .record import LeasedRecord
 from .row import Ending, Row, Submission, Taken
 from .sending import applied
@@ -65,12 +67,17 @@ class Carrier:
         record.spread = Spreading(self.store, row, taken.source)
         budget, lineage = budget_of(agent.limits, taken.source, row), lineage_of(taken.source)
         context = applied(context, taken.sent)
-        async with agent.carried(context, schema, record, budget=budget, lineage=lineage) as stream:
-            async for event in stream:
-                live(event)
-                if event.depth == 0 and notes(event, ticks):
-                    record(tick_entry(ticks))
-            result = stream.result
+        noting = Noting()
+        try:
+            async with agent.carried(context, schema, record, budget=budget, lineage=lineage) as stream:
+                async for event in stream:
+                    live(event)
+                    noting.take(event)
+                    if event.depth == 0 and notes(event, ticks):
+                        record(tick_entry(ticks))
+                result = stream.result
+        finally:
+            record(course_entry(noting.rows()))
         return _ending(result, {**_about(result, agent), "spent": asdict(budget.spent)})
 
     async def _outermost(self, source: Submission) -> Submission:
@@ -105,7 +112,7 @@ class Carrier:
 
 async def _context(taken: Taken, idea: Idea, agent: Agent) -> tuple[Context, Any]:
     """The context that a run has reached, and its schema."""
-    told = [entry for entry in taken.entries if "tick" not in entry]
+    told = [entry for entry in taken.entries if not is_note(entry)]
     if told:
         try:
             reached = agent.restored(recovered(told), idea.context.origin)
@@ -118,8 +125,11 @@ async def _context(taken: Taken, idea: Idea, agent: Agent) -> tuple[Context, Any
 
 
 def idea_of(source: Submission) -> Idea:
-    """The Idea that a run was submitted with."""
-    return Idea.read(encode(source.idea), f"run {source.id}", source.origin)
+    """The Idea that a run was submitted with; its meta says which run it is, as that of a kept one does."""
+    idea = Idea.read(encode(source.idea), f"run {source.id}", source.origin)
+    about: Any = idea.meta.get(RUN)
+    own: JsonObject = about if is_object(about) else {}
+    return replace(idea, meta={**idea.meta, RUN: {**own, ID: source.id}})
 
 
 def ticks_in(entries: Sequence[JsonObject], run: str) -> list[Tick]:

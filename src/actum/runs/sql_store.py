@@ -38,6 +38,7 @@ _RELEASE = (
     "UPDATE actum_runs SET state = 'queued', worker = NULL "
     f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
+_SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number"
 _SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
 
 
@@ -49,21 +50,25 @@ class SqlStore:
         self.queue = queue
         self.channel: Channel = database.channel
 
-    async def submit(self, one: Submission, *, lease: int | None = None) -> tuple[Row, bool]:
+    async def submit(
+        self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
+    ) -> tuple[Row, bool]:
         """Keep a run and have it delivered, unless there is one of its id; whether it is new.
 
         Of a run with a parent only if that still has this `lease`.
         """
+        if within is None:
+            async with self.database.transaction() as own:
+                return await self.submit(one, own, lease=lease)
+        if one.parent is not None and lease is not None:
+            await check_owner(within, self.database, one.parent, lease)
         source = [one.id, encode(one.idea), one.origin, None if one.input is None else encode(one.input)]
         stands = [one.tenant, one.queue, one.priority, one.at, one.patience, one.parent, text_of(one.child)]
-        async with self.database.transaction() as within:
-            if one.parent is not None and lease is not None:
-                await check_owner(within, self.database, one.parent, lease)
-            is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
-            row = await row_at(within, one.id)
-            assert row is not None
-            if is_new:
-                await self.queue.push(delivery_of(row), within)
+        is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
+        row = await row_at(within, one.id)
+        assert row is not None
+        if is_new:
+            await self.queue.push(delivery_of(row), within)
         return row, is_new
 
     async def get(self, run: str) -> Row | None:
@@ -119,11 +124,7 @@ class SqlStore:
             if source is None:
                 raise RunError(f"there is no run {run}")
             told = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
-            sent = await within.rows(
-                "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number",
-                run,
-                time.time(),
-            )
+            sent = await within.rows(_SENT, run, time.time())
         return Taken(
             source=source,
             entries=[object_of(text) for _, text in told],
@@ -230,6 +231,11 @@ class SqlStore:
                     await within.rows("UPDATE actum_runs SET state = 'queued' WHERE id = ? RETURNING id", run)
                 await self.queue.push(delivery_of(row, at=due), within)
         return row
+
+    async def sent(self, run: str) -> list[JsonObject]:
+        """What a run was sent that nobody has taken up, as far as it is due."""
+        async with self.database.transaction() as within:
+            return [object_of(item) for _, item in await within.rows(_SENT, run, time.time())]
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good, whoever works on it, and those that carry out its calls; how far it was."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from ..schema.json import JsonObject
+from .database import Database, Transaction
 from .live.channel import Channel
 from .queue import Queue
 from .row import Ending, Row, State, Submission, Taken, Told
@@ -23,15 +24,23 @@ class RunStore(Protocol):
         ...
 
     @property
-    def channel(self) -> Channel:
-        """What carries what its runs tell while it happens."""
+    def database(self) -> Database:
+        """Where its schedules are kept, and its deliveries where it has no other queue."""
         ...
 
-    async def submit(self, one: Submission, *, lease: int | None = None) -> tuple[Row, bool]:
+    async def submit(
+        self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
+    ) -> tuple[Row, bool]:
         """Keep a run and have it delivered, unless there is one of its id; whether it is new.
 
-        Of a run with a parent only if that still has this `lease`; raises Fenced.
+        With `within`, a transaction of its database, it is delivered only if that is committed. Of a run with a parent
+        only if that still has this `lease`; raises Fenced.
         """
+        ...
+
+    @property
+    def channel(self) -> Channel:
+        """What carries what its runs tell while it happens."""
         ...
 
     async def get(self, run: str) -> Row | None:
@@ -94,6 +103,10 @@ class RunStore(Protocol):
         Returns:
             How far the run was; None if there is none.
         """
+        ...
+
+    async def sent(self, run: str) -> list[JsonObject]:
+        """What a run was sent that nobody has taken up, as far as it is due."""
         ...
 
     async def cancel(self, run: str) -> Row | None:

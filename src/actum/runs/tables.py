@@ -54,6 +54,15 @@ VERSIONS = (
     Version(adds="CREATE TABLE actum_oldest (version BIGINT NOT NULL)"),
     Version(
         adds="""
+    CREATE TABLE actum_schedules (
+      name TEXT PRIMARY KEY, cron TEXT NOT NULL, zone TEXT NOT NULL, policy TEXT NOT NULL, run TEXT NOT NULL,
+      dealt {real} NOT NULL, comes {real}, is_paused INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX actum_schedules_next ON actum_schedules (comes) WHERE is_paused = 0
+    """
+    ),
+    Version(
+        adds="""
     ALTER TABLE actum_runs ADD COLUMN parent TEXT;
     ALTER TABLE actum_runs ADD COLUMN child TEXT;
     CREATE INDEX actum_runs_parts ON actum_runs (parent) WHERE parent IS NOT NULL

@@ -29,12 +29,14 @@ def compose(
     meta: bool = True,
     reference: JsonObject | None = None,
     elements: Sequence[JsonObject] = (),
+    is_last: bool = False,
 ) -> JsonObject:
     """Compose an output schema and the schemas of the offered calls into the schema of an answer (T5).
 
     `reference` is what may stand at places of the output instead of values, None for nothing (T9); `elements` are what
-    `calls` may hold besides calls (T16). Definitions of all parts move to one `$defs`, under other names where two
-    differ, and object schemas that occur in it more than once are stated once if that is shorter (T10).
+    `calls` may hold besides calls (T16). Unless the request is the last one, the output may be null (L5). Definitions
+    of all parts move to one `$defs`, under other names where two differ, and object schemas that occur in it more than
+    once are stated once if that is shorter (T10).
     """
     shared = Gathering()
     items = [*(shared.adopt(call) for call in calls), *map(copy, elements)]
@@ -43,7 +45,7 @@ def compose(
         answer = shared.adopt(answer)
     else:
         answer = or_reference(shared.adopt(with_references(answer, reference)), reference)
-    properties: JsonObject = {"calls": _calls(items), "output": nullable(answer)}
+    properties: JsonObject = {"calls": _calls(items), "output": answer if is_last else nullable(answer)}
     if meta:
         properties["meta"] = copy(META_SCHEMA)
     composed: JsonObject = {"type": "object", "properties": properties, "required": list(properties)}

@@ -99,7 +99,7 @@ class _Asking:
     def restart(self) -> None:
         """Begin again: nothing has been taken."""
 
-    def before(self, complaint: str | None, frame: Frame) -> ModelRequest:
+    def before(self, complaint: str | None, frame: Frame) -> tuple[ModelRequest, Frame]:
         """Spend a request, but not the last one, and make it."""
         self.budget.ask(kept=1)
         notices = () if complaint is None else (complaint,)
@@ -109,7 +109,7 @@ class _Asking:
             self.emit(
                 RequestStarted(context=self.context.messages, messages=messages, schema=request.schema, notices=notices)
             )
-        return request
+        return request, frame
 
     def after(self, usage: Usage) -> None:
         """Count what the request has cost."""

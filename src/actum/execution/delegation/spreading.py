@@ -127,7 +127,6 @@ def failure_of(error: JsonObject, tool: Tool, *, is_item: bool) -> ActumError:
     kind = next((one for one in _OF_DELEGATES if one.code == code), None)
     if kind is None:
         return DelegateError(code, tool=tool.name)
-    reason = (
-        message.rpartition(" failed: ")[2] if "chain" in data else message.removeprefix(f"tool {error['tool']!r}: ")
-    )
+    own = message.removeprefix(f"tool {error.get('tool')!r}: ")
+    reason = own.rpartition(" failed: ")[2] if "chain" in data else own
     return kind(reason, tool=tool.name, chain=data.get("chain", ()))

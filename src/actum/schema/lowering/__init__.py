@@ -15,6 +15,7 @@ from .dialects import (
     Dialect,
     Rung,
     SizeLimits,
+    above,
 )
 from .lowered import Lowered, choose, lower
 from .remarks import Note
@@ -36,6 +37,7 @@ __all__ = [
     "Note",
     "Rung",
     "SizeLimits",
+    "above",
     "choose",
     "lower",
 ]

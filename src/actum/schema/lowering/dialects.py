@@ -33,6 +33,12 @@ LADDER = (STRICT, ASIDE, LOOSE, PROMPTED)
 """From the firmest hold to the one that every model takes."""
 
 
+def above(rung: Rung | None) -> Rung | None:
+    """The rung whose hold is one step firmer; None where there is none."""
+    at = 0 if rung is None else LADDER.index(rung)
+    return LADDER[at - 1] if at else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeLimits:
     """The most that one strict schema may hold; None if the provider publishes no number.

@@ -1,0 +1,71 @@
+"""The Starlette application behind the guard: its parts, its lifespan, and how errors are told."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ..errors import ActumError
+from .desk import Desk
+from .parts import Part
+from .refusals import Refusal, status_of, told
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+_LOG = logging.getLogger("actum.serving")
+_MODULES: Mapping[str, str] = {"runs": "runs", "mcp": "mcp_http", "chat": "chat", "agui": "agui"}
+"""The module of each part; its function `part` makes it."""
+
+
+def application(desk: Desk, names: Sequence[str]) -> Starlette:
+    """What serves these parts of a desk."""
+    parts = [_part(name)(desk) for name in names]
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(desk.running())
+            for part in parts:
+                await stack.enter_async_context(part.running())
+            yield
+
+    async def health(_request: Request) -> Response:
+        is_well = desk.failure is None and not desk.stopping.is_set()
+        return JSONResponse({"ok": is_well}, status_code=200 if is_well else 503)
+
+    routes = [Route("/health", health), *(route for part in parts for route in part.routes)]
+    handlers: Any = {ActumError: _answer, HTTPException: _unrouted, Exception: _broken}
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+
+
+def _part(name: str) -> Callable[[Desk], Part]:
+    module = import_module(f".{_MODULES[name]}", __package__)
+    return cast("Callable[[Desk], Part]", module.part)
+
+
+async def _answer(request: Request, error: ActumError) -> Response:
+    headers = dict(error.headers) if isinstance(error, Refusal) else {}
+    said = told(error)
+    if request.url.path.startswith("/v1/"):  # where clients look for what kind of error it is
+        said["error"] |= {"type": "invalid_request_error", "param": None}
+    return JSONResponse(said, status_code=status_of(error), headers=headers)
+
+
+async def _unrouted(_request: Request, error: HTTPException) -> Response:
+    refusal = Refusal(error.status_code, "route", str(error.detail))
+    return JSONResponse(told(refusal), status_code=error.status_code, headers=error.headers)
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    _LOG.error("%s %s", request.method, request.url.path, exc_info=error)  # its words may be data's: for the operator
+    refusal = Refusal(500, "internal", f"it failed from within: {type(error).__name__}")
+    return JSONResponse(told(refusal), status_code=500)

@@ -1,0 +1,92 @@
+"""Who may ask: callers by token, what a browser keeps in its stead, and how much each may ask for."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hmac import compare_digest
+
+from .refusals import Refusal
+
+_LEAST = 16
+"""How many characters a token has at least."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """How much one caller may ask for: runs under way at once, and requests a minute. None: as much as it likes."""
+
+    runs: int | None = 100
+    requests: int | None = 6_000
+
+
+class Callers:
+    """The callers of a server by their tokens. A name is the tenant of the caller's runs; `""` is who owns the server.
+
+    Raises:
+        ValueError: there is no token, two callers have one, or one is too short to be a secret.
+    """
+
+    def __init__(
+        self,
+        token: str | Mapping[str, str],
+        quota: Quota | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        named = {"": token} if isinstance(token, str) else dict(token)
+        if not named or any(len(one) < _LEAST or not one.isascii() for one in named.values()):
+            raise ValueError(f"a token is at least {_LEAST} characters of ASCII")
+        if len(set(named.values())) < len(named):
+            raise ValueError("two callers have the same token")
+        self.quota = quota or Quota()
+        self._tokens = {name: one.encode() for name, one in named.items()}
+        self._sessions = {name: _session_of(one) for name, one in self._tokens.items()}
+        self._clock = clock
+        self._left = {name: (float(self.quota.requests or 0), clock()) for name in named}
+
+    def of_token(self, token: str) -> str | None:
+        """The caller who has a token; None if nobody has it. All are compared, in the same time."""
+        return _of(self._tokens, token.encode(errors="replace"))
+
+    def of_session(self, cookie: str) -> str | None:
+        """The caller whose browser has this cookie."""
+        return _of(self._sessions, cookie.encode(errors="replace"))
+
+    def session(self, caller: str) -> str:
+        """What the caller's browser keeps in place of the token."""
+        return self._sessions[caller].decode()
+
+    def count(self, caller: str) -> None:
+        """Count one request.
+
+        Raises:
+            Refusal: there were too many in the last minute; `Retry-After` says when there is room again.
+        """
+        most = self.quota.requests
+        if most is None:
+            return
+        left, at = self._left[caller]
+        now = self._clock()
+        left = min(float(most), left + (now - at) * most / 60)
+        if left < 1:
+            self._left[caller] = (left, now)
+            seconds = str(math.ceil((1 - left) * 60 / most))
+            raise Refusal(429, "too_many_requests", "too many requests", headers=(("retry-after", seconds),))
+        self._left[caller] = (left - 1, now)
+
+
+def _session_of(token: bytes) -> bytes:
+    """Made of the token, and no way back: cookies are sent to every port of a host."""
+    return hmac.new(token, b"actum session", hashlib.sha256).hexdigest().encode()
+
+
+def _of(known: Mapping[str, bytes], given: bytes) -> str | None:
+    found = None
+    for name, one in known.items():
+        if compare_digest(one, given):
+            found = name
+    return found

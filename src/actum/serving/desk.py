@@ -1,0 +1,286 @@
+"""`Desk`: what all dialects share: the Ideas that are served, the runs that carry them out, and whose they are."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ..app.idea import Idea
+from ..errors import IdeaError, RunError
+from ..protocol.approvals import Ruling
+from ..runs.held import Runner
+from ..runs.row import State
+from ..runs.runs import Run, Runs
+from ..runs.worker import Worker
+from ..schema.json import JsonObject, encode
+from .callers import Quota
+from .mcp_options import McpOptions
+from .refusals import Refusal
+
+_LOG = logging.getLogger("actum.serving")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclass(kw_only=True, eq=False)
+class Desk:
+    """Starts runs of the Ideas that are served, finds them again for whoever has started them, and decides on them.
+
+    A caller is the tenant of its runs: `""`, who owns the server, has all of them. `slots` is how many runs it carries
+    out itself at once, 0 where workers do. Use it within `running`.
+    """
+
+    ideas: Mapping[str, Idea]
+    runs: Runs
+    agent: Runner = None
+    roots: Sequence[Path] = ()
+    slots: int = 50
+    lease: float = 4.0
+    drain: float = 30.0
+    quota: Quota = field(default_factory=Quota)
+    owns_runs: bool = True
+    """Whether the place of the runs is closed with it."""
+    mcp: McpOptions = field(default_factory=McpOptions)
+    """How it is served to hosts of MCP."""
+
+    def __post_init__(self) -> None:
+        for name in self.ideas:
+            if not _NAME.fullmatch(name):
+                raise IdeaError(f"{name!r} is no name to serve an Idea under: letters, digits and _ . - are")
+        self.closing = asyncio.Event()
+        """Set when streams are to end: the server stops, and what was under way has ended."""
+        self.stopping = asyncio.Event()
+        """Set when nothing more is to be started."""
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+        """By their ids, the runs that are to be cancelled as nobody looks on."""
+        self._worker: Worker | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._starting, self._deciding = asyncio.Lock(), asyncio.Lock()
+
+    # Running
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Carry runs out as long as the block lasts; then what is under way may end, and others go on with the rest."""
+        async with AsyncExitStack() as stack:
+            if self.owns_runs:
+                await stack.enter_async_context(self.runs)
+            if self.slots:
+                self._worker = self._new_worker()
+                self._work = asyncio.create_task(self._worker.serve())
+                stack.push_async_callback(self._let_go)
+            try:
+                yield
+                await self.stop()
+            finally:
+                await self._forget()
+
+    def _new_worker(self) -> Worker:
+        lies = [root for idea in self.ideas.values() for root in idea.roots]
+        roots = list(dict.fromkeys([*self.roots, *lies])) or [Path.cwd()]
+        return Worker(
+            self.runs, self.agent, queues={"runs": self.slots}, lease=self.lease, drain=self.drain, roots=roots
+        )
+
+    async def stop(self) -> None:
+        """Start nothing more, let what is under way end (`drain` seconds), then end the streams."""
+        self.stopping.set()
+        if self._worker is not None and self._work is not None:
+            self._worker.stop()
+            await asyncio.wait([self._work])
+        self.closing.set()
+
+    async def _forget(self) -> None:
+        """Let those runs go on that nobody looks on at."""
+        leaving = list(self._leaving.values())
+        for task in leaving:
+            task.cancel()
+        if leaving:
+            await asyncio.wait(leaving)
+
+    def let_go(self) -> None:
+        """End what is under way at once; others go on with it."""
+        for task in self.work:
+            task.cancel()
+
+    @property
+    def work(self) -> Sequence[asyncio.Task[None]]:
+        """What carries runs out here."""
+        return [] if self._work is None else [self._work]
+
+    async def _let_go(self) -> None:
+        """End the worker, also where it was not stopped in time; others go on with its runs."""
+        assert self._work is not None
+        self._work.cancel()
+        await asyncio.wait([self._work])
+        if (error := self.failure) is not None:
+            _LOG.error("the worker has ended: %s", error)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why runs are no longer carried out here, though they should be; None if they are."""
+        if self._work is None or not self._work.done() or self._work.cancelled():
+            return None
+        return self._work.exception()
+
+    # Who leaves
+
+    def left(self, run: Run, patience: float) -> None:
+        """Nobody looks on at a run any more: it is cancelled, unless somebody comes back in so many seconds."""
+        self.back(run.id)
+        if not self.closing.is_set() and run.row.is_under_way:
+            task = self._leaving[run.id] = asyncio.create_task(self._given_up(run, patience))
+            task.add_done_callback(lambda _: self._leaving.pop(run.id, None))
+
+    def back(self, run: str) -> None:
+        """Somebody looks on at a run again."""
+        if (task := self._leaving.pop(run, None)) is not None:
+            task.cancel()
+
+    async def _given_up(self, run: Run, patience: float) -> None:
+        await asyncio.sleep(patience)
+        await run.cancel()
+
+    # What callers ask for
+
+    def idea(self, name: object) -> Idea:
+        """The Idea that is served under a name.
+
+        Raises:
+            Refusal: there is none.
+        """
+        found = self.ideas.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise Refusal(404, "idea_not_found", f"no such Idea is served; there are {', '.join(self.ideas) or 'none'}")
+        return found
+
+    async def start(
+        self,
+        caller: str,
+        name: str,
+        *,
+        input: Mapping[str, Any] | None = None,
+        messages: Iterable[Mapping[str, Any]] = (),
+        id: str | None = None,
+        priority: int = 0,
+        patience: float | None = None,
+    ) -> tuple[Run, bool]:
+        """A run of an Idea, with more messages behind its own; whether it is new: the same `id` is the same run.
+
+        Raises:
+            Refusal: there is no such Idea, the id is another's, or the caller has too many runs under way.
+            MessageError: the input doesn't fit its schema.
+        """
+        idea = self.idea(name)
+        async with self._starting:  # so that what is counted is what there is
+            known = None if id is None else await self._known(caller, id, name)
+            if known is not None:
+                return known, False
+            await self._check_room(caller)
+            own = replace(idea, context=idea.context.extended(messages))
+            run = await self.runs.submit(own, input=input, id=id, tenant=caller, priority=priority, patience=patience)
+        return run, True
+
+    async def _known(self, caller: str, id: str, name: str) -> Run | None:
+        """The caller's run of an id, if there is one."""
+        try:
+            run = await self.runs.get(id)
+        except RunError as error:
+            if error.message.startswith("there is no run"):
+                return None
+            raise
+        if run.row.tenant != caller or await self.name_of(run) != name:
+            raise Refusal(409, "run_exists", "there is a run of that id already")
+        return run
+
+    async def _check_room(self, caller: str) -> None:
+        if self.stopping.is_set():
+            raise Refusal(503, "stopping", "the server stops: it starts nothing more", headers=(("retry-after", "10"),))
+        most = self.quota.runs
+        if most is None:
+            return
+        under_way = 0
+        for state in ("queued", "running"):
+            under_way += len(await self.runs.list(state=state, tenant=caller, most=most))
+        if under_way >= most:
+            retry = (("retry-after", "5"),)
+            raise Refusal(429, "too_many_runs", f"{most} runs are under way, as many as may be at once", headers=retry)
+
+    async def find(self, caller: str, id: str) -> Run:
+        """A run of a caller.
+
+        Raises:
+            Refusal: there is none.
+        """
+        try:
+            run = await self.runs.get(id)
+        except RunError:
+            run = None
+        if run is None or (caller and run.row.tenant != caller):
+            raise Refusal(404, "run_not_found", "there is no such run")
+        return run
+
+    async def list(
+        self, caller: str, *, state: State | None = None, before: Run | None = None, most: int = 100
+    ) -> Sequence[Run]:
+        """A page of the runs of a caller, the newest first."""
+        return await self.runs.list(state=state, tenant=caller or None, before=before, most=most)
+
+    async def decide(
+        self,
+        run: Run,
+        of: str,
+        ruling: Ruling,
+        *,
+        reason: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        call: JsonObject | None = None,
+    ) -> None:
+        """Decide on the call of a run that waits at a place. With `call`, only if that is the one that waits there.
+
+        Raises:
+            Refusal: nothing waits there (any more), or something else; or its tool doesn't take the parameters.
+        """
+        async with self._deciding:  # so that what was seen to wait still does: a decision is spent by the first
+            waiting = next((one for one in await run.pending() if one.of == of), None)
+            if waiting is None:
+                raise Refusal(409, "not_waiting", "no call waits for a decision there, or it was decided on already")
+            if call is not None and call != waiting.call:
+                raise Refusal(409, "not_waiting", "another call waits there now: look at it first")
+            try:
+                await run.decide(of, ruling, reason=reason, parameters=parameters)
+            except RunError as error:
+                raise Refusal(409, "run_over", error.message) from error
+            except IdeaError as error:
+                raise Refusal(422, "parameters", error.message) from error
+
+    async def name_of(self, run: Run) -> str | None:
+        """The name of the Idea that a run is of; None for one of another origin."""
+        source = await self.runs.store.source(run.id)
+        if source is None:
+            return None
+        for name, idea in self.ideas.items():
+            own, text = idea.text.to_dict(), source.idea
+            begins = len(own["context"])
+            if text["context"][:begins] == own["context"] and text.get("schema") == own.get("schema"):
+                return name
+        return None
+
+
+def named_ideas(given: Mapping[str, Idea | Mapping[str, Any] | str | Path]) -> dict[str, Idea]:
+    """The Ideas that are to be served, read where they are given as files or JSON."""
+    ideas: dict[str, Idea] = {}
+    for name, one in given.items():
+        match one:
+            case Idea():
+                ideas[name] = one
+            case Mapping():
+                ideas[name] = Idea.read(encode(dict(one)), name)
+            case _:
+                ideas[name] = Idea.load(one)
+    return ideas

@@ -1,0 +1,202 @@
+"""A whole graph of calls as one tool, `carry_out`, over any set of tools: for models that know nothing of Actum.
+
+What they write is a plan as a model's, whoever sends it: it may add nothing to what the tools declare (S9), and its
+calls are held unless they are known to only read, since who calls here is no user. Of many tools a host is given the
+names of their groups and a second tool, `find_tools`, which tells those that it asks for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..app.agent import Agent
+from ..app.idea import Idea
+from ..execution.calls.approval import HOLD, Approve, Reply
+from ..generation.offer import Toolset, offered
+from ..protocol.call import Call
+from ..protocol.config import Config, Limits
+from ..protocol.context import Context
+from ..protocol.registry import Registry
+from ..protocol.tool import Tool
+from ..schema.json import JsonObject, is_list
+from ..schema.shapes import told
+from .hosting import Failed
+from .offering import Offered, reads_only
+from .telling import failure_words
+from .wire import decode_object
+
+CARRY_OUT, FIND = "carry_out", "find_tools"
+MOST_INLINE = 6_000
+"""How many characters the schemas of all tools may take before a host is given `find_tools` instead."""
+_MOST_FOUND = 12
+_MOST_NAMES = 60
+_LONGEST = 300
+_WORD = re.compile(r"[a-z0-9]+")
+_RUN: JsonObject = {
+    "type": "string",
+    "description": "Instead of calls: the run of a plan that was held, to go on with.",
+}
+_ELEMENT: JsonObject = {
+    "type": "object",
+    "properties": {"_tool": {"type": "string"}, "_each": {}, "_when": {}, "_then": {"const": True}, "_value": {}},
+}
+_PLAN: JsonObject = {
+    "type": "object",
+    "properties": {"calls": {"type": "array", "items": {"type": "object"}}, "output": {}, "run": {"type": "string"}},
+    "additionalProperties": False,
+    "anyOf": [{"required": ["calls"]}, {"required": ["run"]}],
+}
+_HEAD = "Carries out a plan of calls in one go, and returns its output. "
+_HELD = " Calls that change something wait for the user's decision."
+
+
+async def held_unless_reading(_call: Call, tool: Tool, _context: Context) -> Reply:
+    """An approver that lets only those calls run which are known to only read."""
+    return True if tool.effects == "none" and not tool.is_held else HOLD
+
+
+@dataclass(eq=False, kw_only=True)
+class Graph:
+    """The tools that a plan may call. `approve` decides on its calls; by default those wait that don't only read."""
+
+    registry: Registry
+    approve: Approve | None = held_unless_reading
+    limits: Limits = field(default_factory=Limits)
+    most_inline: int = MOST_INLINE
+    name: str = CARRY_OUT
+
+    @cached_property
+    def agent(self) -> Agent:
+        """What carries plans out, without a model."""
+        config = Config(meta=False, readers=False, tool_budget=10**9, tools=[tool.name for tool in self.tools])
+        return Agent(None, tools=self.registry, config=config, limits=self.limits, approve=self.approve)
+
+    @cached_property
+    def tools(self) -> Sequence[Tool]:
+        """Those that code carries out: a model is asked by no plan."""
+        return [tool for tool in self.registry if not tool.is_delegated and self.registry.serving(tool) is not None]
+
+    @cached_property
+    def _toolset(self) -> Toolset:
+        return offered(Context(), self.registry, [tool.name for tool in self.tools])
+
+    def offers_name(self, name: str) -> bool:
+        """Whether a tool of this name is one of its own."""
+        return name in (self.name, FIND)
+
+    async def offers(self) -> list[Offered]:
+        """What a host is offered: one tool, or two where there are many behind it."""
+        frame = await self.agent.frame([], {})
+        size = sum(tool.size for tool in self.tools)
+        only_reads = {"readOnlyHint": True} if reads_only(self._toolset) else {"openWorldHint": True}
+        words = frame.composition.primer.rpartition("\n`output`")[0] or frame.composition.primer
+        primer = f"{words.replace(', `†results.3` an earlier ¶result', '')}\n{_OUTPUT}{_HELD}"
+        if size <= self.most_inline:
+            types = "\n".join(frame.composition.types)
+            schema = _opened(decode_object(frame.schema))
+            return [self._carry_out(f"{_HEAD}{primer}{types and chr(10)}{types}", schema, only_reads)]
+        groups = Counter(tool.name.partition("/")[0] for tool in self.tools)
+        named = ", ".join(f"{group} ({count})" for group, count in groups.most_common(_MOST_NAMES))
+        words = f"{_HEAD}Ask `{FIND}` first for what there is: {named}.\n{primer}"
+        generic: JsonObject = {"calls": {"type": "array", "items": _ELEMENT}, "output": {}}
+        return [self._carry_out(words, {"type": "object", "properties": generic}, only_reads), _find()]
+
+    def _carry_out(self, words: str, schema: JsonObject, annotations: dict[str, bool]) -> Offered:
+        schema["properties"]["run"] = _RUN
+        return Offered(name=self.name, description=words, input=schema, annotations=annotations, judged=_PLAN)
+
+    def idea(self, given: JsonObject) -> Idea:
+        """A plan as an Idea, marked as a model's. Without an output it comes to the results of its calls."""
+        own: list[Any] = given["calls"]
+        output = given.get("output")
+        if output is None:
+            output = [f"{{†calls.{index}}}" for index, call in enumerate(own) if "_then" not in call]
+        return Idea(context=Context([{"type": "plan", "plan": own, "output": output, "_by": "model"}]), schema={})
+
+    def words(self, stop: Failed) -> str:
+        """What a plan that failed has come to."""
+        return failure_words(stop)
+
+    def found(self, given: JsonObject) -> JsonObject:
+        """The tools that a host asks for, a line each, by names or by what they are about."""
+        names, query = given.get("names"), given.get("query")
+        chosen = [tool for tool in self.tools if is_list(names) and tool.name in names]
+        if isinstance(query, str):
+            chosen += [tool for tool in _nearest(self.tools, query) if tool not in chosen]
+        chosen = chosen[:_MOST_FOUND] if chosen or names or query else list(self.tools[:_MOST_FOUND])
+        if given.get("full") is True:
+            return {"tools": [{"name": tool.name, "parameters": tool.parameters} for tool in chosen]}
+        return {"tools": lines_of(chosen)}
+
+
+_OUTPUT = (
+    "`output` may refer and compute, too: it is what comes back, so let it be only what you need; without it, all "
+    "results come back. It is withheld if a call fails."
+)
+
+
+def _find() -> Offered:
+    listed: JsonObject = {"type": "array", "items": {"type": ["string", "object"]}}
+    return Offered(
+        name=FIND,
+        description=f"Finds tools for `{CARRY_OUT}` by what they do, or by their names. Each is told as "
+        "name(parameters) → what it returns.",
+        input={
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "description": "Words for what is to be done; a group's name for all of it.",
+                },
+                "names": {"type": "array", "items": {"type": "string"}},
+                "full": {"type": "boolean", "description": "The parameters as JSON Schemas."},
+            },
+            "additionalProperties": False,
+        },
+        output={"type": "object", "properties": {"tools": listed}, "required": ["tools"]},
+        annotations={"readOnlyHint": True},
+    )
+
+
+def _opened(schema: JsonObject) -> JsonObject:
+    """The composed schema as a tool takes it: an output may be left out."""
+    return {**schema, "required": []}
+
+
+def lines_of(tools: Iterable[Tool]) -> list[str]:
+    """Tools in the compact notation (T13): parameters, result, and the beginning of the description."""
+    own = list(tools)
+    takes = {tool.name: told({"": {"type": "object", **tool.parameters}}) for tool in own}
+    gives = told({tool.name: tool.result or None for tool in own})
+    named = {key: body for shapes in (*takes.values(), gives) for key, body in shapes.types.items()}
+    lines = [f"{one.name}({_inner(takes[one.name].lines[''])}) → {gives.lines[one.name]}{_about(one)}" for one in own]
+    return [*lines, *(f"{name} = {body}" for name, body in named.items())]
+
+
+def _inner(shape: str) -> str:
+    return shape[1:-1] if shape.startswith("{") and shape.endswith("}") else shape
+
+
+def _about(tool: Tool) -> str:
+    words = " ".join(tool.description.split())
+    return f": {words if len(words) <= _LONGEST else words[:_LONGEST] + '…'}" if words else ""
+
+
+def _nearest(tools: Sequence[Tool], query: str) -> list[Tool]:
+    """The tools that have most of the words of a query, rare words first; all of a group whose name it is."""
+    if group := [tool for tool in tools if tool.name.partition("/")[0] == query.strip()]:
+        return group
+    words = {tool.name: set(_WORD.findall(f"{tool.name} {tool.description}".lower())) for tool in tools}
+    common = Counter(word for own in words.values() for word in own)
+    asked = {*_WORD.findall(query.lower())}
+
+    def score(tool: Tool) -> float:
+        named = set(_WORD.findall(tool.name.lower()))
+        return sum((1 + 2 * (word in named)) / common[word] for word in asked & words[tool.name])
+
+    return sorted((tool for tool in tools if score(tool) > 0), key=lambda tool: -score(tool))

@@ -1,0 +1,288 @@
+"""`Guard`: the one ASGI door before everything that is served: who asks, from where, with what, and how much.
+
+What it refuses never reaches an application: other hosts (DNS rebinding, 421), other origins (403), callers without a
+token (401), bodies of other types (a form needs no preflight, 415), and bodies that are too large (413) or too slow
+(408). A body is read before the application is called, so that it can be refused with a status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from .callers import Callers
+from .refusals import Refusal, told
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+CALLER = "actum.caller"
+"""The key of the scope under which applications find the name of who asks."""
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+OPEN = frozenset({"/health"})
+"""Paths that need no token and tell nothing."""
+FORMS = ("/studio/",)
+"""Where a page's own forms may be posted to, by its own origin."""
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?")
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_NO_CACHE = (("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """Lets a request through to `app` that comes from who it should, as it should.
+
+    `hosts` are the names under which this server is asked, each with its port, or without: then any port is meant.
+    `origins` are pages of other hosts that may call it (CORS), such as `http://localhost:5173`. `most` bounds a body in
+    bytes, `patience` how many seconds it may take to arrive.
+    """
+
+    app: App
+    callers: Callers
+    hosts: Sequence[str] = LOOPBACK
+    origins: Sequence[str] = ()
+    forms: Sequence[str] = FORMS
+    most: int = 16 * 1024 * 1024
+    patience: float = 30.0
+    _hosts: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hosts", frozenset(host.lower() for host in self.hosts))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or hand it on."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        headers = Headers.of(scope)
+        origin = headers.one("origin")
+        answer = _with_headers(send, self._shared(origin))
+        try:
+            await self._judged(scope, headers, origin, receive, answer)
+        except Refusal as refusal:
+            await _refuse(answer, refusal)
+
+    async def _judged(self, scope: Scope, headers: Headers, origin: str | None, receive: Receive, send: Send) -> None:
+        host = self._host(headers)
+        self._check_origin(headers, origin, host)
+        if scope["method"] == "OPTIONS" and origin in self.origins:
+            await _preflight(send, str(origin), headers.one("access-control-request-headers") or "")
+            return
+        if scope["path"] not in OPEN:
+            if (moved := self._entered(scope, host)) is not None:
+                await _redirect(send, *moved)
+                return
+            scope[CALLER] = self._caller(scope, headers, host)
+            self.callers.count(scope[CALLER])
+        if scope["method"] in _WITH_BODY:
+            self._check_type(scope, headers)
+            receive = await self._body(headers, receive)
+        await self.app(scope, receive, send)
+
+    def _shared(self, origin: str | None) -> list[tuple[str, str]]:
+        """The headers of every answer."""
+        named = [(name, value) for name, value in _NO_CACHE]
+        if origin in self.origins:
+            named += [("access-control-allow-origin", str(origin)), ("vary", "origin")]
+        return named
+
+    def _host(self, headers: Headers) -> str:
+        """The name that the server was asked under: one, and one of its own."""
+        named = headers.all("host")
+        host = named[0].lower() if len(named) == 1 else ""
+        found = _HOST.fullmatch(host)
+        if found is None or (host not in self._hosts and found["name"] not in self._hosts):
+            raise Refusal(421, "host", "this server isn't asked under that name; --host-name adds one")
+        return host
+
+    def _check_origin(self, headers: Headers, origin: str | None, host: str) -> None:
+        """Refuse pages of other origins, and of none (`null`)."""
+        if origin is None and not headers.all("origin"):
+            return
+        if origin is None or (origin not in self.origins and _netloc(origin) != host):
+            raise Refusal(403, "origin", "pages of other origins may not call this server; --origin allows one")
+
+    def _entered(self, scope: Scope, host: str) -> tuple[str, str] | None:
+        """Where a browser goes on that brings its token in the URL, and the cookie that takes the token's place."""
+        if scope["method"] != "GET" or b"token=" not in scope["query_string"]:
+            return None
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        caller = next((self.callers.of_token(value) for name, value in query if name == "token"), None)
+        if caller is None:
+            raise _no_token()
+        rest = urlencode([(name, value) for name, value in query if name != "token"])
+        path = "/" + scope["path"].lstrip("/\\")  # `//host` would lead elsewhere
+        cookie = f"{_cookie_name(host)}={self.callers.session(caller)}; Path=/; HttpOnly; SameSite=Strict"
+        secure = "; Secure" if scope.get("scheme") == "https" else ""
+        return (f"{path}?{rest}" if rest else path), cookie + secure
+
+    def _caller(self, scope: Scope, headers: Headers, host: str) -> str:
+        """The name of who asks, by a token or, for a browser's own pages, by the cookie that it was given."""
+        said = headers.one("authorization") or ""
+        scheme, _, token = said.partition(" ")
+        if scheme.lower() == "bearer" and (caller := self.callers.of_token(token.strip())) is not None:
+            return caller
+        cookie = headers.cookie(_cookie_name(host))
+        caller = None if said or cookie is None else self.callers.of_session(cookie)
+        if caller is None:
+            raise _no_token()
+        self._check_own_page(scope, headers)
+        return caller
+
+    @staticmethod
+    def _check_own_page(scope: Scope, headers: Headers) -> None:
+        """Refuse what a browser sends with its cookie for a page of another port, which to cookies is the same site."""
+        site, is_safe = headers.one("sec-fetch-site"), scope["method"] in _SAFE
+        is_visit = is_safe and headers.one("sec-fetch-mode") == "navigate"
+        if site not in {None, "same-origin", "none"} and not is_visit:
+            raise Refusal(403, "origin", "a page of another origin may not use this page's cookie")
+        if not is_safe and headers.one("origin") is None and site is None:
+            raise Refusal(403, "origin", "what changes something needs an Origin, or a token")
+
+    def _check_type(self, scope: Scope, headers: Headers) -> None:
+        kind = (headers.one("content-type") or "").partition(";")[0].strip().lower()
+        is_form = kind in _FORM_TYPES and scope["path"].startswith(tuple(self.forms)) and headers.one("origin")
+        size = headers.one("content-length") or "0"
+        is_empty = not kind and size == "0" and not headers.all("transfer-encoding")
+        if kind != "application/json" and not is_form and not is_empty:
+            raise Refusal(415, "content_type", "the body must be application/json")
+
+    async def _body(self, headers: Headers, receive: Receive) -> Receive:
+        """The whole body, read before anything is done for it."""
+        announced = headers.one("content-length") or "0"
+        if not announced.isdigit() or len(announced) > 18 or int(announced) > self.most:
+            raise _too_large(self.most)
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.patience):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        break  # it has gone: there is nobody to answer
+                    body += message.get("body", b"")
+                    if len(body) > self.most:
+                        raise _too_large(self.most)
+                    if not message.get("more_body", False):
+                        break
+        except TimeoutError:
+            close = (("connection", "close"),)
+            raise Refusal(408, "slow_body", "the body took too long to arrive", headers=close) from None
+        first: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+        async def given() -> Message:
+            return first.pop() if first else await receive()
+
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """The headers of a request; each asked for by its name in small letters."""
+
+    pairs: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, scope: Scope) -> Headers:
+        """The headers of a scope."""
+        pairs: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            pairs.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1").strip())
+        return cls(pairs)
+
+    def all(self, name: str) -> Sequence[str]:
+        """All values of a header."""
+        return self.pairs.get(name, ())
+
+    def one(self, name: str) -> str | None:
+        """The value of a header that comes once, None where it is missing or comes several times."""
+        values = self.all(name)
+        return values[0] if len(values) == 1 else None
+
+    def cookie(self, name: str) -> str | None:
+        """The value of a cookie, None where there is none."""
+        for part in ";".join(self.all("cookie")).split(";"):
+            key, sign, value = part.strip().partition("=")
+            if sign and key == name:
+                return value
+        return None
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
+def _cookie_name(host: str) -> str:
+    """The name of the cookie: cookies don't know ports, and two servers of one machine are not to share one."""
+    return f"actum-{hashlib.sha256(host.encode('latin-1')).hexdigest()[:8]}"
+
+
+def _no_token() -> Refusal:
+    challenge = (("www-authenticate", "Bearer"),)
+    return Refusal(401, "token", "the token is missing or wrong: send Authorization: Bearer TOKEN", headers=challenge)
+
+
+def _too_large(most: int) -> Refusal:
+    # What is left of the body would be read as the next request.
+    return Refusal(413, "body", f"the body is larger than {most} bytes", headers=(("connection", "close"),))
+
+
+def _with_headers(send: Send, shared: Sequence[tuple[str, str]]) -> Send:
+    """What sends the same with more headers, unless the application says its own."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own = list(message.get("headers", ()))
+            known = {name.lower() for name, _ in own}
+            own += [(name.encode(), value.encode()) for name, value in shared if name.encode() not in known]
+            message = {**message, "headers": own}
+        await send(message)
+
+    return sending
+
+
+async def _refuse(send: Send, refusal: Refusal) -> None:
+    body = json.dumps(told(refusal)).encode()
+    await _answer(send, refusal.status, [("content-type", "application/json"), *refusal.headers], body)
+
+
+async def _redirect(send: Send, to: str, cookie: str) -> None:
+    await _answer(send, 303, [("location", to), ("set-cookie", cookie)], b"")
+
+
+async def _preflight(send: Send, origin: str, asked: str) -> None:
+    await _answer(
+        send,
+        204,
+        [
+            ("access-control-allow-origin", origin),
+            ("access-control-allow-methods", "GET, POST, DELETE"),
+            ("access-control-allow-headers", asked),
+            ("access-control-max-age", "600"),
+            ("vary", "origin"),
+        ],
+        b"",
+    )
+
+
+async def _answer(send: Send, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> None:
+    own = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers]
+    own.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": own})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,323 @@
+"""Runs that a host has begun by calling a tool: submitted, carried out here, asked about, and found by their handles.
+
+A handle names a run by its random id, and what it asks: a question that was answered is no longer asked, so a handle is
+spent by its first use, whoever brings it again (§ serving of docs/mcp.md). All that outlives the process is in `Runs`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from copy import copy
+from dataclasses import dataclass, field, replace
+from os import urandom
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..app.agent import Agent
+from ..app.idea import Idea
+from ..app.loading import agent_at
+from ..errors import RunError
+from ..ideas.ticks import RUN, run_id
+from ..protocol.approvals import PRIVATE, Pending, Ruling
+from ..protocol.message import OF
+from ..runs.held import Runner
+from ..runs.runs import Run, Runs
+from ..runs.worker import Worker
+from ..schema.json import Json, JsonObject, is_object
+from .asks import Asks, HostModel, Question, question_id
+
+TTL = 24 * 3600.0
+"""How many seconds a run may wait for its host in all."""
+_QUEUE = "mcp-"
+_MOST_OPEN = 16
+"""How many questions of a run travel at once."""
+_DRAIN = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """A run that has an output."""
+
+    output: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A run that has none, and won't have: why, and what its calls came to, by their places."""
+
+    message: str
+    failed: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    """The tool and the error of each call that failed."""
+    done: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The tools of the calls that were carried out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A run with calls, or gates, that wait for somebody's decision."""
+
+    pending: Mapping[str, Pending]
+    """The calls by the ids of the questions about them."""
+    waiting: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A run that waits for answers of the host's model."""
+
+    questions: Sequence[Question]
+
+
+Stop: TypeAlias = Done | Failed | Held | Asked
+Heard: TypeAlias = Callable[[JsonObject], Awaitable[None]]
+"""Hears each entry of a run's record."""
+
+
+class Spent(RunError):
+    """A handle that leads to nothing that is asked (any more)."""
+
+    def __init__(self) -> None:
+        super().__init__("this handle is spent, has expired, or was never given to you")
+
+
+@dataclass(eq=False, kw_only=True)
+class Hosting:
+    """Carries out runs for hosts, within `running`.
+
+    Args:
+        runs: where they are kept.
+        agent: what carries them out: an agent, what makes one for an Idea, or None for what each Idea names.
+        roots: where Ideas may lie.
+        slots: how many are carried out at once.
+        ttl: how many seconds a run may wait for its host.
+    """
+
+    runs: Runs
+    agent: Runner = None
+    roots: Sequence[Path] = ()
+    slots: int = 50
+    ttl: float = TTL
+
+    def __post_init__(self) -> None:
+        self.asking: set[str] = set()
+        """The names of the Ideas for which the host's model answers."""
+        self.own: dict[str, Agent] = {}
+        """The agents of what is served beside Ideas, by name."""
+        self._queue = f"{_QUEUE}{urandom(6).hex()}"
+        self._asks: dict[str, Asks] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._carried: set[str] = set()
+        self._worker = Worker(
+            self.runs,
+            self._agent_for,
+            queues={self._queue: self.slots},
+            drain=_DRAIN,
+            roots=[*self.roots] or [Path.cwd()],
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Carry runs out as long as the block lasts; what is under way then can be gone on with by its handle."""
+        await self._give_up_old()
+        async with asyncio.TaskGroup() as tasks:
+            serving = tasks.create_task(self._worker.serve())
+            try:
+                yield
+            finally:
+                for task in [*self._tasks, serving]:
+                    task.cancel()
+
+    async def _give_up_old(self) -> None:
+        """End the runs whose hosts have not come back in time."""
+        for state in ("waiting", "running", "queued"):
+            for run in await self.runs.list(state=state):
+                if run.row.queue.startswith(_QUEUE) and self._is_old(run):
+                    await run.cancel()
+
+    def _is_old(self, run: Run) -> bool:
+        return time.time() - run.row.created > self.ttl
+
+    # What carries a run out
+
+    def _agent_for(self, idea: Idea) -> Agent:
+        run = run_id(idea.meta[RUN])
+        name, _ = begun(run)
+        if name in self.own:
+            return self.own[name]
+        return self.agent_of(idea, self._asks_of(run) if name in self.asking else None)
+
+    def agent_of(self, idea: Idea, asks: Asks | None = None) -> Agent:
+        """The agent that carries an Idea out; with `asks` its model is the host's."""
+        model = None if asks is None else HostModel(asks, self.ttl)
+        if self.agent is None:
+            roots = [*self.roots, *idea.roots]
+            return agent_at(roots, model=model).fitted(idea, is_own=True, roots=roots)
+        if isinstance(self.agent, Agent):
+            base = copy(self.agent)
+            base.model = model or base.model
+            return base.fitted(idea, roots=[*self.roots, *idea.roots])
+        if model is None:
+            return self.agent(idea)
+        unnamed = {key: value for key, value in idea.config.items() if key != "model"}  # which it can do without
+        agent = copy(self.agent(replace(idea, config=unnamed)))
+        agent.model = model
+        return agent
+
+    def _asks_of(self, run: str) -> Asks:
+        return self._asks.setdefault(run, Asks())
+
+    # What hosts do
+
+    async def begin(self, name: str, idea: Idea, arguments: JsonObject, caller: str, *, is_input: bool = True) -> Run:
+        """A new run of what is served under a name.
+
+        Raises:
+            MessageError: the arguments don't fit.
+        """
+        given = arguments if is_input else None
+        own = f"{name}:{question_id(arguments)}:{urandom(12).hex()}"
+        return await self.runs.submit(idea, id=own, input=given, tenant=caller, queue=self._queue, patience=self.ttl)
+
+    async def find(self, handle: str, caller: str, name: str = "", arguments: JsonObject | None = None) -> Found:
+        """The run that a handle leads to, for who was given it; as what, and with what it was begun, where that counts.
+
+        Raises:
+            Spent: there is none.
+        """
+        rest, _, seal = handle.rpartition(".")
+        known, _, asked = rest.rpartition(".")
+        served, begun_with = begun(known)
+        is_same = seal == question_id(rest) and (arguments is None or begun_with == question_id(arguments))
+        if is_same and name in ("", served):
+            with suppress(RunError):
+                run = await self.runs.get(known)
+                if run.row.tenant == caller and run.row.queue.startswith(_QUEUE) and not self._is_old(run):
+                    self._carry_on(run)
+                    return Found(run=run, name=served, asked=frozenset(asked.split("-")))
+        raise Spent
+
+    def _carry_on(self, run: Run) -> None:
+        """Carry a run out that another process was to carry out, and no longer does."""
+        is_owed = not run.row.is_over and run.row.state != "waiting"
+        if is_owed and run.row.queue != self._queue and run.id not in self._carried:
+            self._carried.add(run.id)
+            self._own_task(self._carry(run.id))
+
+    async def _carry(self, run: str) -> None:
+        try:
+            await self._worker.carry(run)
+        finally:
+            self._carried.discard(run)
+
+    def drop(self, run: Run) -> None:
+        """End a run that nobody waits for any more."""
+        self._own_task(run.cancel())
+
+    def _own_task(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def until(self, run: Run, heard: Heard, after: int = 0) -> tuple[Stop, int]:
+        """Wait until a run stops: it has ended, is held, or asks; and the number of the last entry of its record."""
+        asks = self._asks_of(run.id)
+        seen = _Seen(after)
+        following = asyncio.ensure_future(_followed(run, heard, seen))
+        asked = asyncio.ensure_future(asks.opened())
+        try:
+            await asyncio.wait([following, asked], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (following, asked):
+                task.cancel()
+            await asyncio.wait([following, asked])
+        if asks.open:
+            return Asked(questions=asks.open[:_MOST_OPEN]), seen.last
+        if not following.cancelled() and (error := following.exception()) is not None:
+            raise error
+        return await self._ended(run), seen.last
+
+    async def _ended(self, run: Run) -> Stop:
+        row = await run.refresh()
+        if row.state == "waiting":
+            return Held(pending={_id_of(one): one for one in await run.pending()}, waiting=list(row.waiting))
+        self._asks.pop(run.id, None)
+        if row.state == "done" and not (row.output is None and row.waiting):
+            return Done(output=row.output)
+        message = str((row.error or {}).get("message", f"the run was {row.state}"))
+        failed, done = _left(await run.context())
+        return Failed(message=message, failed=failed, done=done)
+
+    def answer(self, run: Run, question: str, text: str) -> bool:
+        """Give the answer of the host's model to a question; whether it was open."""
+        return self._asks_of(run.id).answer(question, text)
+
+    def unseen(self, run: Run, question: Question) -> tuple[int, bool]:
+        """What of a question its host has been shown before (see `Asks.unseen`)."""
+        return self._asks_of(run.id).unseen(question)
+
+    async def decide(self, run: Run, one: Pending, ruling: Ruling, reason: str = "") -> None:
+        """Decide on a call that is held.
+
+        Raises:
+            RunError, IdeaError: it no longer is.
+        """
+        await run.decide(one.of, ruling, reason=reason)
+        await run.refresh()
+        self._carry_on(run)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A run that a handle leads to: as what it is served, and what was asked when the handle was given."""
+
+    run: Run
+    name: str
+    asked: frozenset[str]
+
+
+def handle_of(run: Run, stop: Held | Asked) -> str:
+    """What a host names a run by that has stopped, once. Its end tells whether it has been changed on the way."""
+    ids = [one.id for one in stop.questions] if isinstance(stop, Asked) else sorted(stop.pending)
+    named = f"{run.id}.{'-'.join(ids)}"
+    return f"{named}.{question_id(named)}"
+
+
+def _id_of(one: Pending) -> str:
+    return question_id(one.of, one.call, list(one.crossing))
+
+
+def begun(run: str) -> tuple[str, str]:
+    """As what a run is served, and a digest of what it was begun with: its id says both."""
+    name, _, rest = run.partition(":")
+    return name, rest.partition(":")[0]
+
+
+@dataclass(slots=True)
+class _Seen:
+    last: int
+
+
+async def _followed(run: Run, heard: Heard, seen: _Seen) -> None:
+    async for entry in run.follow(seen.last):
+        seen.last = entry.seq
+        await heard(entry.data)
+
+
+def _left(context: Iterable[JsonObject]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+    """What the calls of a run's own answers have come to."""
+    failed: dict[str, tuple[str, str]] = {}
+    done: dict[str, str] = {}
+    for message in context:
+        place, is_error = str(message.get(OF, "")), message.get("type") == "error"
+        call: Any = message.get("call" if is_error else "_call")
+        if not is_object(call):
+            continue
+        tool = str(call.get("_tool", ""))
+        if is_error:
+            failed[place] = tool, str(message.get("error", ""))
+        elif message.get("type") not in PRIVATE:
+            done[place] = tool
+    return failed, done

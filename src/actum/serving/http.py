@@ -1,0 +1,125 @@
+"""`Served`: Ideas as an ASGI application, every part of it behind the guard. Its parts are imported when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from ..app.agent import Agent
+from ..app.idea import Idea
+from ..errors import IdeaError
+from ..execution.calls.approval import Approve
+from ..protocol.registry import Registry
+from ..runs.held import Runner
+from ..runs.runs import Runs
+from .callers import Callers, Quota
+from .desk import Desk, named_ideas
+from .guard import LOOPBACK, Guard
+from .mcp_options import Keyless, McpOptions
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+PartName: TypeAlias = Literal["runs", "mcp", "chat", "agui"]
+PARTS: tuple[PartName, ...] = get_args(PartName)
+"""What can be served: `runs` is the API of its own, `mcp` is for hosts of MCP (extra `mcp`), `chat` for clients of
+OpenAI's chat completions, `agui` for pages that speak AG-UI."""
+
+
+class Served:
+    """Ideas under their names, what carries them out, and where their runs are kept.
+
+    Args:
+        ideas: by name: an `Idea`, its JSON, or its file.
+        agent: what carries runs out, as for `Worker`.
+        store: the runs, or their place as for `Runs`; `:memory:` forgets them with the process.
+        roots: the folders that Ideas may read from, beside those of the Ideas that are served (D17).
+        slots: how many runs are carried out here at once; 0 leaves them to workers.
+        drain: how many seconds runs under way have to end when the server stops.
+
+    Raises:
+        IdeaError: an Idea can't be read, or its name can't be one.
+        RunError: the place keeps no runs.
+    """
+
+    def __init__(
+        self,
+        ideas: Mapping[str, Idea | Mapping[str, Any] | str | Path],
+        *,
+        agent: Runner = None,
+        store: Runs | str | Path = ":memory:",
+        roots: Sequence[str | Path] = (),
+        slots: int = 50,
+        lease: float = 4.0,
+        drain: float = 30.0,
+    ) -> None:
+        self.desk = Desk(
+            ideas=named_ideas(ideas),
+            runs=store if isinstance(store, Runs) else Runs(store),
+            agent=agent,
+            roots=[Path(root) for root in roots],
+            slots=slots,
+            lease=lease,
+            drain=drain,
+            owns_runs=not isinstance(store, Runs),
+        )
+
+    def app(
+        self,
+        *,
+        token: str | Mapping[str, str],
+        hosts: Sequence[str] = LOOPBACK,
+        origins: Sequence[str] = (),
+        only: Sequence[str] | None = None,
+        quota: Quota | None = None,
+        most_bytes: int = 16 * 1024 * 1024,
+    ) -> Guard:
+        """The ASGI application. Its lifespan carries the runs out, so the server has to run that (as uvicorn does).
+
+        `token` is the secret of who owns the server; or several callers by name, each of whom has its own runs, `""`
+        being the owner. `hosts` and `origins` are as for `Guard`; `only` names the parts that are served.
+
+        Raises:
+            IdeaError: there is no such part.
+            ValueError: a token is too short.
+        """
+        from .application import application
+
+        if unknown := [name for name in only or () if name not in PARTS]:
+            raise IdeaError(f"nothing is served as {unknown[0]!r}; there are {', '.join(PARTS)}")
+        callers = Callers(token, quota)
+        self.desk.quota = callers.quota
+        app: Any = application(self.desk, _installed() if only is None else [name for name in PARTS if name in only])
+        return Guard(app=app, callers=callers, hosts=hosts, origins=origins, most=most_bytes)
+
+    def mcp(
+        self,
+        *,
+        model: Keyless | None = None,
+        graph: bool | Registry = False,
+        approve: Approve | None = None,
+        place: str | None = None,
+    ) -> Server[Any]:
+        """An MCP server of the same Ideas, for any transport of the SDK, such as `serving.stdio`.
+
+        `model` says that the host's model answers: by sampling where it has that, or by a tool (`"caller"`). `graph`
+        adds `carry_out` over the agent's tools, or those of a registry. `approve` and `place` as for `McpOptions`.
+
+        Raises:
+            IdeaError: a graph is asked for, and there is no agent whose tools it could call.
+        """
+        from .mcp import Host
+
+        if graph is True:
+            if not isinstance(self.desk.agent, Agent):
+                raise IdeaError("a graph calls the tools of an agent: name one, or give a registry")
+            graph = self.desk.agent.tools
+        options = McpOptions(model=model, graph=graph or None, approve=approve, place=place)
+        return Host.of(self.desk.ideas, self.desk.runs, options, self.desk.agent, self.desk.roots).server()
+
+
+def _installed() -> Sequence[str]:
+    """The parts that can be served here: MCP has an extra of its own."""
+    return [name for name in PARTS if name != "mcp" or find_spec("mcp") is not None]

@@ -1,0 +1,160 @@
+"""The server itself: uvicorn on one socket, with bounds on slow heads of requests, and a stop that lets runs end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+from collections.abc import Callable, Generator
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..errors import RunError
+from .desk import Desk
+from .guard import Guard
+
+_HEAD_SECONDS = 10.0
+"""How long the head of a request may take, and a connection may stand without any."""
+_CONNECTIONS = 1_000
+
+
+class _Patient(H11Protocol):
+    """Closes connections whose next request has not begun, or not got through its head, in time."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        """Have the timer run while a head is awaited, and only then."""
+        if self.conn.their_state is not h11.IDLE:
+            self._forget()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(_HEAD_SECONDS, self._late)
+
+    def _late(self) -> None:
+        self._timer = None
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.transport.close()
+
+    def _forget(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class Server(uvicorn.Server):
+    """A server whose signals are its caller's; `begun` is set once it listens."""
+
+    def __init__(self, app: Guard) -> None:
+        config = uvicorn.Config(
+            app,
+            http=_Patient,
+            ws="none",
+            log_config=None,
+            access_log=False,  # URLs may hold a token
+            server_header=False,
+            limit_concurrency=_CONNECTIONS,
+            timeout_graceful_shutdown=5,
+            lifespan="on",
+        )
+        super().__init__(config)
+        self.begun = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets)
+        self.begun.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave signals to the caller."""
+        yield
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens at an address; port 0 takes a free one.
+
+    Raises:
+        RunError: it can't be used.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        own = socket.socket(family, socket.SOCK_STREAM)
+        own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        own.bind((host, port))
+    except OSError as error:
+        raise RunError(f"nothing can be served at {host}:{port}: {error.strerror or error}") from None
+    return own
+
+
+async def listen(
+    app: Guard, desk: Desk, own: socket.socket, *, started: Callable[[], None], stopping: Callable[[], None]
+) -> None:
+    """Serve until SIGTERM or Ctrl-C: then start nothing more, let runs and streams end, and stop; again: stop at once.
+
+    Raises:
+        RunError: runs can't be carried out here any more.
+    """
+    server = Server(app)
+    stop = asyncio.Event()
+    with _signals(stop, server, desk, stopping):
+        serving = asyncio.create_task(server.serve(sockets=[own]))
+        ending = asyncio.create_task(stop.wait())
+        try:
+            await _first(asyncio.ensure_future(server.begun.wait()), serving)
+            if not serving.done():
+                started()
+            await asyncio.wait([serving, ending, *desk.work], return_when=asyncio.FIRST_COMPLETED)
+            await desk.stop()
+        finally:
+            ending.cancel()
+            server.should_exit = True
+            await asyncio.wait([serving])
+    if desk.failure is not None:
+        raise RunError(f"runs can't be carried out here any more: {desk.failure}")
+    if (error := serving.exception()) is not None:
+        raise error
+
+
+async def _first(begun: asyncio.Future[Any], serving: asyncio.Task[None]) -> None:
+    await asyncio.wait([begun, serving], return_when=asyncio.FIRST_COMPLETED)
+    begun.cancel()
+
+
+@contextlib.contextmanager
+def _signals(stop: asyncio.Event, server: Server, desk: Desk, stopping: Callable[[], None]) -> Generator[None]:
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT)
+
+    def asked() -> None:
+        if stop.is_set():
+            server.force_exit = True
+            desk.let_go()
+            return
+        stopping()
+        stop.set()
+
+    with contextlib.suppress(NotImplementedError, RuntimeError):  # Windows; a thread: its owner cancels it
+        for number in numbers:
+            loop.add_signal_handler(number, asked)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(NotImplementedError, RuntimeError):
+            for number in numbers:
+                loop.remove_signal_handler(number)

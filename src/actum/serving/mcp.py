@@ -1,0 +1,330 @@
+"""Ideas, and graphs of calls, as an MCP server for hosts of both eras of the protocol.
+
+A call begins a run. What the run asks goes to the host by what it has: in the result, which is called again with the
+responses (2026-07-28), back to it in the middle of the call (before), or in words, for the `answer` tool. A decision on
+a call is asked of the user alone, never of a model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from ..app.idea import Idea
+from ..errors import ActumError, RunError
+from ..runs.held import Runner
+from ..runs.runs import Run, Runs
+from ..schema.json import JsonObject, encode, is_object
+from . import wire
+from .asks import Asks, Question
+from .graph import Graph, held_unless_reading
+from .guard import CALLER
+from .hosting import Asked, Done, Failed, Found, Held, Hosting, Spent, Stop, handle_of
+from .mcp_options import Keyless, McpOptions
+from .offering import Offered, needs_model, of_idea
+from .telling import held_words, progress_words
+
+if TYPE_CHECKING:
+    import mcp_types as types
+    from mcp.server.context import ServerRequestContext
+    from mcp.server.lowlevel import Server
+
+    Context: TypeAlias = ServerRequestContext[Any, Any]
+    Reply: TypeAlias = types.CallToolResult | types.InputRequiredResult
+
+ANSWER = "answer"
+_INVALID = -32602
+_ANSWER: JsonObject = {
+    "type": "object",
+    "properties": {
+        "run": {"type": "string", "description": "The `run` of the result that asks."},
+        "answer": {
+            "type": "object",
+            "description": "What fits its `schema`. Left out, it is looked how far the run is.",
+        },
+    },
+    "required": ["run"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(eq=False, kw_only=True)
+class Host:
+    """What answers the requests of MCP hosts.
+
+    `place` is what `--store` is given to reach the runs from a command line, None where nothing can.
+    """
+
+    ideas: Mapping[str, Idea]
+    hosting: Hosting
+    graph: Graph | None = None
+    model: Keyless | None = None
+    """Who answers in place of every model; None: the host does for Ideas that need one and have none."""
+    place: str | None = None
+    offers: dict[str, Offered] = field(default_factory=dict[str, Offered])
+
+    @classmethod
+    def of(
+        cls, ideas: Mapping[str, Idea], runs: Runs, options: McpOptions, agent: Runner, roots: Sequence[Path]
+    ) -> Host:
+        """What serves these Ideas, and plans over the tools of `options.graph`."""
+        graph = None
+        if options.graph is not None:
+            graph = Graph(registry=options.graph, approve=options.approve or held_unless_reading)
+        hosting = Hosting(
+            runs=runs, agent=agent, roots=[*roots, *(root for one in ideas.values() for root in one.roots)]
+        )
+        return cls(ideas=ideas, hosting=hosting, graph=graph, model=options.model, place=options.place)
+
+    def server(self, name: str = "actum") -> Server[Any]:
+        """The server, which any transport of the SDK serves."""
+        from mcp.server.lowlevel import Server
+
+        own = cast("type[Any]", Server)
+        return own(
+            name,
+            version=version("actum"),
+            on_list_tools=self.listed,
+            on_call_tool=self.called,
+            lifespan=self._living,
+        )
+
+    @asynccontextmanager
+    async def _living(self, _server: object) -> AsyncGenerator[JsonObject]:
+        await self.prepare()
+        async with self.hosting.running():
+            yield {}
+
+    async def prepare(self) -> None:
+        """Find out what is offered.
+
+        Raises:
+            SchemaError, IdeaError: an Idea can't be served.
+        """
+        for name, idea in self.ideas.items():
+            agent = self.hosting.agent_of(idea, None if self.model is None else Asks())
+            is_asking = self.model is not None or (agent.model is None and needs_model(idea))
+            if is_asking:
+                self.hosting.asking.add(name)
+            self.offers[name] = of_idea(idea, name, agent, is_asking=is_asking)
+        if self.graph is not None:
+            for offer in await self.graph.offers():
+                self.offers[offer.name] = offer
+            self.hosting.own[self.graph.name] = self.graph.agent
+
+    async def listed(self, _ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """What is offered, the same to everybody."""
+        import mcp_types as types
+
+        tools = [types.Tool.model_validate(offer.listed()) for offer in self.offers.values()]
+        if self.ideas:
+            more = {"name": ANSWER, "description": "Goes on with a run that has asked.", "inputSchema": _ANSWER}
+            tools.append(types.Tool.model_validate({**more, "annotations": {"openWorldHint": True}}))
+        return types.ListToolsResult(tools=tools)
+
+    async def called(self, ctx: Context, params: types.CallToolRequestParams) -> Reply:
+        """Answer one call of a tool; whatever goes wrong is told as its result."""
+        from mcp.shared.exceptions import MCPError
+
+        if params.name not in self.offers and not (params.name == ANSWER and self.ideas):
+            raise MCPError(code=_INVALID, message="there is no tool of that name")
+        try:
+            return await self._called(ctx, params, dict(params.arguments or {}))
+        except Spent as error:
+            if params.request_state is not None:  # which a host has made, or changed
+                raise MCPError(code=_INVALID, message=error.message) from None
+            return _failed(error.message)
+        except ActumError as error:
+            return _failed(error.message)
+
+    async def _called(self, ctx: Context, params: types.CallToolRequestParams, given: JsonObject) -> Reply:
+        caller = _caller(ctx)
+        if params.name == ANSWER:
+            return await self._answered(ctx, caller, given)
+        offer = self.offers[params.name]
+        if (complaint := offer.complaint(given)) is not None:
+            return _failed(f"the arguments don't fit: {complaint}")
+        graph = self.graph if self.graph is not None and self.graph.offers_name(offer.name) else None
+        if graph is not None and offer.name != graph.name:
+            return _result(offer.result(graph.found(given)))
+        if params.request_state is not None:
+            found = await self.hosting.find(params.request_state, caller, offer.name, given)
+            stop, after = await self._stop(ctx, found.run)
+            took = await self._respond(found, stop, params.input_responses or {})
+            if params.input_responses and not took and isinstance(stop, Held | Asked):
+                return self._not_done(found.run, stop, offer)  # its user has put it off
+            return await self._until(ctx, found.run, offer, after)
+        if graph is not None and "run" in given:
+            return await self._looked(ctx, caller, given["run"])
+        idea, is_input = (graph.idea(given), False) if graph is not None else (self.ideas[offer.name], True)
+        run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input)
+        return await self._until(ctx, run, offer)
+
+    async def _answered(self, ctx: Context, caller: str, given: JsonObject) -> Reply:
+        """Go on with a run by the `answer` tool."""
+        handle, answer = given.get("run"), given.get("answer")
+        if not isinstance(handle, str) or not (answer is None or is_object(answer)):
+            return _failed("`answer` takes the `run` of a result as a text, and an `answer` that is an object")
+        if answer is None:
+            return await self._looked(ctx, caller, handle)
+        found = await self.hosting.find(handle, caller)
+        stop, after = await self._stop(ctx, found.run)
+        asked = [one.id for one in stop.questions if one.id in found.asked] if isinstance(stop, Asked) else []
+        if not asked or not self.hosting.answer(found.run, asked[0], encode(answer)):
+            raise Spent
+        return await self._until(ctx, found.run, self.offers[found.name], after)
+
+    async def _looked(self, ctx: Context, caller: str, handle: str) -> Reply:
+        """How far a run is."""
+        found = await self.hosting.find(handle, caller)
+        return await self._until(ctx, found.run, self.offers[found.name])
+
+    async def _stop(self, ctx: Context, run: Run) -> tuple[Stop, int]:
+        return await self.hosting.until(run, _Telling(ctx))
+
+    async def _until(self, ctx: Context, run: Run, offer: Offered, after: int = 0) -> Reply:
+        """Wait for what a run comes to, asking the host meanwhile as it can be asked."""
+        telling = _Telling(ctx)
+        try:
+            while True:
+                stop, after = await self.hosting.until(run, telling, after)
+                match stop:
+                    case Done(output=output):
+                        return _result(offer.result(output))
+                    case Failed():
+                        return _failed(self._words(stop, offer))
+                    case Held() | Asked():
+                        requests = self._requests(ctx, stop)
+                        if not requests:
+                            return self._not_done(run, stop, offer)
+                        if not ctx.session.can_send_request:
+                            return _required(requests, handle_of(run, stop))
+                        found = Found(run=run, name=offer.name, asked=frozenset(requests))
+                        if not await self._respond(found, stop, await _asked_back(ctx, requests)):
+                            return self._not_done(run, stop, offer)
+        except asyncio.CancelledError:
+            self.hosting.drop(run)
+            raise
+
+    def _words(self, stop: Failed, offer: Offered) -> str:
+        return self.graph.words(stop) if self.graph is not None and offer.name == self.graph.name else stop.message
+
+    def _requests(self, ctx: Context, stop: Held | Asked) -> dict[str, Any]:
+        """What a stop asks, as the requests that this host can take."""
+        capabilities = ctx.session.client_capabilities
+        if isinstance(stop, Held):
+            can = wire.can_elicit(capabilities)
+            return {own: wire.elicitation(one) for own, one in stop.pending.items()} if can else {}
+        if self.model == "caller" or not wire.can_sample(capabilities):
+            return {}
+        return {one.id: wire.sampling(one, capabilities) for one in stop.questions}
+
+    async def _respond(self, found: Found, stop: Stop, responses: Mapping[str, Any]) -> bool:
+        """Take the responses of a host to what is asked; whether there were any that say something.
+
+        Raises:
+            Spent: what they answer is no longer asked.
+        """
+        open_ids = _open_ids(stop) & found.asked
+        if not open_ids:
+            raise Spent
+        taken = False
+        for one in open_ids & responses.keys():
+            if isinstance(stop, Held):
+                if (said := wire.ruling(responses[one])) is not None:
+                    await self.hosting.decide(found.run, stop.pending[one], *said)
+                    taken = True
+            else:
+                taken = self.hosting.answer(found.run, one, wire.answered(responses[one])) or taken
+        return taken
+
+    def _not_done(self, run: Run, stop: Held | Asked, offer: Offered) -> types.CallToolResult:
+        """What a host is told that can't be asked."""
+        if isinstance(stop, Held):
+            again = self.graph.name if self.graph is not None and offer.name == self.graph.name else ANSWER
+            words = held_words(run, stop, handle_of(run, stop), self.place, again)
+            if not offer.is_asking:
+                return _failed(words)
+            return _result({"done": False, "run": handle_of(run, stop), "held": words})
+        return _result(self._asking(run, stop.questions[0]))
+
+    def _asking(self, run: Run, question: Question) -> JsonObject:
+        """A question in words, without what the host was shown before."""
+        seen, knows_schema = self.hosting.unseen(run, question)
+        own: JsonObject = {"done": False, "run": handle_of(run, Asked(questions=[question]))}
+        own |= {"seen": seen} if seen else {}
+        own["messages"] = [dict(one) for one in question.messages[seen:]]
+        return own if knows_schema else {**own, "schema": wire.decode_object(question.schema)}
+
+
+@dataclass(slots=True)
+class _Telling:
+    """Tells a host how far a run is: one step for each entry of its record."""
+
+    ctx: Context
+    count: int = 0
+
+    async def __call__(self, entry: JsonObject) -> None:
+        self.count += 1
+        await self.ctx.session.report_progress(self.count, None, progress_words(entry))
+
+
+def _open_ids(stop: Stop) -> frozenset[str]:
+    match stop:
+        case Held():
+            return frozenset(stop.pending)
+        case Asked():
+            return frozenset(one.id for one in stop.questions)
+        case _:
+            return frozenset()
+
+
+async def _asked_back(ctx: Context, requests: Mapping[str, Any]) -> dict[str, Any]:
+    """The responses of a host of the older era to requests in the middle of a call.
+
+    Raises:
+        RunError: it refuses one.
+    """
+    import mcp_types as types
+    from mcp.shared.exceptions import MCPError
+    from mcp.shared.message import ServerMessageMetadata
+
+    related = ServerMessageMetadata(related_request_id=ctx.request_id)
+    answers: dict[str, Any] = {}
+    for one, request in requests.items():
+        kind = types.ElicitResult if isinstance(request, types.ElicitRequest) else types.CreateMessageResultWithTools
+        try:
+            answers[one] = await ctx.session.send_request(request, kind, metadata=related)
+        except MCPError as error:
+            raise RunError(f"the host refuses what it says that it can do (code {error.code})") from None
+    return answers
+
+
+def _required(requests: Mapping[str, Any], state: str) -> types.InputRequiredResult:
+    import mcp_types as types
+
+    return types.InputRequiredResult(input_requests=dict(requests), request_state=state)
+
+
+def _result(value: JsonObject) -> types.CallToolResult:
+    """A result as data, and as text for hosts that know no other."""
+    import mcp_types as types
+
+    return types.CallToolResult(content=[types.TextContent(text=encode(value))], structured_content=value)
+
+
+def _failed(message: str) -> types.CallToolResult:
+    import mcp_types as types
+
+    return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
+
+
+def _caller(ctx: Context) -> str:
+    """Who asks: over HTTP whom the guard has let in, else the one who has started this process."""
+    scope: Any = getattr(ctx.request, "scope", None)
+    return str(scope.get(CALLER, "")) if is_object(scope) else ""

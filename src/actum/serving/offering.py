@@ -1,0 +1,155 @@
+"""An Idea, and whatever else is served, as a host of MCP is offered it: a name, schemas, and what its calls may do.
+
+An output that is no object travels as `{"result": …}`, since one such schema breaks the whole list for hosts of the
+protocol before 2026-07-28. Where the host's own model may be asked, a result says first whether it is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..app.agent import Agent
+from ..app.saved import SavedIdea
+from ..errors import IdeaError
+from ..generation.offer import Toolset, offered
+from ..schema.gathering import gathered
+from ..schema.infer import shape_of
+from ..schema.json import Json, JsonObject, is_object
+from ..schema.validator import Validator
+
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
+_LONGEST = 1_000
+RESULT, OUTPUT = "result", "output"
+ASKING = (
+    " Where the result says `done: false`, you are asked in its `messages`: call `answer` with its `run` and an "
+    "`answer` that fits its `schema`, until it is done."
+)
+NOT_DONE: JsonObject = {
+    "done": {"type": "boolean"},
+    "run": {"type": "string", "description": "What `answer` takes, once."},
+    "seen": {"type": "integer", "description": "How many messages before these you have been shown already."},
+    "messages": {"type": "array", "items": {"type": "object"}},
+    "schema": {"type": "object", "description": "What `answer` has to fit; left out where it is as before."},
+    "held": {"type": "string", "description": "What waits for a decision of the user, and how it is given."},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offered:
+    """One tool as it is listed. `output` is the schema of what it comes to, None for any value."""
+
+    name: str
+    description: str
+    input: JsonObject
+    output: JsonObject | None = None
+    is_asking: bool = False
+    """Whether the host's own model may be asked for it."""
+    annotations: Mapping[str, bool] = field(default_factory=dict[str, bool])
+
+    judged: JsonObject | None = None
+    """What arguments are judged by here, where whoever carries them out says better what is wrong with the rest."""
+
+    @cached_property
+    def _takes(self) -> Validator:
+        return Validator(self.judged or self.input)
+
+    @cached_property
+    def _gives(self) -> Validator:
+        return Validator(self.result_schema)
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether its output travels under a name, not as it is."""
+        return self.is_asking or (self.output or {}).get("type") != "object"
+
+    @cached_property
+    def result_schema(self) -> JsonObject:
+        """The schema of what it returns: always an object."""
+        if not self.is_wrapped:
+            return dict(self.output or {})
+        parts, definitions = gathered({"": self.output or {}})
+        own: JsonObject = {RESULT: parts[""]} if not self.is_asking else {**NOT_DONE, OUTPUT: parts[""]}
+        schema: JsonObject = {"type": "object", "properties": own, "required": [next(iter(own))]}
+        return {**schema, "$defs": definitions} if definitions else schema
+
+    def complaint(self, arguments: JsonObject) -> str | None:
+        """What is wrong with the arguments of a call."""
+        return self._takes.complaint(arguments)
+
+    def result(self, output: Json) -> JsonObject:
+        """What a call returns that has come to an output.
+
+        Raises:
+            IdeaError: that is not what was promised.
+        """
+        found: Any = output
+        if self.is_wrapped:
+            found = {"done": True, OUTPUT: output} if self.is_asking else {RESULT: output}
+        if not is_object(found) or self._gives.complaint(found) is not None:
+            raise IdeaError("the output doesn't fit the schema that was promised")
+        return found
+
+    def listed(self) -> JsonObject:
+        """The tool as `tools/list` tells it."""
+        own: JsonObject = {"name": self.name, "description": self.description, "inputSchema": self.input}
+        return {**own, "outputSchema": self.result_schema, "annotations": dict(self.annotations)}
+
+
+def check_name(name: str) -> str:
+    """The name that something is served under.
+
+    Raises:
+        IdeaError: it can't be one.
+    """
+    if not _NAME.fullmatch(name):
+        raise IdeaError(f"{name!r} is no name to serve under: up to 64 letters, digits, '_', '-' and '.'")
+    return name
+
+
+def of_idea(idea: SavedIdea, name: str, agent: Agent, *, is_asking: bool) -> Offered:
+    """An Idea as a tool: parameters from its input, the result from its schema (X2).
+
+    Raises:
+        SchemaError: its input makes no tool.
+    """
+    tool = idea.as_tool(check_name(name))
+    output = None if idea.schema is None else shape_of(idea.schema).schema
+    only_reads = reads_only(offered(idea.context, agent.tools, agent.config.tools))
+    return Offered(
+        name=name,
+        description=_description(idea, name) + (ASKING if is_asking else ""),
+        input={"type": "object", **tool.parameters},
+        output=output,
+        is_asking=is_asking,
+        annotations={"readOnlyHint": True} if only_reads else {"openWorldHint": True},
+    )
+
+
+def needs_model(idea: SavedIdea) -> bool:
+    """Whether nothing is there that could run without a model: no plan, and no saved answer (P3)."""
+    return idea.solution is None and not any(message.get("type") == "plan" for message in idea.context)
+
+
+def reads_only(toolset: Toolset) -> bool:
+    """Whether everything that can be reached by these tools only reads; of a delegate nobody knows."""
+    return all(
+        name in toolset.latent or (tool.effects == "none" and not tool.is_delegated)
+        for name, tool in toolset.tools.items()
+    )
+
+
+def _description(idea: SavedIdea, name: str) -> str:
+    """What an Idea is for: as its `meta` says, else as its instructions begin."""
+    said: Any = idea.meta.get("description")
+    if isinstance(said, str) and said.strip():
+        return said.strip()[:_LONGEST]
+    for message in idea.context:
+        for key in ("message", "text"):
+            text: Any = message.get(key) if message.get("type") in ("system", "text", "user") else None
+            if isinstance(text, str) and text.strip():
+                return text.strip()[:_LONGEST]
+    return f"Runs the Idea {name}."

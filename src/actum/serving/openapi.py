@@ -1,0 +1,137 @@
+"""The OpenAPI document: one operation for each Idea, made of its own schemas, and those of all runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .. import __version__
+from ..schema.json import JsonObject, is_object
+from .bodies import DECISION, SIGNAL, START
+from .interface import Interface
+
+_WAIT: JsonObject = {
+    "name": "wait",
+    "in": "query",
+    "description": "Answer once the run is over or waits for a decision, or after so many seconds (at most 60).",
+    "schema": {"type": "integer", "minimum": 0, "maximum": 60},
+}
+_ID: JsonObject = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+_RUN: JsonObject = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "idea": {"type": ["string", "null"]},
+        "state": {"enum": ["queued", "running", "waiting", "done", "failed", "cancelled"]},
+        "output": {"description": "What it came to, once it is done."},
+        "waiting": {"type": "array", "items": {"type": "string"}, "description": "What it waits for."},
+        "error": {"$ref": "#/components/schemas/Error"},
+        "usage": {"type": "object"},
+        "created": {"type": "number"},
+        "ended": {"type": ["number", "null"]},
+    },
+    "required": ["id", "state"],
+}
+_ERROR: JsonObject = {
+    "type": "object",
+    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+    "required": ["code", "message"],
+}
+
+
+def document(ideas: Iterable[Interface]) -> JsonObject:
+    """The document of a server that serves these Ideas."""
+    served = list(ideas)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Actum", "version": __version__},
+        "security": [{"token": []}],
+        "paths": {f"/ideas/{one.name}/runs": {"post": _start(one)} for one in served} | _runs(),
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Run": _RUN, "Error": _ERROR},
+        },
+    }
+
+
+def _start(one: Interface) -> JsonObject:
+    done: JsonObject = {
+        "allOf": [{"$ref": "#/components/schemas/Run"}, {"properties": {"output": _own(one, "output")}}]
+    }
+    key: JsonObject = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+    return {
+        "operationId": f"start_{one.name}",
+        "summary": f"Start a run of {one.name}",
+        "description": one.description,
+        "parameters": [_WAIT, key],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": _own(one, "input")}}},
+        "responses": {"201": _answer("The run.", done), "200": _answer("The run of that key.", done)} | _refusals(),
+    }
+
+
+def _own(one: Interface, which: str) -> JsonObject:
+    """A schema of an Idea as a schema resource of its own, so that its references mean what they say."""
+    schema = one.takes if which == "input" else one.gives
+    if not is_object(schema):
+        return {"description": "Any value."}
+    return {"$id": f"actum:{one.name}/{which}", **schema} if "$defs" in schema else schema
+
+
+def _runs() -> JsonObject:
+    run: JsonObject = {"$ref": "#/components/schemas/Run"}
+    runs: JsonObject = {"type": "object", "properties": {"runs": {"type": "array", "items": run}}}
+    anything: JsonObject = {"type": "object"}
+    query = [_query("state"), _query("before"), _query("most")]
+    after: JsonObject = {"name": "Last-Event-ID", "in": "header", "schema": {"type": "string"}}
+    stream: JsonObject = {"200": {"description": "Entries as events.", "content": {"text/event-stream": {}}}}
+    return {
+        "/runs": {
+            "get": _operation("list_runs", "List runs, the newest first", query, "200", runs),
+            "post": _operation("start_run", "Start a run", [_WAIT], "201", run, START),
+        },
+        "/runs/{id}": {"get": _operation("get_run", "How far a run is", [_ID, _WAIT], "200", run)},
+        "/runs/{id}/events": {
+            "get": {
+                "operationId": "follow_run",
+                "summary": "Follow a run by Server-Sent Events",
+                "parameters": [_ID, _query("after"), _query("until"), _query("live"), after],
+                "responses": stream | _refusals(),
+            }
+        },
+        "/runs/{id}/pending": {"get": _operation("pending", "What waits for a decision", [_ID], "200", anything)},
+        "/runs/{id}/idea": {"get": _operation("fetch_run", "The run as an Idea", [_ID], "200", anything)},
+        "/runs/{id}/decisions": {"post": _operation("decide", "Decide on a call", [_ID, _WAIT], "202", run, DECISION)},
+        "/runs/{id}/signals": {"post": _operation("signal", "Open a gate", [_ID, _WAIT], "202", run, SIGNAL)},
+        "/runs/{id}/cancel": {"post": _operation("cancel", "End a run for good", [_ID], "202", run)},
+    }
+
+
+def _operation(
+    name: str,
+    summary: str,
+    parameters: Sequence[JsonObject],
+    status: str,
+    gives: JsonObject,
+    takes: JsonObject | None = None,
+) -> JsonObject:
+    own: JsonObject = {
+        "operationId": name,
+        "summary": summary,
+        "parameters": list(parameters),
+        "responses": {status: _answer(f"{summary}.", gives)} | _refusals(),
+    }
+    if takes is not None:
+        own["requestBody"] = {"required": True, "content": {"application/json": {"schema": takes}}}
+    return own
+
+
+def _query(name: str) -> JsonObject:
+    return {"name": name, "in": "query", "schema": {"type": "string"}}
+
+
+def _answer(said: str, schema: JsonObject) -> JsonObject:
+    return {"description": said, "content": {"application/json": {"schema": schema}}}
+
+
+def _refusals() -> JsonObject:
+    error: JsonObject = {"type": "object", "properties": {"error": {"$ref": "#/components/schemas/Error"}}}
+    return {"4XX": _answer("It is refused.", error)}

@@ -1,0 +1,61 @@
+"""What a part of the server is made of: its routes, and what has to run beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..errors import MessageError
+from ..schema.json import Json, JsonObject, NotJson, decode, is_object
+from .guard import CALLER
+from .refusals import Refusal
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.routing import BaseRoute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One dialect of the server. `running` is entered while the server runs, beside the runs."""
+
+    routes: Sequence[BaseRoute]
+    running: Callable[[], AbstractAsyncContextManager[None]] = field(default=nullcontext)
+
+
+def caller_of(request: Request) -> str:
+    """The name of who asks, as the guard has found it."""
+    caller: str = request.scope[CALLER]
+    return caller
+
+
+async def body_of(request: Request) -> JsonObject:
+    """The JSON object that a request brings; an empty one where it brings nothing.
+
+    Raises:
+        Refusal: it is something else.
+    """
+    content = await request.body()
+    try:
+        value: Json = decode(content.decode()) if content.strip() else {}
+    except (NotJson, UnicodeDecodeError, MessageError) as error:
+        raise Refusal(400, "json", f"the body is not JSON: {error}") from None
+    if not is_object(value):
+        raise Refusal(400, "json", "the body must be a JSON object")
+    return value
+
+
+def number_of(request: Request, name: str, default: int, most: int | None = None) -> int:
+    """A whole number of the query.
+
+    Raises:
+        Refusal: it is none.
+    """
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise Refusal(422, "parameters", f"{name} must be a whole number")
+    return int(text) if most is None else min(int(text), most)

@@ -1,0 +1,40 @@
+"""What a request can be refused for: an error with its HTTP status, and every error as the JSON that callers get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ActumError, IdeaError, MessageError, RunEnded, RunError, SchemaError, StoreUnavailable
+from ..schema.json import JsonObject
+
+
+class Refusal(ActumError):
+    """A request that is not carried out. `status` is that of HTTP, `code` says what it was refused for."""
+
+    def __init__(
+        self, status: int, code: str, message: str, *, headers: tuple[tuple[str, str], ...] = (), **more: Any
+    ) -> None:
+        super().__init__(message, **more)
+        self.status = status
+        self.code = code
+        self.headers = headers
+
+
+def told(error: ActumError) -> JsonObject:
+    """An error as callers read it: `{"error": {"code", "message", …}}`."""
+    return {"error": error.to_dict()}
+
+
+def status_of(error: ActumError) -> int:
+    """The HTTP status of an error: of what was asked where its author can mend it, else of the server."""
+    match error:
+        case Refusal():
+            return error.status
+        case StoreUnavailable():
+            return 503
+        case RunEnded():
+            return 409
+        case MessageError() | IdeaError() | SchemaError() | RunError():
+            return 422
+        case _:
+            return 500

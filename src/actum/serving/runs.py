@@ -1,0 +1,230 @@
+"""The API of its own: JSON, and Server-Sent Events that can be taken up again where they broke off.
+
+An entry of a run's record has its number as the event's id. What has none is told anew to whoever comes back: `state`,
+which says how far the run is, and with `live=true` the events that no record holds, such as the text so far.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ..protocol.approvals import Pending
+from ..runs.following import Entry, Live
+from ..runs.row import Row, State
+from ..runs.runs import Run
+from ..schema.json import JsonObject
+from ..schema.validator import Validator
+from .bodies import DECISION, SIGNAL, START
+from .desk import Desk
+from .interface import Interface
+from .messages import taken_in
+from .openapi import document
+from .parts import Part, body_of, caller_of, number_of
+from .refusals import Refusal
+from .sse import EventStream, frame
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+_MOST_LISTED = 500
+_LONGEST_WAIT = 60
+"""Seconds that a request may wait for a run to be over."""
+
+
+def part(desk: Desk) -> Part:
+    """The routes of the API."""
+    own = _Api(desk)
+    return Part(
+        routes=[
+            Route("/openapi.json", own.openapi, methods=["GET"]),
+            Route("/ideas", own.ideas, methods=["GET"]),
+            Route("/ideas/{name}", own.idea, methods=["GET"]),
+            Route("/ideas/{name}/runs", own.start_named, methods=["POST"]),
+            Route("/runs", own.listed, methods=["GET"]),
+            Route("/runs", own.start, methods=["POST"]),
+            Route("/runs/{id}", own.run, methods=["GET"]),
+            Route("/runs/{id}/events", own.events, methods=["GET"]),
+            Route("/runs/{id}/pending", own.pending, methods=["GET"]),
+            Route("/runs/{id}/idea", own.saved, methods=["GET"]),
+            Route("/runs/{id}/decisions", own.decide, methods=["POST"]),
+            Route("/runs/{id}/signals", own.signal, methods=["POST"]),
+            Route("/runs/{id}/cancel", own.cancel, methods=["POST"]),
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Api:
+    desk: Desk
+
+    # Ideas
+
+    async def openapi(self, _request: Request) -> Response:
+        """The OpenAPI document of this server."""
+        return JSONResponse(document([Interface.of(name, idea) for name, idea in self.desk.ideas.items()]))
+
+    async def ideas(self, _request: Request) -> Response:
+        """The Ideas that are served."""
+        served = [Interface.of(name, idea).to_dict() for name, idea in self.desk.ideas.items()]
+        return JSONResponse({"ideas": served})
+
+    async def idea(self, request: Request) -> Response:
+        """One of them."""
+        name = request.path_params["name"]
+        return JSONResponse(Interface.of(name, self.desk.idea(name)).to_dict())
+
+    # Runs
+
+    async def start(self, request: Request) -> Response:
+        """Start a run of the Idea that the body names."""
+        return await self._start(request, await _judged(request, START))
+
+    async def start_named(self, request: Request) -> Response:
+        """Start a run of the Idea that the path names; the body is its input."""
+        own = {"idea": request.path_params["name"], "input": await body_of(request)}
+        key = request.headers.get("idempotency-key")
+        return await self._start(request, own if key is None else {**own, "id": key})
+
+    async def _start(self, request: Request, body: Mapping[str, Any]) -> Response:
+        run, is_new = await self.desk.start(
+            caller_of(request),
+            body["idea"],
+            input=body.get("input"),
+            messages=taken_in(body.get("messages", ())),
+            id=body.get("id"),
+            priority=body.get("priority", 0),
+            patience=body.get("patience"),
+        )
+        await _waited(run, request)
+        headers = {"location": f"/runs/{run.id}"}
+        return JSONResponse(await self._told(run), status_code=201 if is_new else 200, headers=headers)
+
+    async def listed(self, request: Request) -> Response:
+        """A page of the caller's runs, the newest first."""
+        caller, query = caller_of(request), request.query_params
+        state = query.get("state")
+        if state is not None and state not in get_args(State):
+            raise Refusal(422, "parameters", f"state is one of {', '.join(get_args(State))}")
+        before = await self.desk.find(caller, query["before"]) if "before" in query else None
+        most = number_of(request, "most", 100, _MOST_LISTED)
+        found = await self.desk.list(caller, state=cast("State | None", state), before=before, most=most)
+        return JSONResponse({"runs": [await self._told(run) for run in found]})
+
+    async def run(self, request: Request) -> Response:
+        """How far a run is; with `wait`, once it is over or waits, or after so many seconds."""
+        run = await self._found(request)
+        await _waited(run, request)
+        return JSONResponse(await self._told(run))
+
+    async def events(self, request: Request) -> Response:
+        """The entries of a run's record behind the last one that the caller has, as they are written."""
+        run = await self._found(request)
+        text = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+        if not (text.isascii() and text.isdecimal() and len(text) < 16):
+            raise Refusal(422, "parameters", "after, or Last-Event-ID, is the number of an entry")
+        after = int(text)
+        if run.row.is_over and after and not await self.desk.runs.store.entries(run.id, after, 1):
+            return Response(status_code=204)  # a browser comes back until it is told so
+        query = request.query_params
+        stays, live = query.get("until") == "over", query.get("live") in {"true", "1"}
+        return EventStream(self._followed(run, after, stays=stays, live=live), self.desk.closing)
+
+    async def _followed(self, run: Run, after: int, *, stays: bool, live: bool) -> AsyncGenerator[bytes]:
+        said: JsonObject | None = None
+        while True:
+            async for one in run.follow(after, live=live):
+                match one:
+                    case Live(data):
+                        yield frame(data, event="live")
+                    case Entry(seq, data):
+                        after = seq
+                        yield frame({"seq": seq, **data}, event="entry", id=seq)
+            told = await self._told(run)
+            if told != said:
+                said = told
+                yield frame(told, event="state")
+            if run.row.is_over or not stays:
+                return
+            while (await run.refresh()).state == "waiting":
+                await self.desk.runs.store.changed(run.id, 0.5)
+
+    async def pending(self, request: Request) -> Response:
+        """The calls of a run that wait for a decision, each with all that would cross."""
+        run = await self._found(request)
+        return JSONResponse({"pending": [pending_of(one) for one in await run.pending()]})
+
+    async def saved(self, request: Request) -> Response:
+        """The run as an Idea: a file of it is a kept run, for `actum why`, `replay`, `fork` and `diff`."""
+        run = await self._found(request)
+        return JSONResponse((await run.idea()).text.to_dict())
+
+    async def decide(self, request: Request) -> Response:
+        """Decide on a call that waits."""
+        run, body = await self._found(request), await _judged(request, DECISION)
+        parameters, call = body.get("parameters"), body.get("call")
+        reason = body.get("reason", "")
+        await self.desk.decide(run, body["of"], body["decision"], reason=reason, parameters=parameters, call=call)
+        await _waited(run, request)
+        return JSONResponse(await self._told(run), status_code=202)
+
+    async def signal(self, request: Request) -> Response:
+        """Put a value at a gate."""
+        run, body = await self._found(request), await _judged(request, SIGNAL)
+        await run.signal(body["name"], body.get("value", True))
+        await _waited(run, request)
+        return JSONResponse(await self._told(run), status_code=202)
+
+    async def cancel(self, request: Request) -> Response:
+        """End a run for good."""
+        run = await self._found(request)
+        await run.cancel()
+        return JSONResponse(await self._told(run), status_code=202)
+
+    async def _found(self, request: Request) -> Run:
+        return await self.desk.find(caller_of(request), request.path_params["id"])
+
+    async def _told(self, run: Run) -> JsonObject:
+        return row_of(await run.refresh(), await self.desk.name_of(run))
+
+
+def row_of(row: Row, idea: str | None) -> JsonObject:
+    """How far a run is, as callers read it. Times are in seconds since the epoch."""
+    told: JsonObject = {"id": row.id, "idea": idea, "state": row.state, "created": row.created, "ended": row.ended}
+    told |= {"output": row.output} if row.state == "done" else {}
+    told |= {"waiting": list(row.waiting)} if row.state == "waiting" else {}
+    told |= {"error": row.error} if row.error is not None else {}
+    usage = row.about.get("usage")
+    return told if usage is None else {**told, "usage": usage}
+
+
+def pending_of(one: Pending) -> JsonObject:
+    """A call that waits, as callers read it: `of` names it, `call` would be made, `context` would cross."""
+    told: JsonObject = {"of": one.of, "call": one.call, "context": list(one.crossing)}
+    told |= {"from": dict(one.sources)} if one.sources else {}
+    told |= {"derived": list(one.derived)} if one.derived else {}
+    return {**told, "delegates": list(one.delegates)} if one.delegates else told
+
+
+async def _judged(request: Request, schema: JsonObject) -> JsonObject:
+    body = await body_of(request)
+    if (complaint := Validator(schema).complaint(body)) is not None:
+        raise Refusal(422, "body", f"the body: {complaint}")
+    return body
+
+
+async def _waited(run: Run, request: Request) -> None:
+    """Wait as long as the request says for a run to be over, or to wait itself."""
+    seconds = number_of(request, "wait", 0, _LONGEST_WAIT)
+    if seconds:
+        try:
+            async with asyncio.timeout(seconds):
+                async for _ in run.follow(2**60):
+                    pass
+        except TimeoutError:
+            return

@@ -1,0 +1,72 @@
+"""Server-Sent Events: how one is written, and a stream of them that pings and ends when the server does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from starlette.responses import StreamingResponse
+
+from ..schema.json import Json, encode
+
+PING = b": ping\n\n"
+PAUSE = 15.0
+"""Seconds of silence after which a ping is sent, so that nobody between takes the connection for dead."""
+
+_GRACE = 1.0
+"""How many seconds what is there already may take to be told once the server closes."""
+
+
+def frame(data: Json, *, event: str | None = None, id: int | str | None = None) -> bytes:
+    """One event. `id` is what a client sends as `Last-Event-ID` when it comes back."""
+    head = "" if id is None else f"id: {id}\n"
+    head += "" if event is None else f"event: {event}\n"
+    return f"{head}data: {encode(data)}\n\n".encode(errors="backslashreplace")
+
+
+class EventStream(StreamingResponse):
+    """An answer that is a stream of events, each a frame. It ends early, at an event's end, once `closing` is set."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, frames: AsyncGenerator[bytes], closing: asyncio.Event, *, pause: float = PAUSE) -> None:
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        super().__init__(kept_alive(frames, closing, pause), headers=headers)
+
+
+async def kept_alive(frames: AsyncGenerator[bytes], closing: asyncio.Event, pause: float) -> AsyncGenerator[bytes]:
+    """The frames as they come, with pings between; once `closing` is set, those that are there still."""
+    closed = asyncio.ensure_future(closing.wait())
+    coming: asyncio.Task[bytes | None] | None = None
+    try:
+        while True:
+            coming = coming or asyncio.create_task(_next(frames))
+            is_last = closing.is_set()
+            if is_last:
+                await asyncio.wait([coming], timeout=_GRACE)
+            else:
+                await asyncio.wait([coming, closed], timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+            if coming.done():
+                found, coming = coming.result(), None
+                if found is None:
+                    return
+                yield found
+            elif is_last:
+                return
+            elif not closing.is_set():
+                yield PING
+    finally:
+        await _ended(closed, coming)
+        await frames.aclose()
+
+
+async def _next(frames: AsyncGenerator[bytes]) -> bytes | None:
+    return await anext(frames, None)
+
+
+async def _ended(*tasks: asyncio.Future[Any] | None) -> None:
+    own = [task for task in tasks if task is not None]
+    for task in own:
+        task.cancel()
+    await asyncio.wait(own)

@@ -1,0 +1,52 @@
+"""What a host is told in words: how far a run is, what is held, and what a graph has come to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..runs.runs import Run
+from ..schema.json import JsonObject, is_object
+from .hosting import Failed, Held
+
+_MOST = 10
+
+
+def progress_words(entry: JsonObject) -> str | None:
+    """What an entry of a run's record is about: the tool of a call that is made, or was."""
+    call: Any = entry.get("call")
+    message: Any = entry.get("message")
+    if is_object(call) and "_tool" in call:
+        return str(call["_tool"])
+    if is_object(message) and is_object(message.get("_call")):
+        return f"{message['_call'].get('_tool')} done"
+    return "asking" if "tick" in entry else None
+
+
+def held_words(run: Run, stop: Held, handle: str, place: str | None, again: str) -> str:
+    """How what waits for a decision gets one. The values of calls are for who decides, not for the model that reads."""
+    tools = sorted({str(one.call.get("_tool")) for one in stop.pending.values()})
+    what = ", ".join(tools[:_MOST]) or ", ".join(stop.waiting[:_MOST])
+    if place is None:
+        how = "this server keeps its runs in memory, so only a host that shows forms can decide (or serve with --store)"
+    else:
+        how = (
+            f"the user decides with `actum approve {run.id} --store {place}` or `actum deny`, and sees with "
+            f"`actum waiting {run.id} --store {place}` what the calls are"
+        )
+    first = f"Held for a decision of the user, and not made: {what}. No model can decide: {how}."
+    return f"{first} Then call `{again}` with run {handle!r}."
+
+
+def failure_words(stop: Failed) -> str:
+    """What a plan has come to that failed: every error with its call, and what stays done."""
+    lines = [f"call {_index(place)} ({tool}): {error}" for place, (tool, error) in stop.failed.items()]
+    lines = lines or [stop.message]
+    if stop.done:
+        done = ", ".join(f"{_index(place)} ({tool})" for place, tool in stop.done.items())
+        lines.append(f"Done, and not undone: calls {done}. Write a plan of what is left.")
+    return "\n".join(lines)
+
+
+def _index(place: str) -> str:
+    """The index of a call, with that of the item, of an answer that is the only one."""
+    return place.partition(".")[2] or place

@@ -1,0 +1,234 @@
+"""What the guard lets through and what it refuses, whatever stands behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from actum.serving.callers import Callers, Quota
+from actum.serving.guard import CALLER, Guard
+
+TOKEN = "a-token-of-the-tests"
+Json = dict[str, Any]
+BEARER = ("authorization", f"Bearer {TOKEN}")
+HOST = ("host", "127.0.0.1:8765")
+JSON = ("content-type", "application/json")
+
+
+class Behind:
+    """What stands behind the guard: notes who was let in, and with what."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, bytes]] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        body = (await receive())["body"] if scope["method"] == "POST" else b""
+        self.seen.append((scope.get(CALLER, "?"), body))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"in"})
+
+
+async def asked(
+    *headers: tuple[str, str],
+    method: str = "GET",
+    path: str = "/runs",
+    query: str = "",
+    body: list[Any] | None = None,
+    guard: Guard | None = None,
+    behind: Behind | None = None,
+) -> tuple[int, dict[str, str], bytes]:
+    """What is answered to a request; `body` are its pieces, an exhausted list waits for ever."""
+    own = guard or Guard(app=behind or Behind(), callers=Callers(TOKEN))
+    pieces = list(body if body is not None else [b""])
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if not pieces:
+            await asyncio.Event().wait()
+        piece = pieces.pop(0)
+        return {"type": "http.request", "body": piece, "more_body": bool(pieces) or len(piece) > 0}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "query_string": query.encode(),
+        "scheme": "http",
+        "headers": [(name.encode(), value.encode()) for name, value in headers],
+    }
+    await own(scope, receive, send)
+    answered = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], answered, b"".join(one.get("body", b"") for one in sent[1:])
+
+
+async def test_who_has_the_token_is_let_in_and_nobody_else() -> None:
+    behind = Behind()
+    assert (await asked(HOST, BEARER, behind=behind))[0] == 200
+    for wrong in ("", "Bearer", f"Bearer {TOKEN}x", f"Basic {TOKEN}", "Bearer ü", TOKEN):
+        status, headers, body = await asked(HOST, ("authorization", wrong), behind=behind)
+        assert (status, headers["www-authenticate"]) == (401, "Bearer")
+        assert json.loads(body)["error"]["code"] == "token"
+        assert TOKEN.encode() not in body
+    assert (await asked(HOST, behind=behind))[0] == 401
+    assert (await asked(HOST, BEARER, BEARER, behind=behind))[0] == 401
+    assert behind.seen == [("", b"")]
+    assert (await asked(HOST, path="/health"))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        ["evil.example"],
+        ["evil.example:8765"],
+        ["127.0.0.1.evil.example"],
+        ["127.0.0.1", "evil.example"],
+        ["evil.example", "127.0.0.1"],
+        ["127.0.0.1", "127.0.0.1"],
+        [],
+        [""],
+        ["0.0.0.0"],
+        ["localhost.", "localhost"],
+        ["127.0.0.1:8765@evil.example"],
+    ],
+)
+async def test_a_name_that_is_not_the_servers_own_is_refused_also_beside_its_own(hosts: list[str]) -> None:
+    behind = Behind()
+    status, _, body = await asked(*(("host", host) for host in hosts), BEARER, behind=behind)
+    assert (status, json.loads(body)["error"]["code"], behind.seen) == (421, "host", [])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8765", "localhost:1", "LOCALHOST", "[::1]", "[::1]:8765"])
+async def test_names_of_this_machine_are_its_own(host: str) -> None:
+    assert (await asked(("host", host), BEARER))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "origins",
+    [
+        ["http://evil.example"],
+        ["null"],
+        ["http://127.0.0.1:3000"],
+        ["http://127.0.0.1"],
+        ["http://[::1"],
+        ["http://127.0.0.1:8765", "http://evil.example"],
+        [""],
+    ],
+)
+async def test_pages_of_other_origins_are_refused_even_with_the_token(origins: list[str]) -> None:
+    behind = Behind()
+    found = await asked(HOST, BEARER, *(("origin", origin) for origin in origins), behind=behind)
+    assert (found[0], behind.seen) == (403, [])
+    assert "access-control-allow-origin" not in found[1]
+
+
+async def test_its_own_pages_may_call_it_and_those_that_were_named() -> None:
+    assert (await asked(HOST, BEARER, ("origin", "http://127.0.0.1:8765")))[0] == 200
+    guard = Guard(app=Behind(), callers=Callers(TOKEN), origins=["http://localhost:5173"])
+    page = ("origin", "http://localhost:5173")
+    status, headers, _ = await asked(HOST, BEARER, page, guard=guard)
+    assert (status, headers["access-control-allow-origin"]) == (200, "http://localhost:5173")
+    ask = ("access-control-request-headers", "authorization, content-type")
+    status, headers, _ = await asked(HOST, page, ask, method="OPTIONS", guard=guard)
+    assert (status, headers["access-control-allow-headers"]) == (204, "authorization, content-type")
+    assert (await asked(HOST, page, guard=guard))[0] == 401
+    assert (await asked(HOST, ("origin", "http://evil.example"), method="OPTIONS", guard=guard))[0] == 403
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json"]
+)
+async def test_what_a_form_can_send_is_refused(kind: str) -> None:
+    behind = Behind()
+    status, _, body = await asked(HOST, BEARER, ("content-type", kind), method="POST", body=[b"{}", b""], behind=behind)
+    assert (status, json.loads(body)["error"]["code"], behind.seen) == (415, "content_type", [])
+    length = ("content-length", "2")
+    assert (await asked(HOST, BEARER, length, method="POST", body=[b"{}", b""], behind=behind))[0] == 415
+    assert (await asked(HOST, BEARER, method="POST", body=[b""], behind=behind))[0] == 200  # nothing has no type
+
+
+async def test_forms_of_its_own_pages_are_taken_where_there_are_any() -> None:
+    form, page = ("content-type", "application/x-www-form-urlencoded"), ("origin", "http://127.0.0.1:8765")
+    assert (await asked(HOST, BEARER, form, page, method="POST", path="/studio/run"))[0] == 200
+    assert (await asked(HOST, BEARER, form, method="POST", path="/studio/run"))[0] == 415
+    assert (await asked(HOST, BEARER, form, page, method="POST", path="/runs"))[0] == 415
+
+
+async def test_a_large_body_is_refused_before_it_is_read_or_as_soon_as_it_is_too_large() -> None:
+    behind = Behind()
+    guard = Guard(app=behind, callers=Callers(TOKEN), most=10)
+    for size in ("11", "1" + "0" * 30, "-1", "x"):
+        announced = ("content-length", size)
+        found = await asked(HOST, BEARER, JSON, announced, method="POST", body=[], guard=guard)
+        assert (found[0], found[1]["connection"]) == (413, "close")
+    assert (await asked(HOST, BEARER, JSON, method="POST", body=[b"12345", b"67890", b"1"], guard=guard))[0] == 413
+    assert behind.seen == []
+    assert (await asked(HOST, BEARER, JSON, method="POST", body=[b"12345", b"67890", b""], guard=guard))[0] == 200
+    assert behind.seen == [("", b"1234567890")]
+
+
+async def test_a_body_is_read_for_nobody_without_a_token() -> None:
+    guard = Guard(app=Behind(), callers=Callers(TOKEN))
+    async with asyncio.timeout(30):
+        assert (await asked(HOST, JSON, method="POST", body=[], guard=guard))[0] == 401
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    behind = Behind()
+    guard = Guard(app=behind, callers=Callers(TOKEN), patience=0.01)
+    found = await asked(HOST, BEARER, JSON, method="POST", body=[b"{"], guard=guard)
+    assert (found[0], found[1]["connection"], behind.seen) == (408, "close", [])
+
+
+async def test_a_token_in_the_url_becomes_a_cookie_that_is_not_the_token() -> None:
+    status, headers, _ = await asked(HOST, path="/studio/", query=f"a=1&token={TOKEN}")
+    cookie = headers["set-cookie"]
+    assert (status, headers["location"]) == (303, "/studio/?a=1")
+    assert TOKEN not in cookie
+    assert cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")
+    own = ("cookie", cookie.partition(";")[0])
+    assert (await asked(HOST, own, path="/studio/"))[0] == 200
+    assert (await asked(("host", "127.0.0.1:9999"), own, path="/studio/"))[0] == 401  # of another server
+    assert (await asked(HOST, path="//evil.example", query=f"token={TOKEN}"))[1]["location"] == "/evil.example"
+    assert (await asked(HOST, path="/studio/", query="token=wrong"))[0] == 401
+
+
+async def test_a_cookie_serves_only_pages_of_its_own_origin() -> None:
+    _, headers, _ = await asked(HOST, path="/", query=f"token={TOKEN}")
+    own, page = ("cookie", headers["set-cookie"].partition(";")[0]), ("origin", "http://127.0.0.1:8765")
+    assert (await asked(HOST, own, ("sec-fetch-site", "same-site")))[0] == 403  # a page of another port
+    assert (await asked(HOST, own, ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")))[0] == 200
+    assert (await asked(HOST, own, JSON, method="POST"))[0] == 403
+    assert (await asked(HOST, own, JSON, page, method="POST"))[0] == 200
+    assert (await asked(HOST, own, JSON, ("sec-fetch-site", "same-origin"), method="POST"))[0] == 200
+    assert (await asked(HOST, own, ("authorization", "Bearer wrong")))[0] == 401
+
+
+async def test_each_caller_has_its_own_token_and_its_own_requests_a_minute() -> None:
+    now = [0.0]
+    tokens = {"ann": "the-token-of-ann!", "bob": "the-token-of-bob!"}
+    callers = Callers(tokens, Quota(requests=2), clock=lambda: now[0])
+    behind = Behind()
+    guard = Guard(app=behind, callers=callers)
+
+    async def ask(name: str) -> tuple[int, dict[str, str], bytes]:
+        return await asked(HOST, ("authorization", f"Bearer {tokens[name]}"), guard=guard)
+
+    assert [(await ask("ann"))[0] for _ in range(2)] == [200, 200]
+    status, headers, _ = await ask("ann")
+    assert (status, headers["retry-after"]) == (429, "30")
+    assert (await ask("bob"))[0] == 200
+    now[0] = 30.0
+    assert (await ask("ann"))[0] == 200
+    assert [caller for caller, _ in behind.seen] == ["ann", "ann", "bob", "ann"]
+
+
+def test_a_token_is_a_secret() -> None:
+    for wrong in ("", "short", {}, {"a": "x" * 20, "b": "x" * 20}, "ü" * 20):
+        with pytest.raises(ValueError, match="token"):
+            Callers(wrong)
