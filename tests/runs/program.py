@@ -47,10 +47,11 @@ def hold(call: Any, tool: Any, context: Any) -> Any:
 
 async def main(place: str, sink: Path, lease: float, seconds: float, slots: int) -> None:
     async with Runs(place) as runs:
-        agent = Agent(None, tools=desk(sink, seconds), approve=hold if (sink / "hold").exists() else None)
-        queues = {"runs": slots}
+        approve, queues = hold if (sink / "hold").exists() else None, {"runs": slots}
+        agent = Agent(None, tools=desk(sink, seconds), approve=approve)
         if (part := sink / "part.json").exists():
-            agent.delegates, agent.config = {"part": part}, Config(spread=True)
+            tools = desk(sink, seconds)
+            agent = Agent(None, tools=tools, delegates={"part": part}, config=Config(spread=True))
             queues["children"] = slots
         worker = Worker(runs, agent, queues=queues, lease=lease, drain=5)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)

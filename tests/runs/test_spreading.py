@@ -302,7 +302,7 @@ async def test_parts_are_carried_out_once_each_however_often_workers_are_killed(
                 return all([(await run.refresh()).is_over for run in parents])
 
             async with asyncio.timeout(600):
-                while not await are_over():
+                while not await are_over():  # noqa: ASYNC110 -- other processes
                     await asyncio.sleep(0.1)
         every = await runs.list(most=10_000)
         found = [run for run in every if run.row.parent is not None]
