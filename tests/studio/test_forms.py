@@ -40,9 +40,8 @@ class Filled(HTMLParser):
         elif tag == "option" and self._select:
             if "selected" in own or self._select not in self.texts:
                 self.texts[self._select] = str(own.get("value") or "")
-        elif tag == "input" and name and own.get("type") != "file":
-            if own.get("type") != "checkbox" or "checked" in own:
-                self.texts[name] = str(own.get("value") or "")
+        elif tag == "input" and name and (own.get("type") not in {"file", "checkbox"} or "checked" in own):
+            self.texts[name] = str(own.get("value") or "")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "textarea":
