@@ -40,13 +40,18 @@ lint: $(READY)
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-cache
 
-# Builds the wheel, installs it where nothing else is, and runs programs of users with it, which both checkers judge.
+# Builds the wheel, installs it where nothing else is (the core alone, each extra alone), and runs programs of users
+# with it, which both checkers judge.
 wheel: $(READY)
 	@rm -rf out/wheel
 	@$(BIN)/uv build --quiet --wheel --out-dir out/wheel
 	@$(BIN)/uv venv --quiet --python $(BIN)/python out/wheel/venv
 	@$(BIN)/uv pip install --quiet --python out/wheel/venv/bin/python "$$(echo out/wheel/*.whl)[openai]"
 	ACTUM_PYTHON=$(CURDIR)/out/wheel/venv/bin/python $(BIN)/python -m pytest tests/wheel
+	@for extra in "" $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"])'); do \
+	  $(BIN)/uv venv --quiet --clear --python $(BIN)/python out/wheel/alone && \
+	  $(BIN)/uv pip install --quiet --python out/wheel/alone/bin/python "$$(echo out/wheel/*.whl)$${extra:+[$$extra]}" && \
+	  (cd out/wheel && alone/bin/python $(CURDIR)/tests/wheel/alone.py $$extra) || exit 1; done
 
 # Everything that the tests can try: more kills and cases, an hour rather than minutes.
 chaos: $(READY)
