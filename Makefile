@@ -12,10 +12,10 @@ ANEW ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test docs reference wheel chaos lint check fmt lock rules shape isolation approval bench fit clean
+.PHONY: help demo test docs reference gallery wheel chaos lint check fmt lock rules shape isolation approval bench fit clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -79,6 +79,10 @@ docs: $(READY)
 # Writes the pages of docs/reference anew from what the code knows; the tests fail where they are stale.
 reference: $(READY)
 	@$(BIN)/python docs/generate
+
+# Draws the pictures of the gallery anew, from runs without a model.
+gallery: $(READY)
+	@$(BIN)/python docs/gallery >/dev/null
 
 # Measures the source as docs/design.md shows it; it takes other packages too: docs/shape [NAME=]PATH …
 shape: $(READY)
