@@ -68,6 +68,12 @@ VERSIONS = (
     CREATE INDEX actum_runs_parts ON actum_runs (parent) WHERE parent IS NOT NULL
     """
     ),
+    Version(
+        adds="""
+    ALTER TABLE actum_runs ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE actum_runs ADD COLUMN escalate TEXT
+    """
+    ),
 )
 """The versions of the tables from the first one on. One that was released is never changed: the next one adds."""
 

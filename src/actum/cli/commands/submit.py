@@ -29,6 +29,7 @@ async def submit(
     at: str | None = None,
     queue: str = QUEUE,
     patience: float | None = None,
+    escalate: str | None = None,
 ) -> int:
     """Have an Idea run by a worker; its id goes to stdout. Once that is printed, the run is carried to its end.
 
@@ -54,6 +55,8 @@ async def submit(
         The queue, for workers that take from it.
     patience
         How many seconds a decision may take before the calls that wait for one are refused.
+    escalate
+        Who is to decide once that time is over, for as long again; `actum runs` shows it.
     """
     own, given = prepared(idea, i, input)
     async with runs_at(store, makes=True) as runs:
@@ -66,6 +69,7 @@ async def submit(
             at=None if at is None else _moment(at),
             queue=queue,
             patience=patience,
+            escalate=escalate,
         )
         say(run.id)
     return 0
