@@ -100,6 +100,8 @@ class _Api:
             id=body.get("id"),
             priority=body.get("priority", 0),
             patience=body.get("patience"),
+            limits=body.get("limits"),
+            trace=request.headers.get("traceparent"),
         )
         await _waited(run, request)
         headers = {"location": f"/runs/{run.id}"}
