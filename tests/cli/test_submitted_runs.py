@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -156,9 +157,44 @@ def test_a_run_that_is_cancelled_is_over(capsys: pytest.CaptureFixture[str]) -> 
     assert "was cancelled" in err
 
 
+def test_a_schedule_is_made_listed_paused_and_removed_and_its_ticks_are_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("croniter")
+    every = ["--cron", "0 7 * * *", "--zone", "Europe/Lisbon"]
+    assert run_command(["schedule", "daily", "note.json", "-i", "text=coffee", *every, "--missed", "skip"]) == 0
+    told = capsys.readouterr().out
+    assert re.fullmatch(r"daily  0 7 \* \* \* Europe/Lisbon  next \d{4}-\d\d-\d\dT07:00:00\+0\d:00\n", told)
+    assert run_command(["schedule", "often", "note.json", "-i", "text=coffee", "--cron", "* * * * * *"]) == 0
+    capsys.readouterr()
+    with worker():
+        _until(lambda: _of("done", capsys))
+    for change in ("--pause", "--go-on", "--remove"):
+        assert run_command(["schedule", "often", change]) == 0
+        assert run_command(["schedule"]) == 0
+        listed = capsys.readouterr().out.splitlines()
+        assert listed[0] == told.strip()
+        expected = {"--pause": "paused", "--go-on": "next 2", "--remove": ""}[change]
+        assert len(listed) == 1 + bool(expected)
+        assert expected in listed[-1]
+    assert "coffee" in Path("noted").read_text()
+
+
+def _of(state: str, capsys: pytest.CaptureFixture[str]) -> bool:
+    run_command(["runs", "--store", ".actum/runs.db", "--state", state])
+    return "often@" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["schedule", "a", "note.json"], "takes an Idea and a time"),
+        (["schedule", "a", "--cron", "0 7 * * *"], "takes an Idea and a time"),
+        (["schedule", "--pause"], "about one schedule"),
+        (["schedule", "a", "--pause", "--remove"], "about one schedule"),
+        (["schedule", "a", "note.json", "--cron", "0 25 * * *"], "can't be read"),
+        (["schedule", "a", "note.json", "--cron", "0 7 * * *", "--zone", "Lisbon"], "no time zone 'Lisbon'"),
+        (["schedule", "a", "note.json", "--cron", "0 7 * * *", "-i", "txt=1"], "did you mean text?"),
         (["runs", "--store", "none.db"], "no runs are kept at none.db"),
         (["runs", "--store", "nowhere"], "no runs are kept at nowhere"),
         (["follow", "x"], "no runs are kept at .actum/runs.db"),

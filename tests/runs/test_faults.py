@@ -9,6 +9,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,31 @@ async def test_a_database_that_is_restarted_ends_no_worker_and_loses_nothing(
     alive: list[int] = []
     await tried(database, tmp_path, count, faults)
     assert alive == [3]
+
+
+async def test_a_schedule_ticks_once_a_second_though_its_workers_are_killed(shared: str, tmp_path: Path) -> None:
+    pytest.importorskip("croniter")
+    if EFFORT != "all" and not shared.startswith("postgresql"):
+        pytest.skip("tried in make chaos: the other places are tried in one process by test_schedules")
+    ticks, kills, seed = many(100, 6), many(30, 2), random.randrange(10**6)
+    print(f"seed {seed}")
+    async with Runs(shared) as runs:
+        with fleet(shared, tmp_path / "sink", seed) as made:
+            made.start(3)
+            await up(made, 3)
+            await runs.schedule("s", IDEA, cron="* * * * * *")
+            for _ in range(kills):
+                await up(made, 3)  # else none lives long enough to look for ticks
+                await made.kill()
+            async with asyncio.timeout(PATIENCE):
+                while len(await runs.list(most=ticks)) < ticks:  # noqa: ASYNC110 -- other processes
+                    await asyncio.sleep(0.1)
+            await runs.schedules.pause("s")
+            submitted = await runs.list(most=100_000)
+            await all_over(list(submitted), runs)
+    found = sorted(datetime.fromisoformat(run.id.partition("@")[2]) for run in submitted)
+    assert found == [found[0] + timedelta(seconds=n) for n in range(len(found))], "no tick is missing, none is doubled"
+    assert len(found) >= ticks
 
 
 async def _until_back(runs: Runs) -> None:

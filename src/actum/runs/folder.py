@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from ..app.kept_run import KeptRun
 from ..errors import IdeaError, RunError
 from ..schema.json import JsonObject, decode
+from .database import Transaction
 from .folder_files import FolderFiles, known_of, seq_in
 from .kept_row import ROW, called, row_in, source_in
 from .queue import Delivery, Queue
@@ -33,9 +34,9 @@ class FolderStore:
     def __init__(self, folder: Path, queue: Queue | None = None) -> None:
         self._folder = folder
         self._files = FolderFiles(folder)
-        self._database = SqliteDatabase(folder / ".queue.db")
-        self.queue: Queue = queue or EmbeddedQueue(self._database)
-        self.channel = self._database.channel
+        self.database = SqliteDatabase(folder / ".queue.db")
+        self.queue: Queue = queue or EmbeddedQueue(self.database)
+        self.channel = self.database.channel
         self._open: dict[str, KeptRun] = {}
         self._seq: dict[str, int] = {}
         self._one_at_a_time = asyncio.Lock()
@@ -49,11 +50,11 @@ class FolderStore:
 
     # What is known
 
-    async def submit(self, one: Submission) -> tuple[Row, bool]:
+    async def submit(self, one: Submission, within: Transaction | None = None) -> tuple[Row, bool]:
         """Keep a run in a new file and have it delivered, unless there is one of its id."""
         row, is_new = await self._off_loop(lambda: self._files.submit(one))
         if is_new:
-            await self._push(row, row.at)
+            await self._push(row, row.at, within)
         return row, is_new
 
     async def get(self, run: str) -> Row | None:
@@ -262,12 +263,12 @@ class FolderStore:
 
     # Deliveries
 
-    async def _push(self, row: Row, at: float | None) -> None:
-        await self.queue.push(Delivery(run=row.id, queue=row.queue, priority=row.priority, at=at))
+    async def _push(self, row: Row, at: float | None, within: Transaction | None = None) -> None:
+        await self.queue.push(Delivery(run=row.id, queue=row.queue, priority=row.priority, at=at), within)
 
     async def redeliver(self, rows: Sequence[Row]) -> list[str]:
         """Have those of the runs delivered again that have no live delivery."""
-        async with self._database.transaction() as within:
+        async with self.database.transaction() as within:
             live = await self.queue.live([row.id for row in rows], within)
             lost = [row for row in rows if row.id not in live]
             for row in lost:
@@ -277,14 +278,14 @@ class FolderStore:
 
     async def changed(self, run: str, seconds: float) -> None:
         """Wait until it is time to look again."""
-        await self._database.changed(run, seconds)
+        await self.database.changed(run, seconds)
 
     async def aclose(self) -> None:
         """Give all locks back, and close the queue."""
         for run in list(self._open):
             self._close(run)
         await self.queue.aclose()
-        await self._database.aclose()
+        await self.database.aclose()
 
 
 def _is_settled(sent: JsonObject, now: float) -> bool:

@@ -11,24 +11,25 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, overload
 
-from ..app.agent import with_input
 from ..app.idea import Idea
-from ..app.saved import SavedIdea
 from ..errors import RunEnded, RunError
 from ..execution.record.recovery import recovered
+from ..ideas.course import COURSE, is_note, whole_course
 from ..ideas.ticks import ID, RUN
 from ..protocol import approvals
 from ..protocol.approvals import Pending, Ruling
 from ..protocol.context import Context
 from ..protocol.solution import Result
-from ..schema.json import Json, JsonObject, encode
+from ..schema.json import Json, JsonObject
 from .following import LOOK, Entry, Live, told, written
 from .held import idea_of, ticks_in
 from .open import open_runs
 from .queue import Queue
 from .row import QUEUE, Row, State, Submission, check_id
+from .schedules import Missed, Schedule, Schedules
 from .sending import applied, check, decision, signal
 from .store import RunStore
+from .submitting import Given, submission_of
 
 
 class Runs:
@@ -43,6 +44,7 @@ class Runs:
 
     def __init__(self, place: str | Path, *, queue: Queue | None = None) -> None:
         self.store: RunStore = open_runs(place, queue)
+        self.schedules = Schedules(self.store)
 
     async def __aenter__(self) -> Runs:
         return self
@@ -58,7 +60,7 @@ class Runs:
 
     async def submit(
         self,
-        idea: SavedIdea | Mapping[str, Any] | str | Path,
+        idea: Given,
         *,
         input: Mapping[str, Any] | None = None,
         id: str | None = None,
@@ -78,24 +80,50 @@ class Runs:
             RunError: the place can't be used, or the id is none.
             IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
         """
-        own = _idea(idea)
-        given = None if input is None else dict(input)
-        with_input(own.context, given)  # judged where it is given, since its author is here
-        if at is not None and at.tzinfo is None:
-            raise RunError("`at` is a time with a zone: a worker may stand in another one")
-        one = Submission(
-            id=check_id(id) if id is not None else urandom(12).hex(),
-            idea=own.text.to_dict(),
-            origin=own.context.origin,
-            input=given,
+        one = submission_of(
+            urandom(12).hex() if id is None else id,
+            idea,
+            input=input,
             tenant=tenant,
-            queue=queue,
             priority=priority,
-            at=None if at is None else at.timestamp(),
+            at=at,
+            queue=queue,
             patience=patience,
         )
         row, _ = await self.store.submit(one)
         return Run(self, row)
+
+    async def schedule(
+        self,
+        name: str,
+        idea: Given,
+        *,
+        cron: str,
+        zone: str = "UTC",
+        missed: Missed = "once",
+        most: int = 10,
+        grace: float = 60.0,
+        jitter: float = 0.0,
+        input: Mapping[str, Any] | None = None,
+        tenant: str = "",
+        priority: int = 0,
+        queue: str = QUEUE,
+        patience: float | None = None,
+    ) -> Schedule:
+        """Have an Idea run at each tick of a cron expression, by the clock of a zone; workers submit the runs.
+
+        Each is called `NAME@TICK`, so a tick is one run, whoever sees it come. A schedule of the same name takes the
+        place of the one before. A tick that nobody has seen for `grace` seconds is `missed`: "skip" leaves all of those
+        out, "once" makes up for them by one run, the latest, "all" by one each, the latest `most`. Each run begins up
+        to `jitter` seconds after its tick. `runs.schedules` lists, pauses and removes them.
+
+        Raises:
+            RunError: the place can't be used, the name, expression or zone can't be read, or no tick ever comes.
+            IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
+        """
+        run = submission_of(name, idea, input=input, tenant=tenant, priority=priority, queue=queue, patience=patience)
+        own = Schedule(name=name, cron=cron, zone=zone, missed=missed, most=most, grace=grace, jitter=jitter, run=run)
+        return await self.schedules.add(own)
 
     async def get(self, id: str) -> Run:
         """The run of this id.
@@ -219,7 +247,7 @@ class Run:
     async def context(self) -> Context:
         """The context that it has reached, fit to be resumed (L8); that of its Idea if it hasn't begun."""
         source = await self._source()
-        own = [entry for entry in await self._entries() if "tick" not in entry]
+        own = [entry for entry in await self._entries() if not is_note(entry)]
         idea = idea_of(source)
         return Context(recovered(own), origin=idea.context.origin) if own else idea.context
 
@@ -264,6 +292,7 @@ class Run:
         idea = idea_of(source)
         ticks = [tick.to_dict() for tick in ticks_in(entries, self.id)]
         about = {ID: self.id, **row.about, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
+        about |= {COURSE: course} if (course := whole_course(entries)) else {}
         return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
 
     async def _source(self) -> Submission:
@@ -279,14 +308,6 @@ class Run:
             entries += [data for _, data in page]
             after = page[-1][0]
         return entries
-
-
-def _idea(given: SavedIdea | Mapping[str, Any] | str | Path) -> SavedIdea:
-    if isinstance(given, SavedIdea):
-        return given
-    if isinstance(given, Mapping):
-        return Idea.read(encode(dict(given)), "the Idea")
-    return Idea.load(given)
 
 
 def _none(id: str) -> RunError:

@@ -48,16 +48,18 @@ class SqlStore:
         self.queue = queue
         self.channel: Channel = database.channel
 
-    async def submit(self, one: Submission) -> tuple[Row, bool]:
+    async def submit(self, one: Submission, within: Transaction | None = None) -> tuple[Row, bool]:
         """Keep a run and have it delivered, unless there is one of its id; whether it is new."""
+        if within is None:
+            async with self.database.transaction() as own:
+                return await self.submit(one, own)
         source = [one.id, encode(one.idea), one.origin, None if one.input is None else encode(one.input)]
         stands = [one.tenant, one.queue, one.priority, one.at, one.patience]
-        async with self.database.transaction() as within:
-            is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
-            row = await row_at(within, one.id)
-            assert row is not None
-            if is_new:
-                await self.queue.push(delivery_of(row), within)
+        is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
+        row = await row_at(within, one.id)
+        assert row is not None
+        if is_new:
+            await self.queue.push(delivery_of(row), within)
         return row, is_new
 
     async def get(self, run: str) -> Row | None:

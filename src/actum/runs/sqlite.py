@@ -32,6 +32,7 @@ class SqliteTransaction:
     def __init__(self, database: SqliteDatabase, connection: sqlite3.Connection) -> None:
         self._database = database
         self.connection: Any = connection
+        self.before = connection.total_changes
         self.afterwards: list[Callable[[], object]] = []
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Sequence[Any]]:
@@ -73,33 +74,48 @@ class SqliteDatabase:
         async with self._one_at_a_time:
             if self._is_closed:
                 raise RunError(f"{self._path}: closed")
+            transaction: SqliteTransaction | None = None
+            is_ending = False
             try:
-                if self._open is None:
-                    self._open = await self.on_thread(self._opened)
-                database = self._open
-                await self.on_thread(lambda: database.execute("BEGIN IMMEDIATE"))
+                transaction = SqliteTransaction(self, await self.on_thread(self._begun))
                 _HEARD.set((id(self), self._writes))
-                before = database.total_changes
-            except (sqlite3.Error, OSError) as error:
-                raise self._unusable(error) from error
-            transaction = SqliteTransaction(self, database)
-            try:
                 yield transaction
-                await self.on_thread(lambda: database.execute("COMMIT"))
+                is_ending = True
+                await self.on_thread(self._committed)
             except BaseException as error:
-                await asyncio.shield(self.on_thread(lambda: _rolled_back(database)))
-                if isinstance(error, sqlite3.Error):
+                # Where it was cancelled while it began or ended, the thread does that all the same, and this after it.
+                is_undone = await asyncio.shield(self.on_thread(self._rolled_back))
+                if transaction is not None and is_ending and not is_undone:
+                    self._tell(transaction)
+                if isinstance(error, sqlite3.Error) or (transaction is None and isinstance(error, OSError)):
                     raise self._unusable(error) from error
                 raise
-        if database.total_changes != before:
-            self._tell()
-        for call in transaction.afterwards:
-            call()
+        self._tell(transaction)
 
-    def _tell(self) -> None:
-        self._writes += 1
-        written, self._written = self._written, asyncio.Event()
-        written.set()
+    def _begun(self) -> sqlite3.Connection:
+        if self._open is None:
+            self._open = self._opened()
+        self._open.execute("BEGIN IMMEDIATE")
+        return self._open
+
+    def _committed(self) -> None:
+        if self._open is not None:
+            self._open.execute("COMMIT")
+
+    def _rolled_back(self) -> bool:
+        """End what was begun; whether there was anything."""
+        if self._open is None or not self._open.in_transaction:
+            return False
+        self._open.execute("ROLLBACK")
+        return True
+
+    def _tell(self, committed: SqliteTransaction) -> None:
+        if committed.connection.total_changes != committed.before:
+            self._writes += 1
+            written, self._written = self._written, asyncio.Event()
+            written.set()
+        for call in committed.afterwards:
+            call()
 
     def _unusable(self, error: Exception) -> RunError:
         kind = StoreUnavailable if isinstance(error, sqlite3.OperationalError) else RunError
@@ -156,8 +172,3 @@ class SqliteDatabase:
         for statement in statements:
             database.execute(statement)
         database.execute(f"PRAGMA user_version = {max(known, self._tables.last)}")
-
-
-def _rolled_back(database: sqlite3.Connection) -> None:
-    if database.in_transaction:
-        database.execute("ROLLBACK")

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from ..schema.json import JsonObject
+from .database import Database, Transaction
 from .live.channel import Channel
 from .queue import Queue
 from .row import Ending, Row, State, Submission, Taken, Told
@@ -23,12 +24,20 @@ class RunStore(Protocol):
         ...
 
     @property
-    def channel(self) -> Channel:
-        """What carries what its runs tell while it happens."""
+    def database(self) -> Database:
+        """Where its schedules are kept, and its deliveries where it has no other queue."""
         ...
 
-    async def submit(self, one: Submission) -> tuple[Row, bool]:
-        """Keep a run and have it delivered, unless there is one of its id; whether it is new."""
+    async def submit(self, one: Submission, within: Transaction | None = None) -> tuple[Row, bool]:
+        """Keep a run and have it delivered, unless there is one of its id; whether it is new.
+
+        With `within`, a transaction of its database, it is delivered only if that is committed.
+        """
+        ...
+
+    @property
+    def channel(self) -> Channel:
+        """What carries what its runs tell while it happens."""
         ...
 
     async def get(self, run: str) -> Row | None:

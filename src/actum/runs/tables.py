@@ -52,6 +52,15 @@ VERSIONS = (
     ),
     # From here on a database says which programs may use it, and later versions are no reason to refuse.
     Version(adds="CREATE TABLE actum_oldest (version BIGINT NOT NULL)"),
+    Version(
+        adds="""
+    CREATE TABLE actum_schedules (
+      name TEXT PRIMARY KEY, cron TEXT NOT NULL, zone TEXT NOT NULL, policy TEXT NOT NULL, run TEXT NOT NULL,
+      dealt {real} NOT NULL, comes {real}, is_paused INTEGER NOT NULL DEFAULT 0
+    );
+    CREATE INDEX actum_schedules_next ON actum_schedules (comes) WHERE is_paused = 0
+    """
+    ),
 )
 """The versions of the tables from the first one on. One that was released is never changed: the next one adds."""
 

@@ -12,6 +12,7 @@ import logging
 import socket
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from os import getpid, urandom
 from pathlib import Path
@@ -73,6 +74,7 @@ class Worker:
     ) -> None:
         self.name = name or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
         self._store: RunStore = runs.store
+        self._schedules = runs.schedules
         self._queues = dict(queues or {QUEUE: 50})
         self._lease = lease
         self._drain = drain
@@ -100,7 +102,8 @@ class Worker:
         beside: list[asyncio.Task[None]] = []
         try:
             async with asyncio.TaskGroup() as tasks:
-                works = (self._committer.commit(), self._live.send(), self._watch(), self._reconcile(), self._drained())
+                commits, tells = self._committer.commit(), self._live.send()
+                works = (commits, tells, self._watch(), self._reconcile(), self._tick(), self._drained())
                 beside = [tasks.create_task(work) for work in works]
                 try:
                     await self._supervise()
@@ -245,6 +248,15 @@ class Worker:
             after = owed[-1].id if len(owed) == _PAGE else ""
             if not after:
                 before, missed = missed, set[str]()
+
+    async def _tick(self) -> None:
+        """Submit the runs of schedules when they tick."""
+        while not self._stop.is_set():
+            comes: float | None = None
+            with suppress(StoreUnavailable):
+                comes = await self._schedules.fire(time.time())
+            left = self._lease / 2 if comes is None else comes - time.time()
+            await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease / 2)))
 
     # The end
 

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from ...app.idea import Idea
 from ...runs.row import QUEUE
+from ...schema.json import JsonObject
 from ..attaching import attached
 from ..options import CommandError, RunsPlace, Settings, input_of, runs_at
 from ..render.telling import say
@@ -54,14 +55,11 @@ async def submit(
     patience
         How many seconds a decision may take before the calls that wait for one are refused.
     """
-    loaded = Idea.load(idea)
-    pairs, along = attached(loaded.context, i or [])
-    given = input_of(loaded.context, pairs, input)
-    own = replace(loaded, context=loaded.context.extended(along))
+    own, given = prepared(idea, i, input)
     async with runs_at(store, makes=True) as runs:
         run = await runs.submit(
             own,
-            input=given or None,
+            input=given,
             id=id,
             tenant=tenant,
             priority=priority,
@@ -71,6 +69,14 @@ async def submit(
         )
         say(run.id)
     return 0
+
+
+def prepared(idea: str, i: list[str] | None, input: str | None) -> tuple[Idea, JsonObject | None]:
+    """The Idea that is to be run by workers, with what is attached to it, and its input."""
+    loaded = Idea.load(idea)
+    pairs, along = attached(loaded.context, i or [])
+    given = input_of(loaded.context, pairs, input)
+    return replace(loaded, context=loaded.context.extended(along)), given or None
 
 
 def _moment(text: str) -> datetime:

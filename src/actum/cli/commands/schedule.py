@@ -1,0 +1,132 @@
+"""`actum schedule`: have an Idea run at the ticks of a cron expression (L8)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from cyclopts import Parameter
+
+from ...runs.row import QUEUE
+from ...runs.runs import Runs
+from ...runs.schedules import Missed, Schedule
+from ..options import CommandError, Flag, RunsPlace, Settings, runs_at
+from ..render.telling import say
+from .submit import prepared
+
+
+async def schedule(
+    name: str | None = None,
+    idea: str | None = None,
+    /,
+    *,
+    cron: str | None = None,
+    zone: str = "UTC",
+    i: Settings = None,
+    input: Annotated[str | None, Parameter(name="--input", allow_leading_hyphen=True)] = None,
+    missed: Missed = "once",
+    most: int = 10,
+    grace: float = 60.0,
+    jitter: float = 0.0,
+    store: RunsPlace = None,
+    tenant: str = "",
+    priority: int = 0,
+    queue: str = QUEUE,
+    patience: float | None = None,
+    pause: Flag = False,
+    go_on: Flag = False,
+    remove: Flag = False,
+) -> int:
+    """Have an Idea run again and again, at the ticks of a cron expression; without IDEA, list, pause, or remove.
+
+    Workers submit the runs, each called NAME@TICK, so that no tick is two runs.
+
+    Parameters
+    ----------
+    name
+        What it is called; one of the same name is changed.
+    idea
+        The Idea's file, or its address. It is kept as it is now.
+    cron
+        When: "0 7 * * *" is every day at seven; a sixth field is for seconds.
+    zone
+        By whose clock, such as Europe/Lisbon.
+    i
+        A value of the input, as key=value; may be repeated, as for `actum run`.
+    input
+        A file with the input as a JSON object, or - for standard input.
+    missed
+        Ticks that no worker has seen come: skip them, make up for the latest once, or for all, up to --most.
+    most
+        How many missed ticks --missed all makes up for.
+    grace
+        After how many seconds a tick that no worker has seen come is missed.
+    jitter
+        Up to how many seconds after its tick a run begins.
+    store
+        Where runs are kept: postgresql://…, or FILE.db; ACTUM_RUNS, else .actum/runs.db.
+    tenant
+        Whose runs they are.
+    priority
+        Of those of a queue that could begin, one of a higher priority does first.
+    queue
+        The queue, for workers that take from it.
+    patience
+        How many seconds a decision may take before the calls that wait for one are refused.
+    pause
+        Submit nothing until --go-on; what ticks meanwhile is left out.
+    go_on
+        Go on with one that was paused.
+    remove
+        End it; the runs that it has submitted stay.
+    """
+    changes = [one for one, is_asked in (("pause", pause), ("go_on", go_on), ("remove", remove)) if is_asked]
+    _check(name, idea, cron, changes)
+    if idea is None or name is None or cron is None:
+        async with runs_at(store) as runs:
+            if changes and name is not None:
+                await getattr(runs.schedules, changes[0])(name)
+            else:
+                await _list(runs, name)
+        return 0
+    own, given = prepared(idea, i, input)
+    async with runs_at(store, makes=True) as runs:
+        made = await runs.schedule(
+            name,
+            own,
+            cron=cron,
+            zone=zone,
+            missed=missed,
+            most=most,
+            grace=grace,
+            jitter=jitter,
+            input=given,
+            tenant=tenant,
+            priority=priority,
+            queue=queue,
+            patience=patience,
+        )
+        say(_told(made))
+    return 0
+
+
+def _check(name: str | None, idea: str | None, cron: str | None, changes: list[str]) -> None:
+    if len(changes) > 1 or (changes and (idea is not None or name is None)):
+        raise CommandError("--pause, --go-on and --remove are about one schedule, each by itself: NAME --pause")
+    if (idea is None) != (cron is None):
+        raise CommandError('a schedule takes an Idea and a time: actum schedule NAME IDEA --cron "0 7 * * *"')
+
+
+async def _list(runs: Runs, name: str | None) -> None:
+    for one in await runs.schedules.list() if name is None else [await runs.schedules.get(name)]:
+        say(_told(one))
+
+
+def _told(one: Schedule) -> str:
+    if one.is_paused:
+        comes = "paused"
+    elif one.next is None:
+        comes = "over"
+    else:
+        comes = f"next {one.next.astimezone(ZoneInfo(one.zone)).isoformat(timespec='seconds')}"
+    return f"{one.name}  {one.cron} {one.zone}  {comes}"

@@ -1,0 +1,147 @@
+"""The ticks of a cron expression in a time zone: which moments it means, forwards and backwards, by croniter.
+
+By its zone's clock a schedule for fixed hours ticks once at each of its times: at one that the clock skips, when it has
+been skipped; at one that comes twice, the first time. A schedule for every hour goes on through both.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from ..errors import RunError
+
+_DAY = 86_400
+_EPOCH = datetime(1970, 1, 1)
+_DRAWN = re.compile(r"(?:^|[\s,])[hr](?:[(/,\s]|$)", re.IGNORECASE)
+"""An element that croniter draws: two workers would not come to the same ticks."""
+
+
+class Cron:
+    """When a schedule ticks, in whole seconds since the epoch; what is `local` is what the zone's clock shows then.
+
+    Raises:
+        RunError: the expression or the zone can't be read, or croniter isn't installed.
+    """
+
+    def __init__(self, text: str, zone: str = "UTC") -> None:
+        self._text = text
+        self._croniter = _croniter()
+        self._zone = _zone(zone)
+        if _DRAWN.search(text):
+            raise RunError(f"cron {text!r}: what is drawn (H, R) differs between workers; name the times")
+        try:
+            fields, _ = self._croniter.expand(text)
+        except (ValueError, TypeError, AttributeError, LookupError) as error:
+            raise RunError(f'cron {text!r} can\'t be read: {error}; every day at seven is "0 7 * * *"') from None
+        hours = fields[1]
+        self._is_hourly = hours == ["*"] or len(hours) == 24
+
+    def after(self, moment: float) -> int | None:
+        """The first tick after a moment; None if none comes any more."""
+        start, is_over = int(moment // 1), True
+        while True:
+            offset = self._offset(start)
+            local = self._next(start + offset - (not is_over))
+            if local is None:
+                return None
+            tick = local - offset
+            change = self._change(start, tick)
+            if change is not None and self._skips(change):
+                return change
+            if change is None and self._counts(tick):
+                return tick
+            start, is_over = (tick, True) if change is None else (change, False)
+
+    def between(self, after: float, until: float, most: int) -> list[int]:
+        """The ticks after a moment and until another one; if there are more, the latest so many."""
+        ticks: list[int] = []
+        end = int(until // 1)
+        while len(ticks) < most and end > after:
+            offset = self._offset(end)
+            local = self._before(end + offset + 1)
+            tick = int(after) if local is None else max(local - offset, int(after))
+            change = self._change(end, tick)
+            if change is None and tick > after and self._counts(tick):
+                ticks.append(tick)
+            if change is not None and change > after and self._skips(change):
+                ticks.append(change)
+            end = (tick if change is None else change) - 1
+        return ticks[::-1]
+
+    # What the clock shows
+
+    def _offset(self, moment: int) -> int:
+        offset = datetime.fromtimestamp(moment, self._zone).utcoffset()
+        return int(offset.total_seconds()) if offset is not None else 0
+
+    def _counts(self, tick: int) -> bool:
+        """Whether a tick is none that comes for the second time by its clock."""
+        return self._is_hourly or datetime.fromtimestamp(tick, self._zone).fold == 0
+
+    def _skips(self, change: int) -> bool:
+        """Whether the clock skips a tick at a change."""
+        first, behind = change + self._offset(change - 1), change + self._offset(change)
+        found = None if self._is_hourly or first >= behind else self._next(first - 1)
+        return found is not None and found < behind
+
+    def _change(self, one: int, other: int) -> int | None:
+        """The change of the clock between two moments that is next to the first: when another offset begins.
+
+        Changes lie more than a day apart.
+        """
+        step = _DAY if other > one else -_DAY
+        here = self._offset(one)
+        while one != other:
+            there = other if abs(other - one) <= _DAY else one + step
+            if self._offset(there) != here:
+                return self._begins(*sorted((one, there)))
+            one = there
+        return None
+
+    def _begins(self, before: int, behind: int) -> int:
+        """When the offset begins that is there at the second moment, and not yet at the first."""
+        new = self._offset(behind)
+        while behind - before > 1:
+            middle = (before + behind) // 2
+            before, behind = (before, middle) if self._offset(middle) == new else (middle, behind)
+        return behind
+
+    # What the expression says of it
+
+    def _next(self, local: int) -> int | None:
+        return self._found(local, "get_next")
+
+    def _before(self, local: int) -> int | None:
+        return self._found(local, "get_prev")
+
+    def _found(self, local: int, where: str) -> int | None:
+        from croniter import CroniterBadDateError
+
+        try:
+            found: datetime = getattr(self._croniter(self._text, _EPOCH + timedelta(seconds=local)), where)(datetime)
+        except (CroniterBadDateError, OverflowError):
+            return None
+        return round((found - _EPOCH).total_seconds())
+
+
+def moment_of(tick: float) -> datetime:
+    """A tick as a time."""
+    return datetime.fromtimestamp(tick, UTC)
+
+
+def _croniter() -> Any:
+    try:
+        from croniter import croniter
+    except ImportError:
+        raise RunError("schedules need croniter: pip install 'actum[workers]'") from None
+    return croniter
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, LookupError):
+        raise RunError(f"there is no time zone {name!r}; one is called such as Europe/Lisbon") from None

@@ -1,0 +1,248 @@
+"""Schedules: runs that are submitted at the ticks of a cron expression, by whichever worker sees a tick come first.
+
+A run is called after its schedule and its tick, and is submitted in the transaction that notes the tick as dealt with.
+So no tick is two runs, however many workers look, and one that a worker died over is there for the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
+from typing import Any, Literal, TypeAlias, get_args
+
+from ..errors import RunError
+from ..schema.json import JsonObject, encode
+from .cron import Cron, moment_of
+from .database import Transaction
+from .row import Submission
+from .sql_rows import object_of
+from .store import RunStore
+
+_LOG = logging.getLogger("actum.worker")
+Missed: TypeAlias = Literal["skip", "once", "all"]
+"""What becomes of ticks that nobody has seen come: none is made up for, the latest is, or all are, up to a bound."""
+_LONGEST_NAME = 170
+"""How long a name may be, so that with a tick it is the id of a run."""
+_MOST_AT_ONCE = 1_000
+"""How many ticks that are on time are dealt with at once."""
+_COLUMNS = "name, cron, zone, policy, run, dealt, comes, is_paused"
+_POLICY = ("missed", "most", "grace", "jitter")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When runs of an Idea are submitted, and how they stand among others (`run`)."""
+
+    name: str
+    cron: str
+    zone: str
+    run: Submission
+    missed: Missed = "once"
+    most: int = 10
+    """How many ticks that were missed are made up for by "all"."""
+    grace: float = 60.0
+    """After how many seconds a tick that nobody has seen come is missed."""
+    jitter: float = 0.0
+    """Up to how many seconds after its tick a run begins; how many is drawn for each tick, the same by every worker."""
+    is_paused: bool = False
+    dealt: float = 0.0
+    """Until when all ticks have been dealt with, in seconds since the epoch."""
+    comes: float | None = None
+    """The next tick, in seconds since the epoch; None if none comes any more."""
+
+    @property
+    def next(self) -> datetime | None:
+        """When it ticks next, unless it is paused; None if it never does again."""
+        return None if self.comes is None else moment_of(self.comes)
+
+    def due(self, now: float) -> list[int]:
+        """The ticks that runs are to be submitted for now."""
+        cron = Cron(self.cron, self.zone)
+        late = now - self.grace
+        on_time = cron.between(max(self.dealt, late), now, _MOST_AT_ONCE)
+        if self.missed == "skip" or (on_time and self.missed == "once"):
+            return on_time
+        most = 1 if self.missed == "once" else self.most
+        return [*cron.between(self.dealt, min(late, now), most), *on_time]
+
+    def submission(self, tick: int) -> Submission:
+        """The run of a tick."""
+        drawn = random.Random(f"{self.name} {tick}").random()
+        begins = tick + drawn * self.jitter if self.jitter else None
+        return replace(self.run, id=f"{self.name}@{moment_of(tick):%Y-%m-%dT%H:%M:%SZ}", at=begins)
+
+
+class Schedules:
+    """The schedules of the runs of a place: they are listed, paused and removed here, and looked at by workers."""
+
+    def __init__(self, store: RunStore) -> None:
+        self._store = store
+        self._passed_over: set[str] = set()
+        """Those that can't be read here; other workers may."""
+
+    async def add(self, schedule: Schedule) -> Schedule:
+        """Begin a schedule, or change the one of its name, whose ticks go on unless they are others now.
+
+        Raises:
+            RunError: it can't be read, or it never ticks.
+        """
+        _check(schedule)
+        cron, now = Cron(schedule.cron, schedule.zone), time.time()
+        async with self._store.database.transaction() as within:
+            before = await self._at(within, schedule.name)
+            if before is not None and (before.cron, before.zone) == (schedule.cron, schedule.zone):
+                own = replace(schedule, dealt=before.dealt, comes=before.comes, is_paused=before.is_paused)
+            else:
+                own = replace(schedule, dealt=now, comes=cron.after(now))
+            if own.comes is None:
+                raise RunError(f"cron {own.cron!r}: it never ticks again")
+            await within.rows("DELETE FROM actum_schedules WHERE name = ? RETURNING name", own.name)
+            await within.rows(
+                f"INSERT INTO actum_schedules ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING name", *_row(own)
+            )
+        return own
+
+    async def get(self, name: str) -> Schedule:
+        """The schedule of a name.
+
+        Raises:
+            RunError: there is none.
+        """
+        async with self._store.database.transaction() as within:
+            return _there(await self._at(within, name), name)
+
+    async def list(self) -> Sequence[Schedule]:
+        """All of them, by name."""
+        async with self._store.database.transaction() as within:
+            found = await within.rows(f"SELECT {_COLUMNS} FROM actum_schedules ORDER BY name")
+        return [_schedule(one) for one in found]
+
+    async def remove(self, name: str) -> None:
+        """End a schedule; the runs that it has submitted stay.
+
+        Raises:
+            RunError: there is none of this name.
+        """
+        async with self._store.database.transaction() as within:
+            if not await within.rows("DELETE FROM actum_schedules WHERE name = ? RETURNING name", name):
+                raise _none(name)
+
+    async def pause(self, name: str) -> None:
+        """Let it submit nothing until `go_on`. What ticks meanwhile is not missed, but left out.
+
+        Raises:
+            RunError: there is none of this name.
+        """
+        await self._turn(name, is_paused=True)
+
+    async def go_on(self, name: str) -> None:
+        """Go on with one that was paused, from now on.
+
+        Raises:
+            RunError: there is none of this name.
+        """
+        await self._turn(name, is_paused=False)
+
+    async def _turn(self, name: str, *, is_paused: bool) -> None:
+        now = time.time()
+        async with self._store.database.transaction() as within:
+            own = _there(await self._at(within, name, self._store.database.update), name)
+            if own.is_paused != is_paused:
+                comes = own.comes if is_paused else Cron(own.cron, own.zone).after(now)
+                await self._note(within, replace(own, is_paused=is_paused, dealt=now, comes=comes))
+
+    # Ticks
+
+    async def fire(self, now: float) -> float | None:
+        """Submit the runs of all ticks that are due, and of those that were missed as far as they are made up for.
+
+        Returns:
+            When the next one comes, None if none does.
+        """
+        while await self._fire_one(now):
+            pass
+        async with self._store.database.transaction() as within:
+            marks = ", ".join("?" * len(self._passed_over)) or "''"
+            found = await within.rows(
+                f"SELECT min(comes) FROM actum_schedules WHERE is_paused = 0 AND name NOT IN ({marks})",
+                *self._passed_over,
+            )
+        return found[0][0]
+
+    async def _fire_one(self, now: float) -> bool:
+        """Deal with one schedule that is due, unless another worker is just at it; whether there was one."""
+        locked = f"{self._store.database.update} SKIP LOCKED" if self._store.database.update else ""
+        marks = ", ".join("?" * len(self._passed_over)) or "''"
+        async with self._store.database.transaction() as within:
+            found = await within.rows(
+                f"SELECT {_COLUMNS} FROM actum_schedules WHERE is_paused = 0 AND comes <= ? "
+                f"AND name NOT IN ({marks}) ORDER BY comes LIMIT 1{locked}",
+                now,
+                *self._passed_over,
+            )
+            if not found:
+                return False
+            try:
+                own = _schedule(found[0])
+                due, comes = own.due(now), Cron(own.cron, own.zone).after(now)
+            except RunError as error:
+                self._passed_over.add(found[0][0])
+                _LOG.warning("schedule %s is left to other workers: %s", found[0][0], error.message)
+                return True
+            for tick in due:
+                await self._store.submit(own.submission(tick), within)
+            await self._note(within, replace(own, dealt=now, comes=comes))
+        return True
+
+    async def _note(self, within: Transaction, own: Schedule) -> None:
+        await within.rows(
+            "UPDATE actum_schedules SET dealt = ?, comes = ?, is_paused = ? WHERE name = ? RETURNING name",
+            own.dealt,
+            own.comes,
+            int(own.is_paused),
+            own.name,
+        )
+
+    @staticmethod
+    async def _at(within: Transaction, name: str, locked: str = "") -> Schedule | None:
+        found = await within.rows(f"SELECT {_COLUMNS} FROM actum_schedules WHERE name = ?{locked}", name)
+        return _schedule(found[0]) if found else None
+
+
+def _check(schedule: Schedule) -> None:
+    if len(schedule.name) > _LONGEST_NAME:
+        raise RunError(f"the name of a schedule is up to {_LONGEST_NAME} characters long")
+    if schedule.missed not in get_args(Missed):
+        raise RunError(f"missed ticks: {', '.join(get_args(Missed))}, not {schedule.missed!r}")
+    if schedule.most < 1 or schedule.grace < 1 or schedule.jitter < 0:
+        raise RunError("a schedule's grace is a second or more, its jitter no less than none, and `most` one or more")
+
+
+def _row(own: Schedule) -> list[Any]:
+    policy = {name: getattr(own, name) for name in _POLICY}
+    texts = [encode(policy), encode(asdict(own.run))]
+    return [own.name, own.cron, own.zone, *texts, own.dealt, own.comes, int(own.is_paused)]
+
+
+def _schedule(values: Sequence[Any]) -> Schedule:
+    name, cron, zone, policy, run, dealt, comes, is_paused = values
+    given: JsonObject = object_of(run)
+    known = {field.name for field in fields(Submission)}  # a newer Actum may have written more
+    own: Any = {key: value for key, value in object_of(policy).items() if key in _POLICY}
+    submission = Submission(**{key: value for key, value in given.items() if key in known})
+    times = {"dealt": dealt, "comes": comes, "is_paused": bool(is_paused)}
+    return Schedule(name=name, cron=cron, zone=zone, run=submission, **times, **own)
+
+
+def _there(found: Schedule | None, name: str) -> Schedule:
+    if found is None:
+        raise _none(name)
+    return found
+
+
+def _none(name: str) -> RunError:
+    return RunError(f"there is no schedule {name}")
