@@ -95,6 +95,7 @@ class Carrier:
         self._check_origin(source)
         if isinstance(self.runner, Agent):
             agent = self.runner.fitted(idea, roots=self.roots)
+            agent.limits = agent.limits.narrowed(idea.config.get("limits", {}))  # who submits may spend less
         elif self.runner is not None:
             agent = self.runner(idea)
         else:
