@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 PartName: TypeAlias = Literal["runs", "mcp", "chat", "agui"]
 PARTS: tuple[PartName, ...] = get_args(PartName)
-"""What can be served: `runs` is the API of its own, `mcp` is for hosts of MCP (extra `mcp`), `chat` for clients of OpenAI's
-chat completions, `agui` for pages that speak AG-UI."""
+"""What can be served: `runs` is the API of its own, `mcp` is for hosts of MCP (extra `mcp`), `chat` for clients of
+OpenAI's chat completions, `agui` for pages that speak AG-UI."""
 
 
 class Served:

@@ -161,6 +161,8 @@ class Host:
             return await self._until(ctx, found.run, offer, after)
         if graph is not None and "run" in given:
             return await self._looked(ctx, caller, given["run"])
+        if graph is not None and (problems := graph.problems(given)) is not None:
+            return _failed(problems)
         idea, is_input = (graph.idea(given), False) if graph is not None else (self.ideas[offer.name], True)
         run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input)
         return await self._until(ctx, run, offer)
