@@ -20,6 +20,7 @@ from ..app.idea import Idea
 from ..execution.calls.approval import HOLD, Approve, Reply
 from ..generation.offer import Toolset, offered
 from ..inspection.plan_problems import Premises, plan_problems
+from ..inspection.served import reads_only
 from ..protocol.call import Call
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
@@ -29,7 +30,7 @@ from ..protocol.tool import Tool
 from ..schema.json import JsonObject, is_list
 from ..schema.shapes import told
 from .hosting import Failed
-from .offering import Offered, reads_only
+from .offering import Offered
 from .telling import failure_words
 from .wire import decode_object
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..app.idea import Idea
 from ..errors import ActumError, RunError
+from ..inspection.served import needs_model
 from ..runs.held import Runner
 from ..runs.runs import Run, Runs
 from ..schema.json import JsonObject, encode, is_object
@@ -26,7 +27,7 @@ from .graph import Graph, held_unless_reading
 from .guard import CALLER
 from .hosting import Asked, Done, Failed, Found, Held, Hosting, Spent, Stop, handle_of
 from .mcp_options import Keyless, McpOptions
-from .offering import Offered, needs_model, of_idea
+from .offering import Offered, of_idea
 from .telling import held_words, progress_words
 
 if TYPE_CHECKING:
