@@ -57,7 +57,7 @@ wheel: $(READY)
 # and frameworks, each in an environment of its own. Where no registry can be reached, it says so and is skipped.
 interop: $(READY)
 	@$(BIN)/python -m interop.parts || { code=$$?; test $$code = 3 && test -z "$$ACTUM_INTEROP" && exit 0 || exit 1; }; \
-	  $(BIN)/python -m pytest interop -n 2 --timeout 120 --durations 5
+	  $(BIN)/python -m pytest interop -n 2 --timeout 300 --durations 5
 
 # Everything that the tests can try: more kills and cases, an hour rather than minutes.
 chaos: $(READY)

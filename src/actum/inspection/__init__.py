@@ -21,6 +21,7 @@ from .isolation import Hidden, Isolation, isolation
 from .origins import why
 from .plan_graph import Edge, PlanGraph, Vertex, graph_of
 from .pricing import Price, price
+from .served import Serving
 
 __all__ = [
     "PROVIDERS",
@@ -37,6 +38,7 @@ __all__ = [
     "Price",
     "Problem",
     "Row",
+    "Serving",
     "Vertex",
     "check",
     "compare",
