@@ -52,11 +52,11 @@ async def _frames(
     coming: asyncio.Task[Any] | None = None
     picture = _Picture(run, link, secrets)
     lines: list[JsonObject] = []
-    last, due = after, 0.0
+    last, due, is_new = after, 0.0, False
     try:
         while True:
             coming = coming or asyncio.create_task(_next(following))
-            left = max(0.0, due - time.monotonic()) if lines else _PING
+            left = max(0.0, due - time.monotonic()) if is_new else _PING
             await asyncio.wait([coming, ended], timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if ended.done():
                 return
@@ -66,15 +66,17 @@ async def _frames(
                     break
                 if isinstance(told, Entry):
                     last = told.seq
-                    lines.append({"seq": told.seq, "text": hidden(line_of(told.data) or "", secrets)})
-                elif (text := _text(told.data)) is not None:
-                    yield _frame("text", {**text, "text": hidden(text["text"], secrets)})
-            if lines and time.monotonic() >= due:
+                    is_new = True
+                    if (text := line_of(told.data)) is not None:
+                        lines.append({"seq": told.seq, "text": hidden(text, secrets)})
+                elif (piece := _text(told.data)) is not None:
+                    yield _frame("text", {**piece, "text": hidden(piece["text"], secrets)})
+            if is_new and time.monotonic() >= due:
                 began = time.monotonic()
                 yield _frame("change", await picture.change(lines), last)
-                lines = []
+                lines, is_new = [], False
                 due = time.monotonic() + max(_LEAST, _SHARE * (time.monotonic() - began))
-            elif not lines and not (coming is None or coming.done()):
+            elif not is_new and not (coming is None or coming.done()):
                 yield b": ping\n\n"
         yield _frame("change", await picture.change(lines), last)
         yield _frame("end", {"state": run.state})
