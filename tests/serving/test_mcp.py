@@ -126,7 +126,7 @@ async def test_where_the_host_shows_no_forms_a_call_is_held_and_it_is_said_who_d
         assert held.structured_content is None
         assert "Ann" not in words
         handle = words.rpartition("run '")[2].removesuffix("'.")
-        run = handle.rpartition(".")[0]
+        run = handle.rsplit(".", 2)[0]
         assert f"actum approve {run} --store {place}" in words
         assert "Held" in said(await client.call_tool("answer", {"run": handle}))
         refused = await client.call_tool("answer", {"run": handle, "answer": {"decision": "approve"}})

@@ -7,6 +7,7 @@ from typing import Any
 
 import mcp_types as types
 import pytest
+from mcp.shared.exceptions import MCPError
 
 from actum.serving.hosting import Hosting
 
@@ -33,8 +34,8 @@ async def test_a_state_is_spent_by_its_first_use() -> None:
     async with client_of(host_of(desk), "2026-07-28", **ELICITS) as client:
         state, responses = await asked(client)
         assert said(await again(client, state, responses)) == '{"result":"sent 3 to Ann"}'
-        replayed = await again(client, state, responses)
-        assert (replayed.is_error, "spent" in said(replayed)) == (True, True)
+        with pytest.raises(MCPError, match="spent"):
+            await again(client, state, responses)
     assert desk.sent == [("Ann", 3)]
 
 
@@ -42,18 +43,20 @@ async def test_a_state_is_good_for_nothing_else_than_what_it_was_given_for() -> 
     desk = Desk()
     async with client_of(host_of(desk), "2026-07-28", **ELICITS) as client:
         state, responses = await asked(client)
-        run, _, question = state.rpartition(".")
+        run, question, seal = state.rsplit(".", 2)
         wrong = [
             again(client, state, responses, who="Bob"),
             again(client, state, responses, tool="looking"),
-            again(client, f"{run}0.{question}", responses),
-            again(client, f"{run}.{'0' * len(question)}", responses),
+            again(client, f"{run}0.{question}.{seal}", responses),
+            again(client, f"{run}.{'0' * len(question)}.{seal}", responses),
+            again(client, f"{run}.{question}-{question}.{seal}", responses),
+            again(client, f"{state}-tampered", responses),
             again(client, "nothing", responses),
             again(client, "", responses),
         ]
         for one in wrong:
-            result = await one
-            assert (result.is_error, "spent" in said(result)) == (True, True)
+            with pytest.raises(MCPError, match="spent"):
+                await one
         assert desk.sent == []
         assert not (await again(client, state, responses)).is_error
 
@@ -71,7 +74,8 @@ async def test_another_server_process_goes_on_with_what_one_has_asked(tmp_path: 
         state, responses = await asked(client)
     async with client_of(host_of(desk, place=place), "2026-07-28", **ELICITS) as client:
         assert said(await again(client, state, responses)) == '{"result":"sent 3 to Ann"}'
-        assert (await again(client, state, responses)).is_error
+        with pytest.raises(MCPError, match="spent"):
+            await again(client, state, responses)
     assert desk.sent == [("Ann", 3)]
 
 

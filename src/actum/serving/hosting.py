@@ -187,9 +187,11 @@ class Hosting:
         Raises:
             Spent: there is none.
         """
-        known, _, asked = handle.rpartition(".")
+        rest, _, seal = handle.rpartition(".")
+        known, _, asked = rest.rpartition(".")
         served, begun_with = begun(known)
-        if name in ("", served) and (arguments is None or begun_with == question_id(arguments)):
+        is_same = seal == question_id(rest) and (arguments is None or begun_with == question_id(arguments))
+        if is_same and name in ("", served):
             with suppress(RunError):
                 run = await self.runs.get(known)
                 if run.row.tenant == caller and run.row.queue.startswith(_QUEUE) and not self._is_old(run):
@@ -277,9 +279,10 @@ class Found:
 
 
 def handle_of(run: Run, stop: Held | Asked) -> str:
-    """What a host names a run by that has stopped, once."""
+    """What a host names a run by that has stopped, once. Its end tells whether it has been changed on the way."""
     ids = [one.id for one in stop.questions] if isinstance(stop, Asked) else sorted(stop.pending)
-    return f"{run.id}.{'-'.join(ids)}"
+    named = f"{run.id}.{'-'.join(ids)}"
+    return f"{named}.{question_id(named)}"
 
 
 def _id_of(one: Pending) -> str:

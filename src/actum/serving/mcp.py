@@ -135,6 +135,10 @@ class Host:
             raise MCPError(code=_INVALID, message="there is no tool of that name")
         try:
             return await self._called(ctx, params, dict(params.arguments or {}))
+        except Spent as error:
+            if params.request_state is not None:  # which a host has made, or changed
+                raise MCPError(code=_INVALID, message=error.message) from None
+            return _failed(error.message)
         except ActumError as error:
             return _failed(error.message)
 
