@@ -13,7 +13,7 @@ import pytest
 from actum import Idea
 from actum.studio.run_file import run_page
 
-from ..effort import trials
+from ..effort import thorough, trials
 from .browsing import AXE, axe_tests, browser_tests, launched, opened, violations
 from .hostile import STRINGS
 from .rooms import PLAN, Paced, Room, Wire, hold, idea_file
@@ -153,6 +153,7 @@ def test_forms_grow_and_change_in_place(browser: Browser, tmp_path: Path) -> Non
         assert page.locator("[aria-invalid=true]").count() >= 1
 
 
+@thorough
 def test_no_hostile_string_runs_anywhere(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     calls: list[Any] = [{"_tool": "echo", "text": one} for one in STRINGS]
@@ -178,6 +179,7 @@ def test_no_hostile_string_runs_anywhere(browser: Browser, tmp_path: Path) -> No
         assert {url.split("/")[2] for url in asked} <= {room.base.split("/")[2], ""}
 
 
+@thorough
 def test_ten_thousand_calls_stay_fluid(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     count = trials(10_000, least=2_000)
@@ -192,6 +194,7 @@ def test_ten_thousand_calls_stay_fluid(browser: Browser, tmp_path: Path) -> None
         assert page.locator(".timeline li").count() == 2
 
 
+@thorough
 @axe_tests
 @pytest.mark.parametrize("world", [{}, WORLD], ids=["light", "dark and narrow"])
 def test_axe_finds_nothing_on_any_page(browser: Browser, tmp_path: Path, world: Any) -> None:
