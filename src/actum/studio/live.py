@@ -21,6 +21,7 @@ from ..runs.following import Entry
 from ..runs.runs import Run
 from ..schema.json import JsonObject, encode
 from ..schema.quoting import printable
+from .drawing import graph_with_values
 from .pages import render
 from .secrets import hidden, without_secrets
 from .timeline import timeline_of
@@ -104,7 +105,10 @@ class _Picture:
         with suppress(ActumError):
             idea = without_secrets(await self._run.idea())
             account = account_of(idea, self._run.id, time.time() if self._run.row.is_under_way else None)
-            page = render("live.html", account=account, line=timeline_of(account), link=self._link, live=True)
+            last = account.answers[-1] if account.answers else None
+            graph = None if last is None else graph_with_values(account, last, self._link)
+            line = timeline_of(account)
+            page = render("live.html", account=account, line=line, link=self._link, live=True, graph=graph)
             own["html"] = hidden(page, self._secrets)
         return own
 

@@ -69,6 +69,7 @@ class RunPages:
             most_answers=_MOST_ANSWERS,
             pending=await run.pending() if run.state == "waiting" else (),
             price=_price(account),
+            why=_why(account),
             last=last.seq,
             lines=last.lines,
         )
@@ -188,6 +189,14 @@ async def _last(store: RunStore, run: Run, most: int = 40) -> _Last:
                 lines.append((seq, text))
         lines = lines[-most:]
     return _Last(seq, lines)
+
+
+def _why(account: Account) -> Any:
+    """Where the output came from; None where there is none, or the record doesn't say."""
+    try:
+        return None if account.output is None else account.why()
+    except ActumError:
+        return None
 
 
 def _price(account: Account) -> Any:
