@@ -125,11 +125,11 @@ class Gauge:
     def __init__(self, url: str) -> None:
         import psycopg
 
-        self._connection = psycopg.connect(url, autocommit=True)
+        self._connection: Any = psycopg.connect(url, autocommit=True)
 
     def one(self, query: str) -> Any:
         """The one value of a query."""
-        found = self._connection.execute(query).fetchone()  # pyright: ignore[reportArgumentType, reportCallIssue] -- our own
+        found: Any = self._connection.execute(query).fetchone()
         assert found is not None
         return found[0]
 
@@ -310,7 +310,7 @@ def main() -> None:
         return
     found = asyncio.run(measured(given.count, given.workers, given.slots))
     for name, values in found.items():
-        if not isinstance(values, dict):
+        if isinstance(values, float):
             print(f"{name}: {values:.1f}")
             continue
         print(f"\n| {name} | |\n|---|---:|")

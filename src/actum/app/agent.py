@@ -74,6 +74,7 @@ class Agent:
         resolver: finds delegates its own way, instead of `delegates`, `roots` and `fetcher` (D2).
         fetcher: fetches delegates from URLs; bounds and cache are its own (D12).
         store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one (X4).
+        tokens: for other servers that carry out delegates, by host; beside those of ACTUM_TOKENS.
         message_types: further message types: a handler, or `dict` for a data kind with the short form (M2, M3).
         trace: how runs are traced; by default as soon as OpenTelemetry or `logging` has somebody to tell, False never.
 
@@ -94,6 +95,7 @@ class Agent:
         resolver: Resolver | None = None,
         fetcher: Fetcher | None = None,
         store: Store | str | Path | None = None,
+        tokens: Mapping[str, str] | None = None,
         message_types: Mapping[str, MessageType] | None = None,
         trace: Trace | bool | None = None,
     ) -> None:
@@ -107,6 +109,7 @@ class Agent:
             store = open_store(store)
         self.store = store
         self.delegates = dict(delegates or {})
+        self._tokens = {host.lower(): token for host, token in (tokens or {}).items()}
         self.roots = tuple(Path(root) for root in roots)
         self.trace = trace
         self._resolver = resolver
@@ -459,7 +462,7 @@ class Agent:
             data_kinds=context.data_kinds,
             media=MediaReader(roots=self.roots, fetcher=self._fetcher, most=self.config.max_media_bytes),
         )
-        machine = LocalMachine(registered=DEFAULT, delegates=self.delegates)
+        machine = LocalMachine(registered=DEFAULT, delegates=self.delegates, tokens=self._tokens)
         return Delegation(runtime, self.resolver(context.data_kinds), machine, budget, emit, record or Recorder())
 
     def _own(self, given: Given) -> Context:

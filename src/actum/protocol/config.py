@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..errors import SchemaError
@@ -148,3 +148,16 @@ class Limits:
                 raise SchemaError(
                     f"{name} must be a number that is not negative, or None; not {value!r}", path=f"limits.{name}"
                 )
+
+    def narrowed(self, by: Mapping[str, Any]) -> Limits:
+        """These limits, where the others are narrower, those: nothing that is said here is widened.
+
+        Raises:
+            SchemaError: one of the others is none.
+        """
+        others = Limits(**by)
+        least: dict[str, Any] = {}
+        for name in by:
+            values = [value for value in (getattr(self, name), getattr(others, name)) if value is not None]
+            least[name] = min(values, default=None)
+        return replace(self, **least)

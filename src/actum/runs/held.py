@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,6 +14,7 @@ from ..app.idea import Idea
 from ..app.kept_run import notes
 from ..app.loading import agent_at
 from ..app.noting import Noting
+from ..app.serving import are_connected, servers_file, serving
 from ..errors import ActumError, Fenced, IdeaError, RunError, RunPoisoned
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
@@ -66,8 +68,21 @@ class Carrier:
 
     async def _carried(self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
         idea, agent = self._prepared(await self._outermost(taken.source))
-        if taken.source.child is not None:
-            idea = idea_of(taken.source)
+        async with serving(self._servers(idea, agent), agent.tools) as tools:
+            agent = copy(agent)
+            agent.tools = tools
+            own = idea if taken.source.child is None else idea_of(taken.source)
+            return await self._streamed(row, taken, record, live, own, agent)
+
+    async def _streamed(
+        self,
+        row: Row,
+        taken: Taken,
+        record: LeasedRecord,
+        live: Callable[[AnyEvent], None],
+        idea: Idea,
+        agent: Agent,
+    ) -> Ending:
         context, schema = await _context(taken, idea, agent)
         ticks = ticks_in(taken.entries, taken.source.id)
         record.spread = Spreading(self.store, row, taken.source)
@@ -104,11 +119,22 @@ class Carrier:
         self._check_origin(source)
         if isinstance(self.runner, Agent):
             agent = self.runner.fitted(idea, roots=self.roots)
+            agent.limits = agent.limits.narrowed(idea.config.get("limits", {}))  # who submits may spend less
         elif self.runner is not None:
             agent = self.runner(idea)
         else:
             agent = agent_at(self.roots).fitted(idea, is_own=True, roots=self.roots)
         return idea.identified(agent.config), agent
+
+    def _servers(self, idea: Idea, agent: Agent) -> list[Path]:
+        """The files of the tool servers that an Idea names, but for those that are connected already (D12).
+
+        An agent that was given starts none, as in `Idea.run`.
+        """
+        named = () if isinstance(self.runner, Agent) else idea.settings(has_model=True).servers
+        folder = idea.source.parent if idea.source is not None else Path.cwd()
+        files = [servers_file(name, folder, self.roots) for name in named]
+        return [file for file in files if not are_connected(file, agent.tools)]
 
     def _check_origin(self, source: Submission) -> None:
         """Refuse an Idea that would reach files which this worker's user has not named (D12)."""

@@ -47,6 +47,7 @@ from ..record.recorder import Recorder
 from ..setup import Runtime, Setup
 from .linking import Linking
 from .reading import read
+from .remote import carried_out, check_remote, is_remote
 from .resolver import Machine, Resolver, SavedRequest
 from .sealing import divided, marked
 from .spreading import Ancestor, Child, Ended, context_of_item, failure_of, is_spread
@@ -85,6 +86,8 @@ class Delegation:
             return await self._read(call, tool, kept, context.key)
         if name == ANONYMOUS:
             return await self.latent(call, tool, context, kept)
+        if is_remote(name):
+            return await self._remote(name, call, tool, context, kept.place)
         found = await self._found(name, tool)
         serving = self._serving(name, tool)
         if serving is None:
@@ -99,6 +102,12 @@ class Delegation:
         name: str = tool.fixed("_delegate")
         if self._in_its_place(name, tool) is not None:
             return tool
+        if is_remote(name):
+            self._check_remote(name, tool)
+            there = await self.machine.remote(name, self.runtime.config).interface()
+            takes, gives = there.get("input"), there.get("output")
+            own = takes if is_object(takes) else None
+            return merge_contract(tool, own, gives if is_object(gives) else None, {})
         found = await self._found(name, tool)
         declared = _declared(found.context)
         takes = notes_of(declared, "input", declared.data_kinds).get("schema")
@@ -110,6 +119,19 @@ class Delegation:
             raise _unusable(name, tool, found, error) from error
         defaults = declared.get("†input", {})
         return merge_contract(tool, takes, gives, defaults if is_object(defaults) else {})
+
+    async def _remote(self, name: str, call: Call, tool: Tool, context: Context, place: Place) -> Any:
+        """Let another server carry a call out."""
+        self._check_remote(name, tool)
+        remote = self.machine.remote(name, self.runtime.config)
+        try:
+            return await carried_out(remote, call, context, place, self.budget, self.emit)
+        except DelegateError as error:
+            raise error.of(told(name), tool.name) from error
+
+    def _check_remote(self, name: str, tool: Tool) -> None:
+        config = self.runtime.config
+        check_remote(name, tool, grants=tuple(config.grants), sealed=config.sealed)
 
     async def latent(self, call: Call, tool: Tool, context: Context, kept: Suspension | None = None) -> Any:
         """Let a model carry out one call by itself: one request whose schema is the tool's `_output` (D9)."""
