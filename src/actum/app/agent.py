@@ -14,6 +14,7 @@ from ..execution.calls.approval import Approve
 from ..execution.delegation.delegation import Delegation
 from ..execution.delegation.linking import Linking, has_links
 from ..execution.delegation.resolver import Resolver, SavedRequest
+from ..execution.delegation.spreading import Ancestor
 from ..execution.emitter import Emitter
 from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
@@ -171,6 +172,23 @@ class Agent:
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
             emit = Emitter(sink, trace=tracer_of(self.trace))
             return await self._loop(context, schema, input, emit, Recorder.of(record))
+
+        return Stream(begin)
+
+    def carried(
+        self,
+        context: Context,
+        schema: Any,
+        record: Record,
+        *,
+        budget: Budget,
+        lineage: Sequence[Ancestor] = (),
+    ) -> Stream:
+        """The run as a worker carries it out: going on with what was spent, and within the delegates that led to it."""
+
+        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+            emit = Emitter(sink, trace=tracer_of(self.trace))
+            return await self._loop(context, schema, None, emit, Recorder.of(record), budget, lineage)
 
         return Stream(begin)
 
@@ -401,10 +419,11 @@ class Agent:
         emit: Emitter,
         record: Recorder | None = None,
         budget: Budget | None = None,
+        lineage: Sequence[Ancestor] = (),
     ) -> Loop:
         budget = budget or Budget(self.limits)
         own, schema = await self._linked(context, schema)
-        return Loop(self._setup(own, schema, input, budget, emit, record), budget, emit)
+        return Loop(self._setup(own, schema, input, budget, emit, record, lineage), budget, emit)
 
     async def _linked(self, given: Given, schema: Any) -> tuple[Context, Any]:
         """What was given, its schemas closed over the Ideas that they refer to (X4)."""
@@ -422,12 +441,13 @@ class Agent:
         budget: Budget,
         emit: Emitter,
         record: Recorder | None = None,
+        lineage: Sequence[Ancestor] = (),
     ) -> Setup:
         own = with_input(context, input)
         shape = shape_of(schema)
         Validator(shape.schema, at="schema")
         telling = record or Recorder()
-        delegation = self._delegation(own, budget, emit, telling)
+        delegation = self._delegation(own, budget, emit, telling).below(lineage)
         return Setup(runtime=delegation.runtime, context=own, shape=shape, delegate=delegation, record=telling)
 
     def _delegation(
