@@ -31,6 +31,8 @@ def kept_row(one: Submission, created: float) -> JsonObject:
         "priority": one.priority,
         "at": one.at,
         "patience": one.patience,
+        "parent": one.parent,
+        "child": one.child,
         "input": one.input,
         "created": created,
         "begun": False,
@@ -58,6 +60,7 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         priority=own.get("priority", 0),
         at=own.get("at"),
         patience=own.get("patience"),
+        parent=own.get("parent"),
         worker=own.get("worker"),
         output=about.get("output"),
         waiting=tuple(map(str, waiting)) if is_list(waiting) else (),
@@ -107,4 +110,6 @@ def source_in(run: str, idea: Idea) -> Submission:
         priority=row.get("priority", 0),
         at=row.get("at"),
         patience=row.get("patience"),
+        parent=row.get("parent"),
+        child=row.get("child"),
     )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from ..errors import Fenced, IdeaError, RunError, StoreUnavailable
+from ..execution.delegation.spreading import Spread
 from ..ideas.course import is_note
 from ..schema.json import JsonObject, check_depth, encode
 from .row import Told
@@ -45,6 +46,8 @@ class LeasedRecord:
         """The number of the last entry that is kept, or is being committed."""
         self.confirmed = -1.0
         """When it was last asked whether the run is this one's still, and it was; by the monotonic clock."""
+        self.spread: Spread | None = None
+        """What has calls of the run carried out by others."""
         self.failure: RunError | None = None
         """Why an entry can't be kept at all."""
         self._committer = committer

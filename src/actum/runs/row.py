@@ -16,6 +16,8 @@ OVER = frozenset[State]({"done", "failed", "cancelled"})
 """The states that no run leaves."""
 QUEUE = "runs"
 """The queue that is meant if none is named."""
+CHILDREN = "children"
+"""The queue of runs that carry out calls of others: of its own, so that those who wait for them can't starve them."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 
 
@@ -34,6 +36,10 @@ class Submission:
     """When it may begin, in seconds since the epoch."""
     patience: float | None = None
     """How many seconds it waits for decisions before those that are still out are refused."""
+    parent: str | None = None
+    """The run of which it carries out a call."""
+    child: JsonObject | None = None
+    """Where that call is, and what bounds it (see `spreading.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,8 @@ class Row:
     priority: int = 0
     at: float | None = None
     patience: float | None = None
+    parent: str | None = None
+    """The run of which it carries out a call."""
     worker: str | None = None
     output: Json = None
     waiting: Sequence[str] = ()

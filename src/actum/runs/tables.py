@@ -61,6 +61,13 @@ VERSIONS = (
     CREATE INDEX actum_schedules_next ON actum_schedules (comes) WHERE is_paused = 0
     """
     ),
+    Version(
+        adds="""
+    ALTER TABLE actum_runs ADD COLUMN parent TEXT;
+    ALTER TABLE actum_runs ADD COLUMN child TEXT;
+    CREATE INDEX actum_runs_parts ON actum_runs (parent) WHERE parent IS NOT NULL
+    """
+    ),
 )
 """The versions of the tables from the first one on. One that was released is never changed: the next one adds."""
 

@@ -14,12 +14,9 @@ from ...app.agent import Agent
 from ...app.idea import Idea
 from ...app.loading import Code, agent_at
 from ...execution.calls.approval import HOLD, Reply
-from ...runs.row import QUEUE
-from ...runs.worker import Worker
+from ...runs.worker import QUEUES, Worker
 from ..options import CommandError, Roots, RunsPlace, Several, pair_of, runs_at
 from ..render.telling import tell
-
-_SLOTS = 50
 
 
 async def worker(
@@ -58,7 +55,7 @@ async def worker(
     """
     if lease <= 0 or drain < 0:
         raise CommandError("--lease and --drain take seconds")
-    slots = _slots(queues) if queues else {QUEUE: _SLOTS}
+    slots = _slots(queues) if queues else dict(QUEUES)
     roots = [Path(one) for one in root or [str(Path.cwd())]]
     Code.to_run(activities).take_named()
 

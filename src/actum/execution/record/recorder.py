@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ...protocol.place import Place
 from ...schema.json import JsonObject
@@ -51,11 +51,14 @@ class Recorder:
     settled: Settled | None = None
     """What is awaited before an effect begins, and before the run ends; None where what is told is kept at once."""
     lease: int | None = None
+    spread: Callable[[Any], Awaitable[Any]] | None = None
+    """What has calls carried out as runs of their own (`delegation.spreading.Spread`); None where nobody does."""
 
     @classmethod
     def of(cls, record: Tell | Record | None) -> Recorder:
         """The recorder of a run that is told to this record."""
-        return cls(record, settled=getattr(record, "settled", None), lease=getattr(record, "lease", None))
+        settled, lease, spread = (getattr(record, name, None) for name in ("settled", "lease", "spread"))
+        return cls(record, settled=settled, lease=lease, spread=spread)
 
     def __call__(self, entry: Entry) -> None:
         """Tell one entry."""
@@ -64,4 +67,4 @@ class Recorder:
 
     def below(self, place: Place, call: JsonObject) -> Recorder:
         """The recorder of the delegate that the call at a place leads to."""
-        return Recorder(self.tell, (*self.at, str(place)), call, self.settled, self.lease)
+        return Recorder(self.tell, (*self.at, str(place)), call, self.settled, self.lease, self.spread)
