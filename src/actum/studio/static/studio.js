@@ -63,7 +63,7 @@ async function settle() {
 function standIn(old) {
   if (old.isConnected) return old;
   if (old.id) return byId(old.id);
-  return [...document.querySelectorAll("a[data-open]")].find((one) => one.href === old.href);
+  return [...document.querySelectorAll("a[data-open]")].find((one) => one.href === old.href && one.textContent === old.textContent);
 }
 
 // A call beside the page; with a modifier, or without a script, its own page.
