@@ -157,6 +157,18 @@ def test_a_run_that_is_cancelled_is_over(capsys: pytest.CaptureFixture[str]) -> 
     assert "was cancelled" in err
 
 
+def test_limits_are_set_listed_and_removed(capsys: pytest.CaptureFixture[str]) -> None:
+    acme = "tenant acme  5 runs at once, weight 2"
+    model = "model openai:gpt-5.2  500 requests and 200000 tokens a minute"
+    assert run_command(["limit", "--tenant", "acme", "--runs", "5", "--weight", "2"]) == 0
+    assert run_command(["limit", "--model", "openai:gpt-5.2", "--requests", "500", "--tokens", "200000"]) == 0
+    assert run_command(["limit"]) == 0
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted([acme, model] * 2)
+    assert run_command(["limit", "--tenant", "acme", "--remove"]) == 0
+    assert run_command(["limit"]) == 0
+    assert capsys.readouterr().out == f"{model}\n"
+
+
 def test_a_schedule_is_made_listed_paused_and_removed_and_its_ticks_are_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -188,6 +200,9 @@ def _of(state: str, capsys: pytest.CaptureFixture[str]) -> bool:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["limit", "--runs", "5"], "about a tenant or about a model"),
+        (["limit", "--tenant", "a", "--requests", "5"], "are limits of models"),
+        (["limit"], "no runs are kept at .actum/runs.db"),
         (["schedule", "a", "note.json"], "takes an Idea and a time"),
         (["schedule", "a", "--cron", "0 7 * * *"], "takes an Idea and a time"),
         (["schedule", "--pause"], "about one schedule"),

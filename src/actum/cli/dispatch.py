@@ -46,6 +46,8 @@ COMMANDS = {
     "end.",
     "schedule": "Have an Idea run again and again, at the ticks of a cron expression; without IDEA, list, pause, or "
     "remove.\n\nWorkers submit the runs, each called NAME@TICK, so that no tick is two runs.",
+    "limit": "Limit the runs of a tenant, or the requests of a model, over all workers; without either, list the "
+    "limits.",
     "worker": "Carry out runs that were submitted, until it is told to stop: by SIGTERM, or Ctrl-C.\n\n"
     "Then it takes no more, and what is under way may end until the time to drain is over; others go on with the "
     "rest.",
@@ -74,7 +76,7 @@ MODULES = {"import": "import_ideas"}
 
 GROUPS = {
     "Runs that are kept": ("resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why"),
-    "Runs by workers": ("submit", "schedule", "worker", "follow", "cancel"),
+    "Runs by workers": ("submit", "schedule", "limit", "worker", "follow", "cancel"),
     "Versions of Ideas": ("save", "log", "resolve", "diff", "branch", "promote", "export", "import"),
 }
 """The commands that are listed below a headline of their own; the others are about Ideas as files."""

@@ -31,6 +31,8 @@ T = TypeVar("T")
 class FolderStore:
     """The runs of a folder. It is made when the first is submitted."""
 
+    limits_tenants = False
+
     def __init__(self, folder: Path, queue: Queue | None = None) -> None:
         self._folder = folder
         self._files = FolderFiles(folder)
@@ -275,6 +277,9 @@ class FolderStore:
                 delivery = Delivery(run=row.id, queue=row.queue, priority=row.priority, at=row.at)
                 await self.queue.push(delivery, within)
         return [row.id for row in lost]
+
+    async def review(self) -> None:
+        """Nothing is ever parked in a folder."""
 
     async def changed(self, run: str, seconds: float) -> None:
         """Wait until it is time to look again."""

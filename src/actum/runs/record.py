@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from ..errors import Fenced, IdeaError, RunError, StoreUnavailable
+from ..generation.gate import Gate
 from ..schema.json import JsonObject, check_depth, encode
 from .row import Told
 
@@ -44,6 +45,8 @@ class LeasedRecord:
         """The number of the last entry that is kept, or is being committed."""
         self.confirmed = -1.0
         """When it was last asked whether the run is this one's still, and it was; by the monotonic clock."""
+        self.gate: Gate | None = None
+        """What lets the run's requests in, since other runs ask the same models."""
         self.failure: RunError | None = None
         """Why an entry can't be kept at all."""
         self._committer = committer

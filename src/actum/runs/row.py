@@ -58,6 +58,8 @@ class Row:
     """What else is known of it: `makers`, `dialect`, `usage`."""
     created: float = 0.0
     ended: float | None = None
+    is_parked: bool = False
+    """Whether it is queued behind others of its tenant, which has as many as it may."""
 
     @property
     def is_over(self) -> bool:

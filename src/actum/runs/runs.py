@@ -22,6 +22,7 @@ from ..protocol.solution import Result
 from ..schema.json import Json, JsonObject
 from .following import LOOK, Entry, Live, told, written
 from .held import idea_of, ticks_in
+from .limits import Limits
 from .open import open_runs
 from .queue import Queue
 from .row import QUEUE, Row, State, Submission, check_id
@@ -44,6 +45,7 @@ class Runs:
     def __init__(self, place: str | Path, *, queue: Queue | None = None) -> None:
         self.store: RunStore = open_runs(place, queue)
         self.schedules = Schedules(self.store)
+        self.limits = Limits(self.store.database, has_tenants=self.store.limits_tenants)
 
     async def __aenter__(self) -> Runs:
         return self

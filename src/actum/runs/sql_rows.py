@@ -47,7 +47,7 @@ def row_of(values: Sequence[Any]) -> Row:
     output, waiting, error, about, created, ended = rest
     return Row(
         id=run,
-        state=state,
+        state="queued" if state == "parked" else state,
         lease=int(lease),
         tenant=tenant,
         queue=queue,
@@ -61,6 +61,7 @@ def row_of(values: Sequence[Any]) -> Row:
         about={} if about is None else object_of(about),
         created=created,
         ended=ended,
+        is_parked=state == "parked",
     )
 
 

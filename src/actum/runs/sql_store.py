@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import RunError
 from ..schema.json import JsonObject, encode
+from .admission import Admission
 from .database import Database, Transaction
 from .live.channel import Channel
 from .queue import Queue
@@ -43,10 +44,13 @@ _SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?
 class SqlStore:
     """Keeps runs in a database, and has them delivered by a queue."""
 
+    limits_tenants = True
+
     def __init__(self, database: Database, queue: Queue) -> None:
         self.database = database
         self.queue = queue
         self.channel: Channel = database.channel
+        self._admission = Admission(lambda row, within: queue.push(delivery_of(row), within))
 
     async def submit(self, one: Submission, within: Transaction | None = None) -> tuple[Row, bool]:
         """Keep a run and have it delivered, unless there is one of its id; whether it is new."""
@@ -59,8 +63,18 @@ class SqlStore:
         row = await row_at(within, one.id)
         assert row is not None
         if is_new:
-            await self.queue.push(delivery_of(row), within)
+            row = await self._admitted(within, row)
         return row, is_new
+
+    async def _admitted(self, within: Transaction, row: Row) -> Row:
+        """Have a new run delivered, as soon as its tenant may have it so."""
+        limit = await self._admission.locked(within, row.id)
+        if limit is None or (row.at is not None and row.at > time.time()):
+            await self.queue.push(delivery_of(row), within)
+            return row
+        await self._admission.park(within, row.id)
+        await self._admission.go_on(within, limit)
+        return await row_at(within, row.id) or row
 
     async def get(self, run: str) -> Row | None:
         """How far a run is; None if there is none."""
@@ -73,7 +87,9 @@ class SqlStore:
         """A page of the runs, the newest first."""
         where, values = ["1 = 1"], list[Any]()
         for name, value in (("state", state), ("tenant", tenant)):
-            if value is not None:
+            if (name, value) == ("state", "queued"):
+                where.append("state IN ('queued', 'parked')")
+            elif value is not None:
                 where.append(f"{name} = ?")
                 values.append(value)
         if before is not None:
@@ -102,10 +118,15 @@ class SqlStore:
     async def claim(self, run: str, worker: str) -> Row | None:
         """Own a run from now on; None if there is nothing to do for it."""
         async with self.database.transaction() as within:
+            limit = await self._admission.locked(within, run)
+            if limit is not None and await self._admission.parks(within, run, limit):
+                return None
             found = await within.rows(_CLAIM, worker, run, time.time())
             if found:
                 # What else was to be delivered for it, such as a deadline's, would take it from its owner for nothing.
                 await self.queue.cancel(run, within)
+                if limit is not None:
+                    await self._admission.go_on(within, limit)
         return row_of(found[0]) if found else None
 
     async def taken(self, run: str) -> Taken:
@@ -164,9 +185,12 @@ class SqlStore:
         ended = time.time() if ending.state in {"done", "failed"} else None
         said = (ending.output, list(ending.waiting), ending.error, ending.about)
         async with self.database.transaction() as within:
+            limit = await self._admission.locked(within, run)
             found = await within.rows(_END, ending.state, *map(text_of, said), ended, run, lease)
             if found and ending.state == "waiting":
                 await self._wait(within, row_of(found[0]))
+            if found and limit is not None:
+                await self._admission.go_on(within, limit)
             await self.database.tell(within, [run])
         return bool(found)
 
@@ -209,6 +233,7 @@ class SqlStore:
     async def cancel(self, run: str) -> Row | None:
         """End a run for good, whoever works on it; None if there is none. Returns how far it was."""
         async with self.database.transaction() as within:
+            limit = await self._admission.locked(within, run)
             row = await row_at(within, run, self.database.update)
             if row is not None and not row.is_over:
                 await within.rows(
@@ -219,6 +244,8 @@ class SqlStore:
                 )
                 await self.queue.cancel(run, within)
                 await self.database.tell(within, [run])
+                if limit is not None:
+                    await self._admission.go_on(within, limit)
         return row
 
     async def release(self, run: str, lease: int) -> bool:
@@ -258,6 +285,14 @@ class SqlStore:
             for row in lost:
                 await self.queue.push(delivery_of(row), within)
         return [row.id for row in lost]
+
+    async def review(self) -> None:
+        """Have parked runs delivered that there is room for: their tenant's limit may be another one by now."""
+        async with self.database.transaction() as within:
+            tenants = await self._admission.parked(within)
+        for tenant in tenants:
+            async with self.database.transaction() as within:
+                await self._admission.review(within, tenant)
 
     async def aclose(self) -> None:
         """Let go of the database and the queue."""

@@ -36,6 +36,11 @@ class RunStore(Protocol):
         ...
 
     @property
+    def limits_tenants(self) -> bool:
+        """Whether it can limit how many runs of a tenant are carried out at once."""
+        ...
+
+    @property
     def channel(self) -> Channel:
         """What carries what its runs tell while it happens."""
         ...
@@ -115,6 +120,10 @@ class RunStore(Protocol):
 
     async def redeliver(self, rows: Sequence[Row]) -> list[str]:
         """Have those of the runs delivered again that have no live delivery; nothing if another is just at that."""
+        ...
+
+    async def review(self) -> None:
+        """Have parked runs delivered that there is room for by now."""
         ...
 
     async def changed(self, run: str, seconds: float) -> None:

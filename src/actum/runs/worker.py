@@ -20,6 +20,7 @@ from pathlib import Path
 from ..errors import Fenced, RunError, StoreUnavailable
 from .held import Carrier, Runner
 from .live.telling import LiveRuns
+from .pacing import Pacing
 from .record import Committer, LeasedRecord
 from .row import QUEUE, Ending, Row, Taken
 from .runs import Runs
@@ -75,6 +76,7 @@ class Worker:
         self.name = name or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
         self._store: RunStore = runs.store
         self._schedules = runs.schedules
+        self._gate = Pacing(runs.store.database)
         self._queues = dict(queues or {QUEUE: 50})
         self._lease = lease
         self._drain = drain
@@ -170,7 +172,7 @@ class Worker:
         try:
             taken = await self._store.taken(row.id)
             record = owned.record = self._committer.record(row.id, row.lease, taken.seq, taken.consumed, owned.cut)
-            record.confirmed = asked
+            record.confirmed, record.gate = asked, self._gate
             ending = await self._told(taken, record)
             await record.settled()
             await self._store.end(row.id, row.lease, ending)
@@ -242,6 +244,7 @@ class Worker:
                 lost = [row for row in owed if row.id not in live and row.id not in self._owned]
                 # Only what was missed the last time, too: a delivery that just ends is not one that is lost.
                 again = await self._store.redeliver([row for row in lost if row.id in before])
+                await self._store.review()
             except StoreUnavailable:
                 continue
             missed |= {row.id for row in lost} - set(again)
