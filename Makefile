@@ -12,10 +12,10 @@ ANEW ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test wheel chaos lint check fmt lock rules shape isolation approval bench fit clean
+.PHONY: help demo test docs reference wheel interop chaos lint check fmt lock rules shape isolation approval bench fit clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make wheel   prove a built wheel in a bare environment, make chaos   test with all cases, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -48,6 +48,12 @@ wheel: $(READY)
 	@$(BIN)/uv pip install --quiet --python out/wheel/venv/bin/python "$$(echo out/wheel/*.whl)[openai]"
 	ACTUM_PYTHON=$(CURDIR)/out/wheel/venv/bin/python $(BIN)/python -m pytest tests/wheel
 
+# Tries it with parts that nobody here wrote: real MCP servers, the suite of conformance, the Inspector, other clients
+# and frameworks, each in an environment of its own. Where no registry can be reached, it says so and is skipped.
+interop: $(READY)
+	@$(BIN)/python -m interop.parts || { code=$$?; test $$code = 3 && test -z "$$ACTUM_INTEROP" && exit 0 || exit 1; }; \
+	  $(BIN)/python -m pytest interop -n 2 --timeout 120 --durations 5
+
 # Everything that the tests can try: more kills and cases, an hour rather than minutes.
 chaos: $(READY)
 	ACTUM_EFFORT=all $(BIN)/python -m pytest -n 2 --timeout 1200 --durations 20
@@ -65,6 +71,15 @@ lock: $(READY)
 
 rules: $(READY)
 	@$(BIN)/python tests/rules/manifest.py
+
+# Builds the site into out/site; a page without a place, or a link or an anchor that leads nowhere, ends it.
+docs: $(READY)
+	@$(BIN)/python docs/generate --check
+	$(BIN)/python docs/site
+
+# Writes the pages of docs/reference anew from what the code knows; the tests fail where they are stale.
+reference: $(READY)
+	@$(BIN)/python docs/generate
 
 # Measures the source as docs/design.md shows it; it takes other packages too: docs/shape [NAME=]PATH …
 shape: $(READY)

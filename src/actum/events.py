@@ -27,6 +27,8 @@ class Event:
     at: float = 0.0
     depth: int = 0
     path: tuple[Call, ...] = ()
+    within: Place | None = None
+    """The place of the delegated call whose run tells it, from the outermost run; None in that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

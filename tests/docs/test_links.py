@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("examples/**/*.md"), *ROOT.glob("tests/*.md")]
+    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/**/*.md"), *ROOT.glob("tests/*.md")]
 )
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 

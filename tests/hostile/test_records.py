@@ -18,6 +18,7 @@ import pytest
 from actum import HOLD, Agent, Call, Context, Idea, Limits, errors, inspection, kept, models
 from actum.app.kept_run import KeptRun
 from actum.execution.record.recovery import recovered
+from actum.ideas.course import is_note
 from actum.schema.json import is_list, is_object
 
 from ..effort import trials
@@ -97,7 +98,7 @@ def killed_at(folder: Path, way: str, seed: int, event: int) -> tuple[Log, bool]
         what, number = line.split()
         log.append((what, int(number)))
     told = (folder / ("run.json.log" if way == "kept" else "entries.jsonl")).read_bytes().splitlines()
-    log += [("entry", entry) for entry in map(json.loads, told) if "log" not in entry and "tick" not in entry]
+    log += [("entry", entry) for entry in map(json.loads, told) if "log" not in entry and not is_note(entry)]
     return log, done.returncode == -9
 
 

@@ -12,10 +12,10 @@ import pytest
 from actum import Context, Limits, Tools, inspection
 from actum import tools as DEFAULT
 from actum.cli.render.plan import mermaid_of, price_of, text_of
-from actum.cli.render.svg import svg_of
 from actum.generation.offer import Toolset, offered
 from actum.ideas.file import read_idea
 from actum.ideas.published import idea_schema
+from actum.inspection.drawing import svg_of
 from actum.schema.validator import Validator
 
 Json = dict[str, Any]

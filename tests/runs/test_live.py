@@ -79,7 +79,7 @@ async def test_who_comes_late_is_told_the_text_so_far_and_nothing_twice(place: s
             async for one in run.follow(live=True):
                 if isinstance(one, Live):
                     reader.read(one.data)
-                    if reader is first and reader.names["TextDelta"] == 2:
+                    if reader is first and reader.names["TextDelta"] >= 2 and not others:
                         others.append(asyncio.create_task(look_on(late)))
 
         async with serving(runs, talking([{"calls": [], "output": TEXT}])), asyncio.timeout(PATIENCE):
@@ -166,7 +166,7 @@ async def _killed(place: str, folder: Path, drawn: random.Random) -> None:
                         continue
                     reader.read(one.data)
                     order += ["Retried"] if one.data["event"] == "Retried" else []
-                    if reader.names["TextDelta"] == pieces and len(workers.workers) == 1:
+                    if reader.names["TextDelta"] >= pieces and len(workers.workers) == 1:
                         await until(lambda: _is("0.2 1\n" in (folder / "begun").read_text()))
                         workers.workers[0].kill()
                         workers.start()

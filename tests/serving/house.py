@@ -41,8 +41,11 @@ async def house(served: Served, *, token: str | Mapping[str, str] = TOKEN, **mor
 class Client(httpx2.AsyncClient):
     """Asks a server with a token."""
 
+    token: str
+
     def __init__(self, base: str, token: str) -> None:
         super().__init__(base_url=base, headers={"authorization": f"Bearer {token}"}, timeout=PATIENCE, trust_env=False)
+        self.token = token
 
     async def ok(self, method: str, path: str, **more: Any) -> Any:
         """What the server answers, which is no error."""

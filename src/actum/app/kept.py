@@ -14,11 +14,13 @@ from typing import Any, Literal, TypeAlias
 
 from ..errors import ActumError, IdeaError
 from ..events import AnyEvent
-from ..ideas.ticks import RUN, about_of, ticks_of
+from ..ideas.course import COURSE, Course
+from ..ideas.ticks import RUN, Tick, about_of, ticks_of
 from ..protocol import approvals
 from ..protocol.approvals import Pending
 from ..protocol.context import Context
 from ..protocol.marks import without_run
+from ..protocol.place import Place
 from ..protocol.solution import Result
 from ..schema.json import Json, JsonObject, is_list
 from ..schema.lowering import DIALECTS
@@ -153,6 +155,7 @@ def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] 
         context = Context.checked(without_run(messages), kept.idea.context.data_kinds, kept.idea.context.origin)
         changed = context.extended([{"type": "input", "input": dict(input)}]) if input else context
         before: JsonObject = {"ticks": [tick.to_dict() for tick in ticks[: at - 1]], "from": str(run), "at": at}
+        before |= {COURSE: course} if (course := _course_before(kept.about, ticks[at - 1])) else {}
         idea = kept.idea
     with KeptRun.begin(Path(new), idea, changed) as begun:
         begun.keep(changed, before)
@@ -259,6 +262,17 @@ def _summary(path: Path, idea: Idea) -> Summary:
         return Summary(path=path, state="waiting", calls=calls, gates=gates)
     output: Any = known.get("output")
     return Summary(path=path, state="unfinished" if output is None else "finished", output=output)
+
+
+def _course_before(about: JsonObject, tick: Tick) -> list[JsonObject]:
+    """The rows of what a run had done before a request."""
+    course = Course.of(about)
+    calls = [row.to_dict() for row in course.calls.values() if tick.number is None or _answer(row.call) < tick.number]
+    return [*(row.to_dict() for row in course.requests if not row.within and row.request < tick.at), *calls]
+
+
+def _answer(place: str) -> int:
+    return Place.parse(place).answer
 
 
 def _gates(about: JsonObject) -> Iterator[str]:

@@ -14,6 +14,7 @@ from ..errors import IdeaError, MessageError
 from ..events import AnyEvent, RequestFinished, RequestStarted
 from ..execution.record.recovery import recovered
 from ..ideas.address import Address
+from ..ideas.course import COURSE, course_entry, is_note, told_course
 from ..ideas.library import Library
 from ..ideas.ticks import ID, RUN, Tick, about_of, request_digest, run_id, tick_entry, ticks_of, told_ticks, version_of
 from ..protocol.context import Context
@@ -26,6 +27,7 @@ from ..schema.json import JsonObject, is_object
 from ..sources.run_log import RunLog
 from .agent import Agent
 from .idea import Idea
+from .noting import Noting
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +119,11 @@ class KeptRun:
         if self.log.is_empty:
             return
         entries = list(self.log.entries())
-        told = [entry for entry in entries if "tick" not in entry]
-        ticks = [entry["tick"] for entry in entries if "tick" in entry]
+        told = [entry for entry in entries if not is_note(entry)]
         try:
             origin = self.idea.context.origin
             context = Context(recovered(told), origin=origin) if told else self.idea.context
-            about = self._told_about(ticks)
+            about = self._told_about(entries)
         except (MessageError, ValueError) as error:
             raise IdeaError(f"{self.log.path}: not the log of a run: {error}") from error
         if entries:
@@ -170,9 +171,11 @@ class KeptRun:
             self.log.run = urandom(8).hex()
             self.keep(self.idea.context, {**self.about, ID: self.log.run})
 
-    def _told_about(self, told: Sequence[Any]) -> JsonObject:
-        """What is known of the run, including the requests that only its log holds."""
+    def _told_about(self, entries: Sequence[JsonObject]) -> JsonObject:
+        """What is known of the run, including the requests and the course that only its log holds."""
+        told = [entry["tick"] for entry in entries if "tick" in entry]
         about = {**self.about, "ticks": told_ticks([tick.to_dict() for tick in self.ticks], told)}
+        about |= {COURSE: course} if (course := told_course(about.get(COURSE), entries)) else {}
         ticks_of(about, str(self.log.path))
         return about
 
@@ -217,6 +220,7 @@ async def carry_on(
     kept.identify()
     ticks = kept.ticks
     makers: dict[str, str] = dict(kept.about.get("makers", {}))
+    noting = Noting()
     about: JsonObject = {"output": None, "waiting": []}
     stream = agent.stream(kept.idea.context, kept.idea.schema, record=kept.log)
     try:
@@ -224,6 +228,7 @@ async def carry_on(
             async for event in stream:
                 if show is not None:
                     show(event)
+                noting.take(event)
                 if event.depth == 0 and notes(event, ticks):
                     kept.note(ticks)
                     if versions is not None and ticks[-1].answer is not None:
@@ -232,6 +237,7 @@ async def carry_on(
         about = {"output": jsonable(stream.result.output), "waiting": list(stream.result.waiting)}
     finally:
         told: JsonObject = {"ticks": [tick.to_dict() for tick in ticks], "makers": makers | stream.partial.makers}
+        told[COURSE] = told_course(kept.about.get(COURSE), [course_entry(noting.rows())])
         told |= {"dialect": dialect.name} if (dialect := agent.dialect) is not None else {}
         kept.keep(stream.context, kept.about | told | about)
     if versions is not None:

@@ -29,6 +29,8 @@ class Replayed:
     tick: Tick
     is_same: bool
     left: Sequence[JsonObject]
+    sent: ModelRequest | None = None
+    """What the model was sent, where that comes out as it was."""
 
 
 class Unasked:
@@ -56,18 +58,18 @@ async def replayed(agent: Agent, context: Context, schema: Any, ticks: Sequence[
     for number, tick, end in spans(ticks, len(messages)):
         then = Context.checked(messages[: tick.at], context.data_kinds, context.origin)
         found = _made_again(frame, then, tick) or _made_again(await agent.frame(then, schema), then, tick)
-        frame = found or frame
-        yield Replayed(number=number, tick=tick, is_same=found is not None, left=messages[tick.at : end])
+        frame, sent = found or (frame, None)
+        yield Replayed(number=number, tick=tick, is_same=sent is not None, left=messages[tick.at : end], sent=sent)
 
 
-def _made_again(frame: Frame | None, context: Context, tick: Tick) -> Frame | None:
+def _made_again(frame: Frame | None, context: Context, tick: Tick) -> tuple[Frame, ModelRequest] | None:
     """The form of a frame in which a request comes out as it was sent: a host may have refused the first ones, and the
     last request of a run takes only an output (L5)."""
     while frame is not None:
         for form in (frame, frame.last()):
             request = form.request(context, waiting=tick.waiting, owed=tick.owed, notices=tick.notices)
             if request_digest(request.messages, request.schema) == tick.request:
-                return frame
+                return frame, request
         frame = frame.lower()
     return None
 

@@ -31,16 +31,25 @@ class TextGiven:
         """
         if event.depth:
             return ""
-        if isinstance(event, RequestStarted | Retried) and self._pieces:
-            self._before = "".join(self._pieces)
-            self._pieces.clear()
+        if isinstance(event, RequestStarted | Retried):
+            self.anew()
         if not isinstance(event, TextDelta) or event.provisional or event.member != self._member:
             return ""
-        self._pieces.append(event.text)
-        known, self._before = self._before[: len(event.text)], self._before[len(event.text) :]
-        if not event.text.startswith(known):
+        return self.more(event.text)
+
+    def anew(self) -> None:
+        """The answer may be begun again."""
+        if self._pieces:
+            self._before = "".join(self._pieces)
+            self._pieces.clear()
+
+    def more(self, text: str) -> str:
+        """What of the next piece of the text has not been given; raises as `piece`."""
+        self._pieces.append(text)
+        known, self._before = self._before[: len(text)], self._before[len(text) :]
+        if not text.startswith(known):
             raise _other_words()
-        return event.text[len(known) :]
+        return text[len(known) :]
 
     def begun_again(self) -> str:
         """All that has come of the new attempt: for who can show it from its beginning."""

@@ -28,9 +28,11 @@ COMMANDS = {
     "Where there are none, it also says which form of the schema each provider would get.",
     "show": "Show what the model would get of an Idea: messages, schema, and the graph of its plan.",
     "call": "Make one call of a tool and print its value as JSON.",
-    "mcp": "The MCP servers of a file: list them, show a server's tools, call one, or pin what they are now.\n\n"
-    "`list` starts nothing. `show NAME` and `pin [NAME…]` start servers and list their tools, "
-    "`call NAME/TOOL key=value…` makes one call. What differs from the pins is not offered until it is pinned again.",
+    "mcp": "The MCP servers of a file: add one, list them, show a server's tools, call one, or pin what they are now."
+    "\n\n`add NAME -- COMMAND…` or `add NAME URL` and `list` start nothing. `show NAME` and `pin [NAME…]` start "
+    "servers and list their tools, `call NAME/TOOL key=value…` makes one call. What differs from the pins is not "
+    "offered until it is pinned again. `serve [FILE]` puts them all before an MCP host, over stdio, as a tool that "
+    "carries out whole plans.",
     "chat": "Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr."
     "\n\nCtrl-C cancels the answer under way and not the conversation, which Ctrl-D ends.",
     "resume": "Continue a run that was kept by `actum run --save`: one that was cut, killed, or waited for a decision."
@@ -51,7 +53,8 @@ COMMANDS = {
     "worker": "Carry out runs that were submitted, until it is told to stop: by SIGTERM, or Ctrl-C.\n\n"
     "Then it takes no more, and what is under way may end until the time to drain is over; others go on with the "
     "rest.",
-    "serve": "Serve Ideas to other programs until it is told to stop: by SIGTERM, or Ctrl-C.\n\n"
+    "serve": "Serve Ideas to other programs until it is told to stop: by SIGTERM, or Ctrl-C; over stdio, until the "
+    "host does.\n\n"
     "Then it starts nothing more, and what is under way may end until the time to drain is over; the rest is kept, and "
     "goes on when the server or a worker is started again.",
     "follow": "Show what a run does until it is over or waits, then its output, with the exit codes of `actum run`.",

@@ -16,11 +16,12 @@ from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.tool import Tool
 from ..schema.json import NotJson, decode, encode, is_list, is_object
+from ..schema.quoting import printable
 from .options import CommandError
 from .render.along import described
 from .render.asked import lines_of
 from .render.lines import Renderer
-from .render.telling import printable, tell
+from .render.telling import tell
 from .typed import Typed
 
 _CLOSED = "nobody can decide: the terminal was closed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..events import AnyEvent, CallEvent
 from ..protocol.call import Call
@@ -35,10 +36,13 @@ class Emitter:
         if self.sink is None:
             return
         at = _EPOCH + time.monotonic()
-        if self.within is not None and isinstance(event, CallEvent):
-            self.sink(replace(event, at=at, depth=self.depth, path=self.path, place=self.within.below(event.place)))
-        else:
+        if self.within is None:
             self.sink(replace(event, at=at, depth=self.depth, path=self.path))
+            return
+        stamps: dict[str, Any] = {"at": at, "depth": self.depth, "path": self.path, "within": self.within}
+        if isinstance(event, CallEvent):
+            stamps["place"] = self.within.below(event.place)
+        self.sink(replace(event, **stamps))
 
     def below(self, call: Call, place: Place) -> Emitter:
         """The emitter of the delegate that the call at a place leads to."""

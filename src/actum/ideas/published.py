@@ -97,8 +97,8 @@ def _tool_call() -> JsonObject:
     return {
         "description": "A call: the tool's name and its parameters; a string that begins with † is a reference.",
         "properties": {
-            "_tool": {**_STRING, "description": "The tool that is called."},
-            **{name: True for name in META if name != "_tool"},
+            "_tool": {**_STRING, "description": META["_tool"]},
+            **{name: {"description": words} for name, words in META.items() if name != "_tool"},
             EACH: _EACH,
             WHEN: _WHEN,
             WITH: {"type": "object", "description": "References beside the literal parameters, by their paths."},

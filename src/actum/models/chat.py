@@ -42,7 +42,7 @@ _SETTINGS = {
 }
 """Settings that have another name on the wire; `openai_x` is `x` there, all others are what they are."""
 _NOT_SENT = {"timeout", "extra_headers", "extra_body", "parallel_tool_calls", "tool_choice", "thinking", "max_tokens"}
-_ACCOUNT = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
+ACCOUNT = {"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"}
 """What only OpenAI is told of who pays."""
 _THINKING = {True: "medium", False: "none"}
 
@@ -120,7 +120,7 @@ def _headers(endpoint: Endpoint, request: ModelRequest) -> dict[str, str]:
     if endpoint.api_key is not None:
         own["authorization"] = f"Bearer {endpoint.api_key}"
     if endpoint.kind == "openai":
-        named = {header: os.environ.get(variable) for header, variable in _ACCOUNT.items()}
+        named = {header: os.environ.get(variable) for header, variable in ACCOUNT.items()}
         own |= {header: value for header, value in named.items() if value}
     return own | dict(request.settings.get("extra_headers") or {})
 

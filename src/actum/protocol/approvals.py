@@ -26,6 +26,8 @@ from .call import WHEN, Call
 from .context import Context
 from .readings import readings
 
+__all__ = ["Asked", "Pending", "Ruling", "decided", "opened", "pending"]
+
 Ruling = Literal["held", "approve", "deny"]
 PRIVATE = frozenset({"approval", "suspended"})
 """The types of these messages."""

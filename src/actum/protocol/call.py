@@ -11,11 +11,20 @@ from ..schema.json import Json, JsonObject, NotJson, plain
 SPELLINGS = {"_module": "_delegate", "_imports": "_scopes", "_why": "_reasoningForCall"}
 """Other spellings of meta-properties, accepted everywhere (T2)."""
 
-META = (
-    "_tool", "_activity", "_delegate", "_scopes", "_output", "_outputPath", "_outputMethod", "_instance",
-    "_reasoningForCall",
-)  # fmt: skip
-"""The meta-properties of the protocol (T1)."""
+META: Mapping[str, str] = {
+    "_tool": "The name of the tool that is called.",
+    "_activity": "The Activity that carries the call out, instead of one of the tool's name; empty for none (A1).",
+    "_delegate": "What carries the call out in isolation: a registered name, a path, an `idea:` reference, an http(s) "
+    "URL, or `anonymous` (D2).",
+    "_scopes": "What of the context a delegate or an Activity is given: kinds, message types or paths (S1).",
+    "_output": "In a tool the schema of the result; in a call the result that the model itself has written, null for "
+    "not yet (C4).",
+    "_outputPath": "Where the result is written, a path such as †state.weather (O3).",
+    "_outputMethod": "How it is written there; `set` by default (O4).",
+    "_instance": "The instance whose data the call reads and writes (I2).",
+    "_reasoningForCall": "Why the call is made, in the model's words (T7).",
+}
+"""The meta-properties of the protocol, and what each says (T1)."""
 
 WITH = "_with"
 """References beside the literal parameters, in the *aside* form (T9)."""

@@ -17,8 +17,14 @@ from ..schema.walk import definitions_of, properties_of
 from .call import DERIVED, META, SPELLINGS, two_spellings
 from .tool import Tool
 
-AUTHORS = ("_resolution", "_effects", "_timeout", "_retries")
-"""The meta-properties that only the tool's author states: a call has none of them."""
+AUTHORS: Mapping[str, str] = {
+    "_resolution": "When the delegate is read: `upfront`, so that its schemas are a contract, or at `execution` (D8).",
+    "_effects": "What calls of the tool do: `none` if they only read, `ordered` if they keep the order of the answer, "
+    "`some` if that is unknown (T14).",
+    "_timeout": "How many seconds a call may take from where it is carried out.",
+    "_retries": "How often an Activity that has raised is tried again (T14).",
+}
+"""The meta-properties that only the tool's author states, and what each says: a call has none of them."""
 ADDABLE = ("_scopes", "_delegate", "_activity")
 """The meta-properties that a developer's call may have though its tool doesn't declare them (S9)."""
 
@@ -164,7 +170,7 @@ def _one_of(*choices: str) -> tuple[Callable[[object], bool], str]:
 
 
 _TEXT: tuple[Callable[[object], bool], str] = (_is_text, "a string")
-_VALUES: dict[str, tuple[Callable[[object], bool], str]] = {
+VALUES: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "_tool": _TEXT,
     "_activity": _TEXT,
     "_delegate": _TEXT,
@@ -204,7 +210,7 @@ def _check_values(key: str, schema: JsonObject, name: str | None, path: str) -> 
         return
     if key in AUTHORS and "const" not in schema:
         raise SchemaError(f"{key!r} must be fixed by the author: give it one value", tool=name, path=path)
-    takes, words = _VALUES[key]
+    takes, words = VALUES[key]
     choices = schema.get("enum")
     for value in [schema["const"]] if "const" in schema else choices if is_list(choices) else ():
         if not takes(value):

@@ -155,6 +155,15 @@ class Provenance:
             filters=() if delivered is None else filters_of(delivered),
         )
 
+    def left(self, place: str) -> Origin | None:
+        """The origin of what the call at a place has left; None if it has left nothing."""
+        at = self._left.get(Place.parse(place))
+        if at is None:
+            return None
+        for index in self._needed([at]):
+            self._known[index] = self._origin(index)
+        return self._known[at]
+
     def _origins(self, read: Iterable[Reference], answer: int, instance: str | None) -> tuple[Origin, ...]:
         found = [self._sources(reference, answer, instance, len(self._messages)) for reference in read]
         sources = list(dict.fromkeys(index for indices in found for index in indices))

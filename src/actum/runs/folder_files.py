@@ -13,6 +13,7 @@ from typing import Any
 from ..app.idea import Idea
 from ..app.kept_run import with_origin
 from ..errors import IdeaError, StoreUnavailable
+from ..ideas.course import COURSE, course_entry
 from ..ideas.ticks import ID, RUN, run_id
 from ..schema.json import JsonObject, decode, encode
 from ..sources.files import write_text
@@ -134,4 +135,5 @@ def known_of(idea: Idea, run: str) -> list[JsonObject]:
     about: Any = idea.meta[RUN]
     told: list[JsonObject] = about.get("ticks", [])
     ticks: list[JsonObject] = [{"at": [], "tick": {"number": at, **tick}} for at, tick in enumerate(told, 1)]
-    return [{"at": [], "began": list(idea.context.messages), "run": about.get(ID, run)}, *ticks]
+    course = [course_entry(about[COURSE])] if about.get(COURSE) else []
+    return [{"at": [], "began": list(idea.context.messages), "run": about.get(ID, run)}, *ticks, *course]

@@ -12,9 +12,11 @@ from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.kept_run import notes
 from ..app.loading import agent_at
+from ..app.noting import Noting
 from ..errors import ActumError, Fenced, IdeaError, RunError
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
+from ..ideas.course import course_entry, is_note
 from ..ideas.ticks import ID, RUN, Tick, tick_entry, ticks_of, told_ticks
 from ..protocol.context import Context
 from ..protocol.origin import is_url
@@ -57,12 +59,17 @@ class Carrier:
         idea, agent = self._prepared(taken.source)
         context, schema = await _context(taken, idea, agent)
         ticks = ticks_in(taken.entries, taken.source.id)
-        async with agent.stream(applied(context, taken.sent), schema, record=record) as stream:
-            async for event in stream:
-                live(event)
-                if event.depth == 0 and notes(event, ticks):
-                    record(tick_entry(ticks))
-            result = stream.result
+        noting = Noting()
+        try:
+            async with agent.stream(applied(context, taken.sent), schema, record=record) as stream:
+                async for event in stream:
+                    live(event)
+                    noting.take(event)
+                    if event.depth == 0 and notes(event, ticks):
+                        record(tick_entry(ticks))
+                result = stream.result
+        finally:
+            record(course_entry(noting.rows()))
         return _ending(result, _about(result, agent))
 
     def _prepared(self, source: Submission) -> tuple[Idea, Agent]:
@@ -88,7 +95,7 @@ class Carrier:
 
 async def _context(taken: Taken, idea: Idea, agent: Agent) -> tuple[Context, Any]:
     """The context that a run has reached, and its schema."""
-    told = [entry for entry in taken.entries if "tick" not in entry]
+    told = [entry for entry in taken.entries if not is_note(entry)]
     if told:
         try:
             reached = agent.restored(recovered(told), idea.context.origin)

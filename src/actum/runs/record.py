@@ -13,6 +13,7 @@ from typing import Protocol
 
 from ..errors import Fenced, IdeaError, RunError, StoreUnavailable
 from ..generation.gate import Gate
+from ..ideas.course import is_note
 from ..schema.json import JsonObject, check_depth, encode
 from .row import Told
 
@@ -62,14 +63,14 @@ class LeasedRecord:
         if self.is_lost:
             return
         try:
-            text = encode(entry)
+            text = encode({**entry, "time": round(time.time(), 3)})
             check_depth(text)
             text.encode()
         except (ValueError, RecursionError):
             raise IdeaError(f"{self.run}: an entry that could not be read again is not written") from None
         self.seq += 1
         consumed = self._consumed if "began" in entry and not entry["at"] else None
-        told = Told(run=self.run, seq=self.seq, lease=self.lease, text=text, is_tick="tick" in entry, consumed=consumed)
+        told = Told(run=self.run, seq=self.seq, lease=self.lease, text=text, is_tick=is_note(entry), consumed=consumed)
         if consumed is not None:
             self._consumed = None
         self._committer.add(self, told)

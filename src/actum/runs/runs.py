@@ -14,6 +14,7 @@ from typing import Any, Literal, overload
 from ..app.idea import Idea
 from ..errors import RunEnded, RunError
 from ..execution.record.recovery import recovered
+from ..ideas.course import COURSE, is_note, told_course
 from ..ideas.ticks import ID, RUN
 from ..protocol import approvals
 from ..protocol.approvals import Pending, Ruling
@@ -248,7 +249,7 @@ class Run:
     async def context(self) -> Context:
         """The context that it has reached, fit to be resumed (L8); that of its Idea if it hasn't begun."""
         source = await self._source()
-        own = [entry for entry in await self._entries() if "tick" not in entry]
+        own = [entry for entry in await self._entries() if not is_note(entry)]
         idea = idea_of(source)
         return Context(recovered(own), origin=idea.context.origin) if own else idea.context
 
@@ -293,6 +294,7 @@ class Run:
         idea = idea_of(source)
         ticks = [tick.to_dict() for tick in ticks_in(entries, self.id)]
         about = {ID: self.id, **row.about, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
+        about |= {COURSE: course} if (course := told_course([], entries)) else {}
         return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
 
     async def _source(self) -> Submission:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from json import dumps
 from typing import Any, cast
 
 _PLAIN = re.compile(r"[^\W\d]\w*\Z")
@@ -67,3 +68,10 @@ def _meant(match: re.Match[str]) -> str:
     if code > 0x10FFFF:
         raise ValueError("there is no such character")
     return chr(code)
+
+
+def printable(text: str) -> str:
+    """A text without what would steer a terminal or turn its letters round: such characters are spelled out."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else dumps(one)[1:-1] for one in text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from json import loads
@@ -19,6 +19,7 @@ _LINEAR = jsonschema_rs.RegexOptions()
 # Look-around has no linear-time engine; published tools use it, so it runs with a bound on its backtracking instead.
 _BOUNDED = jsonschema_rs.FancyRegexOptions(backtrack_limit=100_000)
 _MOST_MESSAGES = 3
+_MOST_TOLD = 100
 _MOST_TEXT = 300
 _FEW_JUDGEMENTS = 50
 _MOST_WORK = 100_000_000
@@ -67,6 +68,20 @@ class Validator:
         except ValueError as error:
             problems = [str(error)] if quotes else []
         return "; ".join(problems) or "it is not valid"
+
+    def problems(self, value: Json) -> list[tuple[Sequence[str | int], str, str | None]]:
+        """What is wrong with a value: where, in the words of `complaint`, and which member is missing."""
+        if self._is_too_much(value):
+            return [((), str(self.complaint(value)), None)]
+        found: list[tuple[Sequence[str | int], str, str | None]] = []
+        try:
+            for error in islice(self._compiled.iter_errors(value), _MOST_TOLD):
+                missing: Any = getattr(error.kind, "property", None)
+                known = missing if isinstance(missing, str) else None
+                found.append((error.instance_path, _told("", error.message), known))
+        except ValueError as error:
+            found.append(((), str(error), None))
+        return found
 
     def _is_too_much(self, value: Json) -> bool:
         """Whether judging would take longer than can be waited for: nothing can cut it short (L5)."""

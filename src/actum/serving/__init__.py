@@ -1,5 +1,6 @@
 """Ideas served to other programs: over HTTP in three dialects, over MCP, and beside them the Studio (extra `serve`)."""
 
 from .http import Served
+from .stdio import stdio
 
-__all__ = ["Served"]
+__all__ = ["Served", "stdio"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _LOG = logging.getLogger("actum.serving")
-_MODULES: Mapping[str, str] = {"runs": "runs"}
+_MODULES: Mapping[str, str] = {"runs": "runs", "mcp": "mcp_http", "chat": "chat", "agui": "agui"}
 """The module of each part; its function `part` makes it."""
 
 
@@ -52,9 +52,12 @@ def _part(name: str) -> Callable[[Desk], Part]:
     return cast("Callable[[Desk], Part]", module.part)
 
 
-async def _answer(_request: Request, error: ActumError) -> Response:
+async def _answer(request: Request, error: ActumError) -> Response:
     headers = dict(error.headers) if isinstance(error, Refusal) else {}
-    return JSONResponse(told(error), status_code=status_of(error), headers=headers)
+    said = told(error)
+    if request.url.path.startswith("/v1/"):  # where clients look for what kind of error it is
+        said["error"] |= {"type": "invalid_request_error", "param": None}
+    return JSONResponse(said, status_code=status_of(error), headers=headers)
 
 
 async def _unrouted(_request: Request, error: HTTPException) -> Response:

@@ -20,6 +20,7 @@ from ..runs.runs import Run, Runs
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, encode
 from .callers import Quota
+from .mcp_options import McpOptions
 from .refusals import Refusal
 
 _LOG = logging.getLogger("actum.serving")
@@ -44,6 +45,8 @@ class Desk:
     quota: Quota = field(default_factory=Quota)
     owns_runs: bool = True
     """Whether the place of the runs is closed with it."""
+    mcp: McpOptions = field(default_factory=McpOptions)
+    """How it is served to hosts of MCP."""
 
     def __post_init__(self) -> None:
         for name in self.ideas:
@@ -53,6 +56,8 @@ class Desk:
         """Set when streams are to end: the server stops, and what was under way has ended."""
         self.stopping = asyncio.Event()
         """Set when nothing more is to be started."""
+        self._leaving: dict[str, asyncio.Task[None]] = {}
+        """By their ids, the runs that are to be cancelled as nobody looks on."""
         self._worker: Worker | None = None
         self._work: asyncio.Task[None] | None = None
         self._starting, self._deciding = asyncio.Lock(), asyncio.Lock()
@@ -69,8 +74,11 @@ class Desk:
                 self._worker = self._new_worker()
                 self._work = asyncio.create_task(self._worker.serve())
                 stack.push_async_callback(self._let_go)
-            yield
-            await self.stop()
+            try:
+                yield
+                await self.stop()
+            finally:
+                await self._forget()
 
     def _new_worker(self) -> Worker:
         lies = [root for idea in self.ideas.values() for root in idea.roots]
@@ -86,6 +94,14 @@ class Desk:
             self._worker.stop()
             await asyncio.wait([self._work])
         self.closing.set()
+
+    async def _forget(self) -> None:
+        """Let those runs go on that nobody looks on at."""
+        leaving = list(self._leaving.values())
+        for task in leaving:
+            task.cancel()
+        if leaving:
+            await asyncio.wait(leaving)
 
     def let_go(self) -> None:
         """End what is under way at once; others go on with it."""
@@ -111,6 +127,24 @@ class Desk:
         if self._work is None or not self._work.done() or self._work.cancelled():
             return None
         return self._work.exception()
+
+    # Who leaves
+
+    def left(self, run: Run, patience: float) -> None:
+        """Nobody looks on at a run any more: it is cancelled, unless somebody comes back in so many seconds."""
+        self.back(run.id)
+        if not self.closing.is_set() and run.row.is_under_way:
+            task = self._leaving[run.id] = asyncio.create_task(self._given_up(run, patience))
+            task.add_done_callback(lambda _: self._leaving.pop(run.id, None))
+
+    def back(self, run: str) -> None:
+        """Somebody looks on at a run again."""
+        if (task := self._leaving.pop(run, None)) is not None:
+            task.cancel()
+
+    async def _given_up(self, run: Run, patience: float) -> None:
+        await asyncio.sleep(patience)
+        await run.cancel()
 
     # What callers ask for
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from ..app.agent import Agent
 from ..app.idea import Idea
@@ -43,6 +44,12 @@ _RUN: JsonObject = {
 _ELEMENT: JsonObject = {
     "type": "object",
     "properties": {"_tool": {"type": "string"}, "_each": {}, "_when": {}, "_then": {"const": True}, "_value": {}},
+}
+_PLAN: JsonObject = {
+    "type": "object",
+    "properties": {"calls": {"type": "array", "items": {"type": "object"}}, "output": {}, "run": {"type": "string"}},
+    "additionalProperties": False,
+    "anyOf": [{"required": ["calls"]}, {"required": ["run"]}],
 }
 _HEAD = "Carries out a plan of calls in one go, and returns its output. "
 _HELD = " Calls that change something wait for the user's decision."
@@ -101,12 +108,11 @@ class Graph:
 
     def _carry_out(self, words: str, schema: JsonObject, annotations: dict[str, bool]) -> Offered:
         schema["properties"]["run"] = _RUN
-        return Offered(name=self.name, description=words, input=schema, annotations=annotations)
+        return Offered(name=self.name, description=words, input=schema, annotations=annotations, judged=_PLAN)
 
     def idea(self, given: JsonObject) -> Idea:
         """A plan as an Idea, marked as a model's. Without an output it comes to the results of its calls."""
-        calls = given.get("calls")
-        own = calls if is_list(calls) else []
+        own: list[Any] = given["calls"]
         output = given.get("output")
         if output is None:
             output = [f"{{†calls.{index}}}" for index, call in enumerate(own) if "_then" not in call]
@@ -165,10 +171,10 @@ def _opened(schema: JsonObject) -> JsonObject:
 def lines_of(tools: Iterable[Tool]) -> list[str]:
     """Tools in the compact notation (T13): parameters, result, and the beginning of the description."""
     own = list(tools)
-    takes = told({tool.name: {"type": "object", **tool.parameters} for tool in own})
+    takes = {tool.name: told({"": {"type": "object", **tool.parameters}}) for tool in own}
     gives = told({tool.name: tool.result or None for tool in own})
-    named = {**takes.types, **gives.types}
-    lines = [f"{one.name}({_inner(takes.lines[one.name])}) → {gives.lines[one.name]}{_about(one)}" for one in own]
+    named = {key: body for shapes in (*takes.values(), gives) for key, body in shapes.types.items()}
+    lines = [f"{one.name}({_inner(takes[one.name].lines[''])}) → {gives.lines[one.name]}{_about(one)}" for one in own]
     return [*lines, *(f"{name} = {body}" for name, body in named.items())]
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import urandom
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -91,7 +91,6 @@ class Hosting:
         runs: where they are kept.
         agent: what carries them out: an agent, what makes one for an Idea, or None for what each Idea names.
         roots: where Ideas may lie.
-        is_asking: whether the host's model answers for the Idea that is served under a name.
         slots: how many are carried out at once.
         ttl: how many seconds a run may wait for its host.
     """
@@ -99,16 +98,18 @@ class Hosting:
     runs: Runs
     agent: Runner = None
     roots: Sequence[Path] = ()
-    is_asking: Callable[[str], bool] = lambda _: False
     slots: int = 50
     ttl: float = TTL
 
     def __post_init__(self) -> None:
+        self.asking: set[str] = set()
+        """The names of the Ideas for which the host's model answers."""
         self.own: dict[str, Agent] = {}
         """The agents of what is served beside Ideas, by name."""
         self._queue = f"{_QUEUE}{urandom(6).hex()}"
         self._asks: dict[str, Asks] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._carried: set[str] = set()
         self._worker = Worker(
             self.runs,
             self._agent_for,
@@ -146,19 +147,23 @@ class Hosting:
         name, _ = begun(run)
         if name in self.own:
             return self.own[name]
-        return self.agent_of(idea, self._asks_of(run) if self.is_asking(name) else None)
+        return self.agent_of(idea, self._asks_of(run) if name in self.asking else None)
 
     def agent_of(self, idea: Idea, asks: Asks | None = None) -> Agent:
         """The agent that carries an Idea out; with `asks` its model is the host's."""
         model = None if asks is None else HostModel(asks, self.ttl)
         if self.agent is None:
-            return agent_at(self.roots or idea.roots, model=model).fitted(idea, is_own=True, roots=idea.roots)
+            roots = [*self.roots, *idea.roots]
+            return agent_at(roots, model=model).fitted(idea, is_own=True, roots=roots)
         if isinstance(self.agent, Agent):
             base = copy(self.agent)
             base.model = model or base.model
-            return base.fitted(idea, roots=idea.roots)
-        agent = copy(self.agent(idea))
-        agent.model = model or agent.model
+            return base.fitted(idea, roots=[*self.roots, *idea.roots])
+        if model is None:
+            return self.agent(idea)
+        unnamed = {key: value for key, value in idea.config.items() if key != "model"}  # which it can do without
+        agent = copy(self.agent(replace(idea, config=unnamed)))
+        agent.model = model
         return agent
 
     def _asks_of(self, run: str) -> Asks:
@@ -182,9 +187,11 @@ class Hosting:
         Raises:
             Spent: there is none.
         """
-        known, _, asked = handle.rpartition(".")
+        rest, _, seal = handle.rpartition(".")
+        known, _, asked = rest.rpartition(".")
         served, begun_with = begun(known)
-        if name in ("", served) and (arguments is None or begun_with == question_id(arguments)):
+        is_same = seal == question_id(rest) and (arguments is None or begun_with == question_id(arguments))
+        if is_same and name in ("", served):
             with suppress(RunError):
                 run = await self.runs.get(known)
                 if run.row.tenant == caller and run.row.queue.startswith(_QUEUE) and not self._is_old(run):
@@ -194,8 +201,16 @@ class Hosting:
 
     def _carry_on(self, run: Run) -> None:
         """Carry a run out that another process was to carry out, and no longer does."""
-        if run.row.queue != self._queue and run.id not in self._worker.carried and not run.row.is_over:
-            self._own_task(self._worker.carry(run.id))
+        is_owed = not run.row.is_over and run.row.state != "waiting"
+        if is_owed and run.row.queue != self._queue and run.id not in self._carried:
+            self._carried.add(run.id)
+            self._own_task(self._carry(run.id))
+
+    async def _carry(self, run: str) -> None:
+        try:
+            await self._worker.carry(run)
+        finally:
+            self._carried.discard(run)
 
     def drop(self, run: Run) -> None:
         """End a run that nobody waits for any more."""
@@ -250,6 +265,8 @@ class Hosting:
             RunError, IdeaError: it no longer is.
         """
         await run.decide(one.of, ruling, reason=reason)
+        await run.refresh()
+        self._carry_on(run)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,9 +279,10 @@ class Found:
 
 
 def handle_of(run: Run, stop: Held | Asked) -> str:
-    """What a host names a run by that has stopped, once."""
+    """What a host names a run by that has stopped, once. Its end tells whether it has been changed on the way."""
     ids = [one.id for one in stop.questions] if isinstance(stop, Asked) else sorted(stop.pending)
-    return f"{run.id}.{'-'.join(ids)}"
+    named = f"{run.id}.{'-'.join(ids)}"
+    return f"{named}.{question_id(named)}"
 
 
 def _id_of(one: Pending) -> str:

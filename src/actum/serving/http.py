@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
+from ..app.agent import Agent
 from ..app.idea import Idea
 from ..errors import IdeaError
+from ..execution.calls.approval import Approve
+from ..protocol.registry import Registry
 from ..runs.held import Runner
 from ..runs.runs import Runs
 from .callers import Callers, Quota
 from .desk import Desk, named_ideas
 from .guard import LOOPBACK, Guard
+from .mcp_options import Keyless, McpOptions
 
-PartName: TypeAlias = Literal["runs"]
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+PartName: TypeAlias = Literal["runs", "mcp", "chat", "agui"]
 PARTS: tuple[PartName, ...] = get_args(PartName)
-"""What can be served: `runs` is the API of its own."""
+"""What can be served: `runs` is the API of its own, `mcp` is for hosts of MCP (extra `mcp`), `chat` for clients of
+OpenAI's chat completions, `agui` for pages that speak AG-UI."""
 
 
 class Served:
@@ -82,5 +91,35 @@ class Served:
             raise IdeaError(f"nothing is served as {unknown[0]!r}; there are {', '.join(PARTS)}")
         callers = Callers(token, quota)
         self.desk.quota = callers.quota
-        app: Any = application(self.desk, PARTS if only is None else [name for name in PARTS if name in only])
+        app: Any = application(self.desk, _installed() if only is None else [name for name in PARTS if name in only])
         return Guard(app=app, callers=callers, hosts=hosts, origins=origins, most=most_bytes)
+
+    def mcp(
+        self,
+        *,
+        model: Keyless | None = None,
+        graph: bool | Registry = False,
+        approve: Approve | None = None,
+        place: str | None = None,
+    ) -> Server[Any]:
+        """An MCP server of the same Ideas, for any transport of the SDK, such as `serving.stdio`.
+
+        `model` says that the host's model answers: by sampling where it has that, or by a tool (`"caller"`). `graph`
+        adds `carry_out` over the agent's tools, or those of a registry. `approve` and `place` as for `McpOptions`.
+
+        Raises:
+            IdeaError: a graph is asked for, and there is no agent whose tools it could call.
+        """
+        from .mcp import Host
+
+        if graph is True:
+            if not isinstance(self.desk.agent, Agent):
+                raise IdeaError("a graph calls the tools of an agent: name one, or give a registry")
+            graph = self.desk.agent.tools
+        options = McpOptions(model=model, graph=graph or None, approve=approve, place=place)
+        return Host.of(self.desk.ideas, self.desk.runs, options, self.desk.agent, self.desk.roots).server()
+
+
+def _installed() -> Sequence[str]:
+    """The parts that can be served here: MCP has an extra of its own."""
+    return [name for name in PARTS if name != "mcp" or find_spec("mcp") is not None]

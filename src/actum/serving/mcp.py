@@ -8,21 +8,25 @@ a call is asked of the user alone, never of a model.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..app.idea import Idea
 from ..errors import ActumError, RunError
-from ..runs.runs import Run
+from ..runs.held import Runner
+from ..runs.runs import Run, Runs
 from ..schema.json import JsonObject, encode, is_object
 from . import wire
-from .asks import Question
-from .graph import Graph
+from .asks import Asks, Question
+from .graph import Graph, held_unless_reading
+from .guard import CALLER
 from .hosting import Asked, Done, Failed, Found, Held, Hosting, Spent, Stop, handle_of
-from .offering import Offered, of_idea
+from .mcp_options import Keyless, McpOptions
+from .offering import Offered, needs_model, of_idea
 from .telling import held_words, progress_words
 
 if TYPE_CHECKING:
@@ -34,8 +38,6 @@ if TYPE_CHECKING:
     Reply: TypeAlias = types.CallToolResult | types.InputRequiredResult
 
 ANSWER = "answer"
-CALLER = "actum.caller"
-"""Where the scope of an HTTP request says who asks."""
 _INVALID = -32602
 _ANSWER: JsonObject = {
     "type": "object",
@@ -61,10 +63,23 @@ class Host:
     ideas: Mapping[str, Idea]
     hosting: Hosting
     graph: Graph | None = None
-    samples: bool = False
-    """Whether the host's model is asked by sampling where the host has it."""
+    model: Keyless | None = None
+    """Who answers in place of every model; None: the host does for Ideas that need one and have none."""
     place: str | None = None
     offers: dict[str, Offered] = field(default_factory=dict[str, Offered])
+
+    @classmethod
+    def of(
+        cls, ideas: Mapping[str, Idea], runs: Runs, options: McpOptions, agent: Runner, roots: Sequence[Path]
+    ) -> Host:
+        """What serves these Ideas, and plans over the tools of `options.graph`."""
+        graph = None
+        if options.graph is not None:
+            graph = Graph(registry=options.graph, approve=options.approve or held_unless_reading)
+        hosting = Hosting(
+            runs=runs, agent=agent, roots=[*roots, *(root for one in ideas.values() for root in one.roots)]
+        )
+        return cls(ideas=ideas, hosting=hosting, graph=graph, model=options.model, place=options.place)
 
     def server(self, name: str = "actum") -> Server[Any]:
         """The server, which any transport of the SDK serves."""
@@ -92,8 +107,11 @@ class Host:
             SchemaError, IdeaError: an Idea can't be served.
         """
         for name, idea in self.ideas.items():
-            agent = self.hosting.agent_of(idea)
-            self.offers[name] = of_idea(idea, name, agent, is_asking=self.hosting.is_asking(name))
+            agent = self.hosting.agent_of(idea, None if self.model is None else Asks())
+            is_asking = self.model is not None or (agent.model is None and needs_model(idea))
+            if is_asking:
+                self.hosting.asking.add(name)
+            self.offers[name] = of_idea(idea, name, agent, is_asking=is_asking)
         if self.graph is not None:
             for offer in await self.graph.offers():
                 self.offers[offer.name] = offer
@@ -117,6 +135,10 @@ class Host:
             raise MCPError(code=_INVALID, message="there is no tool of that name")
         try:
             return await self._called(ctx, params, dict(params.arguments or {}))
+        except Spent as error:
+            if params.request_state is not None:  # which a host has made, or changed
+                raise MCPError(code=_INVALID, message=error.message) from None
+            return _failed(error.message)
         except ActumError as error:
             return _failed(error.message)
 
@@ -133,7 +155,9 @@ class Host:
         if params.request_state is not None:
             found = await self.hosting.find(params.request_state, caller, offer.name, given)
             stop, after = await self._stop(ctx, found.run)
-            await self._respond(found, stop, params.input_responses or {})
+            took = await self._respond(found, stop, params.input_responses or {})
+            if params.input_responses and not took and isinstance(stop, Held | Asked):
+                return self._not_done(found.run, stop, offer)  # its user has put it off
             return await self._until(ctx, found.run, offer, after)
         if graph is not None and "run" in given:
             return await self._looked(ctx, caller, given["run"])
@@ -196,7 +220,7 @@ class Host:
         if isinstance(stop, Held):
             can = wire.can_elicit(capabilities)
             return {own: wire.elicitation(one) for own, one in stop.pending.items()} if can else {}
-        if not (self.samples and wire.can_sample(capabilities)):
+        if self.model == "caller" or not wire.can_sample(capabilities):
             return {}
         return {one.id: wire.sampling(one, capabilities) for one in stop.questions}
 

@@ -50,9 +50,12 @@ class Offered:
     """Whether the host's own model may be asked for it."""
     annotations: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
+    judged: JsonObject | None = None
+    """What arguments are judged by here, where whoever carries them out says better what is wrong with the rest."""
+
     @cached_property
     def _takes(self) -> Validator:
-        return Validator(self.input)
+        return Validator(self.judged or self.input)
 
     @cached_property
     def _gives(self) -> Validator:
@@ -124,6 +127,11 @@ def of_idea(idea: SavedIdea, name: str, agent: Agent, *, is_asking: bool) -> Off
         is_asking=is_asking,
         annotations={"readOnlyHint": True} if only_reads else {"openWorldHint": True},
     )
+
+
+def needs_model(idea: SavedIdea) -> bool:
+    """Whether nothing is there that could run without a model: no plan, and no saved answer (P3)."""
+    return idea.solution is None and not any(message.get("type") == "plan" for message in idea.context)
 
 
 def reads_only(toolset: Toolset) -> bool:

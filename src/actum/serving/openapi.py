@@ -93,7 +93,7 @@ def _runs() -> JsonObject:
             "get": {
                 "operationId": "follow_run",
                 "summary": "Follow a run by Server-Sent Events",
-                "parameters": [_ID, _query("after"), _query("until"), after],
+                "parameters": [_ID, _query("after"), _query("until"), _query("live"), after],
                 "responses": stream | _refusals(),
             }
         },

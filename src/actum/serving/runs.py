@@ -1,7 +1,7 @@
 """The API of its own: JSON, and Server-Sent Events that can be taken up again where they broke off.
 
-An entry of a run's record has its number as the event's id; `state` says how far the run is and has none: it says it
-anew whenever somebody comes back.
+An entry of a run's record has its number as the event's id. What has none is told anew to whoever comes back: `state`,
+which says how far the run is, and with `live=true` the events that no record holds, such as the text so far.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..protocol.approvals import Pending
+from ..runs.following import Entry, Live
 from ..runs.row import Row, State
 from ..runs.runs import Run
 from ..schema.json import JsonObject
@@ -130,15 +131,20 @@ class _Api:
         after = int(text)
         if run.row.is_over and after and not await self.desk.runs.store.entries(run.id, after, 1):
             return Response(status_code=204)  # a browser comes back until it is told so
-        stays = request.query_params.get("until") == "over"
-        return EventStream(self._followed(run, after, stays=stays), self.desk.closing)
+        query = request.query_params
+        stays, live = query.get("until") == "over", query.get("live") in {"true", "1"}
+        return EventStream(self._followed(run, after, stays=stays, live=live), self.desk.closing)
 
-    async def _followed(self, run: Run, after: int, *, stays: bool) -> AsyncGenerator[bytes]:
+    async def _followed(self, run: Run, after: int, *, stays: bool, live: bool) -> AsyncGenerator[bytes]:
         said: JsonObject | None = None
         while True:
-            async for entry in run.follow(after):
-                after = entry.seq
-                yield frame({"seq": entry.seq, **entry.data}, event="entry", id=entry.seq)
+            async for one in run.follow(after, live=live):
+                match one:
+                    case Live(data):
+                        yield frame(data, event="live")
+                    case Entry(seq, data):
+                        after = seq
+                        yield frame({"seq": seq, **data}, event="entry", id=seq)
             told = await self._told(run)
             if told != said:
                 said = told

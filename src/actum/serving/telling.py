@@ -33,7 +33,8 @@ def held_words(run: Run, stop: Held, handle: str, place: str | None, again: str)
             f"the user decides with `actum approve {run.id} --store {place}` or `actum deny`, and sees with "
             f"`actum waiting {run.id} --store {place}` what the calls are"
         )
-    return f"Held for a decision of the user, and not made: {what}. No model can decide: {how}. Then call `{again}` with run {handle!r}."
+    first = f"Held for a decision of the user, and not made: {what}. No model can decide: {how}."
+    return f"{first} Then call `{again}` with run {handle!r}."
 
 
 def failure_words(stop: Failed) -> str:

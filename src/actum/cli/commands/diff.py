@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ... import inspection
+from ...inspection.wording import name_of, short
+from ...schema.quoting import printable
 from ..options import StoreName, library_of, text_at
-from ..render.lines import name_of, short
-from ..render.telling import printable, say
+from ..render.telling import say
 
 _WIDTH = 58
 _SAME, _OTHER = "  ", "≠ "

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ...ideas.address import parse_address
 from ...ideas.library import shown_moment
 from ...ideas.store import StoredVersion
+from ...schema.quoting import printable
 from ..options import StoreName, library_of
-from ..render.telling import printable, say
+from ..render.telling import say
 
 
 async def log(address: str, /, *, most: int = 20, store: StoreName = None) -> int:

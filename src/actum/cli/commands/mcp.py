@@ -14,7 +14,9 @@ from ...connections.servers_file import servers_of
 from ...errors import SchemaError, ServerError
 from ...schema.json import JsonObject, is_object
 from ..connecting import started
-from ..options import CommandError, Flag, JsonFlag, pair_of, value_of
+from ..mcp_adding import add
+from ..mcp_serving import serve_servers
+from ..options import CommandError, Flag, JsonFlag, RunsPlace, pair_of, value_of
 from ..render.telling import say, say_json, say_lines, tell
 
 _WIDTH = 12
@@ -22,34 +24,45 @@ _WIDTH = 12
 
 
 async def mcp(
-    action: Literal["list", "show", "call", "pin"],
+    action: Literal["add", "list", "show", "call", "pin", "serve"],
     name: str | None = None,
     /,
     *more: str,
     file: Annotated[str, Parameter(name="--mcp")] = "mcp.json",
     diff: Flag = False,
     json: JsonFlag = False,
+    approve: Literal["all", "hold"] = "hold",
+    store: RunsPlace = None,
 ) -> int:
-    """The MCP servers of a file: list them, show a server's tools, call one, or pin what they are now.
+    """The MCP servers of a file: add one, list them, show a server's tools, call one, or pin what they are now.
 
-    `list` starts nothing. `show NAME` and `pin [NAME…]` start servers and list their tools, `call NAME/TOOL key=value…`
-    makes one call. What differs from the pins is not offered until it is pinned again.
+    `add NAME -- COMMAND…` or `add NAME URL` and `list` start nothing. `show NAME` and `pin [NAME…]` start servers and
+    list their tools, `call NAME/TOOL key=value…` makes one call. What differs from the pins is not offered until it is
+    pinned again. `serve [FILE]` puts them all before an MCP host, over stdio, as a tool that carries out whole plans.
 
     Parameters
     ----------
     action
-        list, show, call or pin.
+        add, list, show, call, pin or serve.
     name
-        The server, or for call NAME/TOOL.
+        The server, for call NAME/TOOL, for serve the file.
     more
-        For call, the parameters as key=value; for pin, more servers.
+        For add, the command or the address; for call, the parameters as key=value; for pin, more servers.
     file
         The file, in the form {"mcpServers": {…}}.
     diff
         Show what differs from the pins, line by line.
     json
         Print JSON.
+    approve
+        For serve: hold each call that doesn't only read, as a trusted server says, or let all run.
+    store
+        For serve: where plans are kept that wait; .actum/runs.db beside the file where nothing is said.
     """
+    if action == "add":
+        return add(Path(file), name or "", more)
+    if action == "serve":
+        return await serve_servers(name or file, approve, store)
     if action == "list":
         return _list(servers_of(file), Pins.beside(Path(file)), json=json)
     if action == "call":

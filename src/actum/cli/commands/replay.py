@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...app import kept
+from ...inspection.wording import name_of, short
 from ...protocol.message import is_skip
 from ..options import Several
-from ..render.lines import name_of, short
 from ..render.telling import say, tell_left_out
 
 

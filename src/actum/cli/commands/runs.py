@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from ...app import kept
+from ...inspection.wording import short
 from ...runs.row import Row, State
 from ...schema.json import encode
 from ..options import RunsPlace, runs_at
-from ..render.lines import short
 from ..render.telling import say
 
 

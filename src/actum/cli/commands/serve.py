@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,11 +12,17 @@ from cyclopts import Parameter
 
 from ...app.agent import Agent
 from ...app.idea import Idea
-from ...app.loading import Code, agent_at
+from ...app.loading import Code, agent_at, load_servers
+from ...app.tools import DEFAULT, Tools
 from ...execution.calls.approval import HOLD, Reply
+from ...protocol.activity import Activity
+from ...protocol.registry import Registry
 from ...serving import Served
 from ...serving.guard import LOOPBACK
-from ..options import CommandError, Roots, RunsPlace, Several, runs_at
+from ...serving.mcp_options import Keyless, McpOptions
+from ..connecting import McpFile, agree, servers_at
+from ..mcp_serving import over_stdio, place_of
+from ..options import DEFAULT_RUNS, CommandError, Flag, Roots, RunsPlace, Several, runs_at
 from ..render.telling import tell
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -25,6 +31,8 @@ _TOKEN = "ACTUM_TOKEN"
 
 async def serve(
     *ideas: str,
+    stdio: Flag = False,
+    graph: Flag = False,
     port: int = 8765,
     host: str = "127.0.0.1",
     host_name: Annotated[list[str] | None, Parameter(negative="")] = None,
@@ -33,14 +41,15 @@ async def serve(
     store: RunsPlace = None,
     only: str | None = None,
     model: str | None = None,
-    approve: Literal["all", "hold"] = "all",
+    approve: Literal["all", "hold"] | None = None,
     activities: Several = None,
     root: Roots = None,
+    mcp: McpFile = None,
     worker: Annotated[bool, Parameter(negative="--no-worker")] = True,
     slots: int = 50,
     drain: float = 30.0,
 ) -> int:
-    """Serve Ideas to other programs until it is told to stop: by SIGTERM, or Ctrl-C.
+    """Serve Ideas to other programs until it is told to stop: by SIGTERM, or Ctrl-C; over stdio, until the host does.
 
     Then it starts nothing more, and what is under way may end until the time to drain is over; the rest is kept, and
     goes on when the server or a worker is started again.
@@ -49,6 +58,10 @@ async def serve(
     ----------
     ideas
         Files of Ideas, each served under its file's name, or as NAME=FILE.
+    stdio
+        Serve one MCP host that has started this process, over its standard streams, instead of a port.
+    graph
+        Offer hosts of MCP a tool by which they carry out whole plans over the tools that the Ideas name.
     port
         The port; 0 takes a free one.
     host
@@ -64,13 +77,17 @@ async def serve(
     only
         The parts that are served, such as runs,chat; all by default.
     model
-        The model for Ideas that name none.
+        The model for Ideas that name none; over MCP also host, or caller: the host's own model answers, by sampling
+        where it has that, or by a tool.
     approve
-        Run all calls, or hold each until somebody decides.
+        Run all calls, or hold each until somebody decides. Where nothing is said all run, but for calls of MCP servers
+        and, of plans of MCP hosts, all that don't only read: those wait.
     activities
         A module or file with Activities, beside those that the Ideas name.
     root
         A folder that Ideas may read from; the current one if none is named.
+    mcp
+        A file of MCP servers whose tools are offered, as for `actum run`.
     worker
         Carry the runs out here; with --no-worker they are left to `actum worker`.
     slots
@@ -78,38 +95,67 @@ async def serve(
     drain
         How many seconds runs have to end once it is to stop.
     """
-    from ...serving.listening import bound, listen
-
     if not ideas:
         raise CommandError("name the Ideas to serve: their files, or NAME=FILE")
-    token, is_new = _token(token_file)
-    hosts = _hosts(host, host_name or (), is_set=not is_new)
+    named, code = _named(ideas), Code.to_run(activities)
     roots = [Path(one) for one in root or [str(Path.cwd())]]
-    Code.to_run(activities).take_named()
+    code.take_named()
+    for idea in named.values():
+        load_servers(idea, idea.settings(has_model=True).servers, code, idea.roots)
+    keyless: Keyless | None = model if model in ("host", "caller") else None
+    decider = _hold if approve == "hold" else agree if approve == "all" else None
 
     def agent_for(idea: Idea) -> Agent:
-        named = None if "model" in idea.config else model or os.environ.get("ACTUM_MODEL")
-        agent = agent_at(roots, model=named, approve=_hold if approve == "hold" else None)
-        return agent.fitted(idea, is_own=True, roots=roots)
+        known = None if "model" in idea.config or keyless else model or os.environ.get("ACTUM_MODEL")
+        return agent_at(roots, model=known, approve=decider).fitted(idea, is_own=True, roots=[*roots, *idea.roots])
 
-    async with runs_at(store, makes=True) as runs:
-        served = Served(
-            _named(ideas), agent=agent_for, store=runs, roots=roots, slots=slots if worker else 0, drain=drain
-        )
-        app = served.app(token=token, hosts=hosts, origins=origin or (), only=None if only is None else only.split(","))
-        own = bound(host, port)
-        at = f"http://{f'[{host}]' if ':' in host else host}:{own.getsockname()[1]}"
+    async with servers_at(mcp, DEFAULT, code.servers):
+        tools = _tools_of(named, agent_for) if graph else None
+        beside = Path(next(iter(ideas)).rpartition("=")[2])
+        place = place_of(store, beside) if stdio else store or os.environ.get("ACTUM_RUNS") or DEFAULT_RUNS
+        plans = agree if approve == "all" else None
+        options = McpOptions(model=keyless, graph=tools, approve=plans, place=place)
+        if stdio:
+            tell(f"actum: serving {', '.join(named)} over stdio")
+            await over_stdio(named, place, options, agent_for, roots)
+            return 0
+        from ...serving.listening import bound, listen
 
-        def started() -> None:
-            tell(f"actum: serving {', '.join(served.desk.ideas)} at {at}")
-            if is_new and isinstance(token, str):
-                tell(f"actum: the token is {token}")
+        token, is_new = _token(token_file)
+        hosts = _hosts(host, host_name or (), is_set=not is_new)
+        async with runs_at(store, makes=True) as runs:
+            served = Served(named, agent=agent_for, store=runs, roots=roots, slots=slots if worker else 0, drain=drain)
+            served.desk.mcp = options
+            app = served.app(
+                token=token, hosts=hosts, origins=origin or (), only=None if only is None else only.split(",")
+            )
+            own = bound(host, port)
+            at = f"http://{f'[{host}]' if ':' in host else host}:{own.getsockname()[1]}"
 
-        def stopping() -> None:
-            tell("actum: stopping: what is under way may end; Ctrl-C lets it go")
+            def started() -> None:
+                tell(f"actum: serving {', '.join(served.desk.ideas)} at {at}")
+                if is_new and isinstance(token, str):
+                    tell(f"actum: the token is {token}")
 
-        await listen(app, served.desk, own, started=started, stopping=stopping)
+            def stopping() -> None:
+                tell("actum: stopping: what is under way may end; Ctrl-C lets it go")
+
+            await listen(app, served.desk, own, started=started, stopping=stopping)
     return 0
+
+
+def _tools_of(ideas: Mapping[str, Idea], agent_for: Callable[[Idea], Agent]) -> Registry:
+    """The tools that any of the Ideas has."""
+    found = Tools()
+    for idea in ideas.values():
+        agent = agent_for(idea)
+        names = agent.config.tools
+        for tool in agent.tools if names is None else filter(None, map(agent.tools.find, names)):
+            if tool.name not in found and not tool.is_delegated and (serving := agent.tools.serving(tool)) is not None:
+                found.register(tool)
+                if isinstance(serving, Activity):
+                    found.activity(tool.name, serving)
+    return found
 
 
 def _named(ideas: Sequence[str]) -> dict[str, Idea]:

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Literal
 
 from ... import inspection
+from ...app.idea import Idea
 from ...app.loading import Code, Loaded, load
 from ...connections.looking import register_pinned
 from ...errors import ActumError, CallError
 from ...generation.offer import offered
+from ...inspection.drawing import svg_of
 from ...sources.files import write_text
 from ..connecting import McpFile
 from ..options import CommandError, Flag, Roots, Several
 from ..render import seen
 from ..render.along import along
 from ..render.plan import mermaid_of, text_of
-from ..render.svg import svg_of
 from ..render.telling import say_lines, tell_left_out
 
 _DRAWINGS = {"text": text_of, "mermaid": mermaid_of, "svg": svg_of}
@@ -34,6 +35,7 @@ async def show(
     instance: str | None = None,
     provider: str | None = None,
     output: str | None = None,
+    html: str | None = None,
     activities: Several = None,
     tools: Several = None,
     root: Roots = None,
@@ -59,6 +61,8 @@ async def show(
         The schema as this provider would get it: openai, anthropic, google or grammar.
     output
         A file to write to, instead of stdout.
+    html
+        For a kept run: the file to write all of it to as one page, to mail or attach; it needs no server.
     activities
         A module or file with Activities, beside those that the Idea names.
     tools
@@ -68,6 +72,11 @@ async def show(
     mcp
         A file of MCP servers, as for `actum run`; none is started: what `actum mcp pin` has kept is looked at.
     """
+    if html is not None:
+        from ...studio.run_file import run_page
+
+        write_text(Path(html), await run_page(Idea.load(idea), Path(idea).stem))
+        return 0
     code = Code.to_read(activities)
     loaded = load(idea, tools=tools or [], roots=root or [], code=code)
     if mcp is not None:

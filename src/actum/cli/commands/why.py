@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from ... import inspection
 from ...dataflow.reference import clip
+from ...inspection.wording import short
 from ...protocol.message import RESULT
 from ...schema.json import encode
 from ..options import JsonFlag
-from ..render.lines import short
 from ..render.telling import say, say_json
 
 _RESULT = f"†{RESULT}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...protocol.call import EACH, WHEN, Call
 from ...schema.json import encode
-from .telling import printable
+from ...schema.quoting import printable
 
 
 def lines_of(call: Call, sources: Mapping[str, str], derived: Collection[str] = ()) -> Iterator[str]:

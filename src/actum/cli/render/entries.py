@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...inspection.wording import short
 from ...protocol.message import OF
 from ...schema.json import JsonObject, encode
-from .lines import short
 
 
 def line_of(entry: JsonObject) -> str | None:

@@ -10,8 +10,9 @@ from types import FrameType
 from typing import Any
 
 from ... import events
+from ...inspection.wording import short_call
 from ...protocol.place import Place
-from .lines import Renderer, short_call
+from .lines import Renderer
 
 INTERRUPTED = 130
 _MOST = 5

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import islice
 from typing import Any, Protocol
 
 from ... import events
-from ...protocol.call import VALUE, Call
+from ...inspection.wording import short, short_call
 from ...protocol.message import DATA_KINDS
-from ...schema.json import Json, encode, is_list, is_object
-from .telling import printable, say_json, tell
+from ...schema.json import is_object
+from ...schema.quoting import printable
+from .telling import say_json, tell
 
 _MOST = 100
 _MOST_NAMES = 6
@@ -135,35 +135,3 @@ def _named(message: Mapping[str, Any]) -> str:
     names = [key for key in members if key not in {"type", "kind", "schema", "description", "data", kind}][:_MOST_NAMES]
     is_data = kind in DATA_KINDS or message.get("type") == "data"
     return printable(f"{kind}({', '.join(names)})" if is_data and names else kind)
-
-
-def short(value: object, most: int = _MOST) -> str:
-    """A value in a few characters."""
-    text = printable(encode(_sketch(value, 3)))
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def name_of(call: Mapping[str, Any]) -> str:
-    """What an element of `calls` is called: by its tool, or that it only computes (C13)."""
-    return VALUE if VALUE in call else printable(str(call.get("_tool") or "?"))
-
-
-def short_call(call: Call, most: int = 60) -> str:
-    """A call in a few characters."""
-    if VALUE in call:
-        parameters = short(call[VALUE], 40)
-    else:
-        parameters = ", ".join(f"{key}={short(value, 24)}" for key, value in call.parameters.items())
-    text = f"{name_of(call)}({parameters})"
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
-def _sketch(value: object, depth: int) -> Json:
-    """A small part of a value, so that showing a large one costs nothing."""
-    if isinstance(value, str):
-        return value if len(value) <= 2 * _MOST else value[: 2 * _MOST]
-    if is_object(value):
-        return {key: _sketch(member, depth - 1) for key, member in islice(value.items(), 8)} if depth else {}
-    if is_list(value):
-        return [_sketch(item, depth - 1) for item in value[:12]] if depth else []
-    return value if value is None or isinstance(value, bool | int | float) else str(value)

@@ -5,43 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from ...dataflow.reference import clip
-from ...inspection import Edge, PlanGraph, Price, Vertex
+from ...inspection import Edge, PlanGraph, Price
 from ...inspection.pricing import NOBODY
-from .lines import short
-from .telling import printable
+from ...inspection.wording import detail, label, worked_out
+from ...schema.quoting import printable
 
 _WIDTH = 80
 _INDENT = " " * 7
-_LONGEST = 48
-"""How many characters of an expression are shown."""
-
-
-def label(vertex: Vertex) -> str:
-    """What a vertex is called: an element of `calls` by its index and its tool."""
-    return printable(vertex.name if vertex.index is None else f"{vertex.index} {vertex.name}")
-
-
-def detail(vertex: Vertex) -> str:
-    """When and how often a call is made, its computed and literal parameters, what is derived, the path it writes."""
-    parameters = ", ".join(f"{key}={short(value, 20)}" for key, value in vertex.literals.items())
-    written = f"→ {vertex.writes}" if vertex.writes is not None else ""
-    derived = f"derived: {', '.join(printable(at or 'all of it') for at in vertex.derived)}" if vertex.derived else ""
-    return "  ".join(part for part in (*_worked_out(vertex), parameters, derived, written) if part)
-
-
-def _worked_out(vertex: Vertex) -> Iterator[str]:
-    """The condition, the items and the computed values of a vertex, as they were authored but short."""
-    if vertex.items is not None:
-        yield f"for each of {_short(vertex.items)}"
-    if vertex.condition is not None:
-        yield f"if {_short(vertex.condition)}"
-    for at, text in vertex.computed.items():
-        yield f"{printable(at)}={_short(text)}" if at and at != vertex.name else _short(text)
-
-
-def _short(text: str) -> str:
-    return clip(printable(text), _LONGEST)
 
 
 def text_of(graph: PlanGraph) -> str:
@@ -79,7 +49,7 @@ def mermaid_of(graph: PlanGraph) -> str:
     lines = ["graph TD"]
     for index, vertex in enumerate(graph.vertices):
         left, right = ("[", "]") if vertex.kind in {"call", "computed", "then"} else ("([", "])")
-        said = "<br/>".join(_mermaid(part) for part in (label(vertex), *_worked_out(vertex)))
+        said = "<br/>".join(_mermaid(part) for part in (label(vertex), *worked_out(vertex)))
         lines.append(f'  n{index}{left}"{said}"{right}')
     for edge in graph.edges:
         line = "-.->" if edge.kind == "order" else f'-->|"{_mermaid(printable(edge.reference))}"|'

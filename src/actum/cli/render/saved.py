@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...ideas.library import Saved
-from .telling import printable, say
+from ...schema.quoting import printable
+from .telling import say
 
 
 def tell_saved(saved: Saved) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ...inspection import Hidden, Isolation
 from ...schema.json import JsonObject, encode
+from ...schema.quoting import printable
 from .along import described
-from .telling import printable
 
 
 def text_of(found: Isolation, origin: str | None = None, roots: Sequence[Path] = ()) -> str:

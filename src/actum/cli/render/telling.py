@@ -13,19 +13,13 @@ from contextlib import suppress
 from typing import Any
 
 from ...errors import ActumError
+from ...schema.quoting import printable
 
 
 class Unwritable(ActumError):
     """What was to be told could not be written: a full disk, a closed stream."""
 
     code = "unwritable"
-
-
-def printable(text: str) -> str:
-    """A text without what would steer a terminal or turn its letters round: such characters are spelled out."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
 
 
 def _encodable(text: str, encoding: str) -> str:

@@ -14,10 +14,12 @@ from rich.text import Text
 from rich.tree import Tree
 
 from ... import events
+from ...inspection.wording import short, short_call
 from ...protocol.place import Place
 from ...protocol.usage import Usage
-from .lines import crossing, progress_of, short, short_call
-from .telling import last_cells, printable
+from ...schema.quoting import printable
+from .lines import crossing, progress_of
+from .telling import last_cells
 
 _MARKS = {
     "waiting": ("○", "bright_black"),

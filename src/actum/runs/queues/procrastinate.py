@@ -81,11 +81,11 @@ class ProcrastinateQueue:
 
     async def serve(self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float) -> None:
         """Take deliveries until `stop` is set and all have ended."""
-        serving = _Serving(self._database, carry, lease)
+        serving = _Serving(self._database, carry, lease, stop)
         with self._database.judged():
             pool = await self._database.pool()
         async with _judged(), _app(serving.carry).open_async(pool) as app:
-            await serving.serve(app, slots, stop)
+            await serving.serve(app, slots)
 
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
         """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
@@ -102,16 +102,22 @@ class ProcrastinateQueue:
 class _Serving:
     """One time of serving: workers of procrastinate, one for each queue, and what is done beside them."""
 
-    def __init__(self, database: PostgresDatabase, carry: Carry, lease: float) -> None:
+    def __init__(self, database: PostgresDatabase, carry: Carry, lease: float, stop: asyncio.Event) -> None:
         self._database = database
         self._carry = carry
         self._lease = lease
+        self._stop = stop
         self._carried: set[asyncio.Task[None]] = set()
         self._workers: set[int] = set()
         """The ids of the workers whose deliveries are carried."""
 
     async def carry(self, context: JobContext, run: str) -> None:
-        """Carry one delivery, as a task of this object's own: procrastinate's may be cut where its worker fails."""
+        """Carry one delivery, as a task of this object's own: procrastinate's may be cut where its worker fails.
+
+        One that was just being fetched when the worker was stopped goes back: others are to have it.
+        """
+        if self._stop.is_set():
+            raise _given_back()
         if context.job.worker_id is not None:
             self._workers.add(context.job.worker_id)
         task = asyncio.ensure_future(self._carry(run))
@@ -124,14 +130,14 @@ class _Serving:
             await asyncio.wait([task])
             raise
 
-    async def serve(self, app: App, slots: Mapping[str, int], stop: asyncio.Event) -> None:
-        """Serve until `stop` is set and all that was taken has ended; what ends a worker ends them all."""
+    async def serve(self, app: App, slots: Mapping[str, int]) -> None:
+        """Serve until it is to stop and all that was taken has ended; what ends a worker ends them all."""
         workers = [asyncio.create_task(self._work(app, queue, most)) for queue, most in slots.items()]
-        beside = [asyncio.create_task(self._sweep()), asyncio.create_task(self._beat(app, stop))]
-        stopping = asyncio.create_task(stop.wait())
+        beside = [asyncio.create_task(self._sweep()), asyncio.create_task(self._beat(app))]
+        stopping = asyncio.create_task(self._stop.wait())
         try:
             await asyncio.wait([*workers, *beside, stopping], return_when=asyncio.FIRST_COMPLETED)
-            if not stop.is_set():
+            if not self._stop.is_set():
                 for task in self._carried:
                     task.cancel()
         except asyncio.CancelledError:
@@ -167,13 +173,21 @@ class _Serving:
             async with self._database.transaction() as within:
                 await within.connection.execute(_SWEEP, [_TASK, self._lease])
 
-    async def _beat(self, app: App, stop: asyncio.Event) -> None:
+    async def _beat(self, app: App) -> None:
         """Go on to be heard of while the worker drains: procrastinate's own beat ends before that."""
-        await stop.wait()
+        await self._stop.wait()
         while True:
             for worker in self._workers:
                 await app.job_manager.update_heartbeat(worker)
             await asyncio.sleep(self._lease / _BEATS)
+
+
+def _given_back() -> Exception:
+    """What has procrastinate put a delivery back that was taken."""
+    from procrastinate.exceptions import JobRetry
+    from procrastinate.retry import RetryDecision
+
+    return JobRetry(RetryDecision(retry_at=datetime.now(UTC)))
 
 
 def _app(carry: Any) -> App:

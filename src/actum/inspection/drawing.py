@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
-from ...dataflow.reference import clip
-from ...inspection import Edge, PlanGraph, Vertex
-from .plan import detail, label
-from .telling import printable
+from ..dataflow.reference import clip
+from ..schema.quoting import printable
+from .plan_graph import Edge, PlanGraph, Vertex
+from .wording import detail, label
 
 _CHARACTER = 7.3
 _HEIGHT, _GAP, _RISE, _MARGIN, _BEND = 46, 26, 58, 24, 6
 _TURNS = 8
+_MOST_VALUES = 3
+"""How many values find room between two rows."""
 _LONGEST = 100
 """How many characters of what is said of a vertex a box has room for."""
 _STYLES = {"call": ("#eef4fb", "#2f6fae", 8), "computed": ("#eef8f1", "#2d7d4f", 8), "then": ("#f4f5f7", "#829ab1", 4)}
@@ -46,8 +49,20 @@ class _Layout:
     """For each edge, its source, its bends and its target."""
 
 
-def svg_of(graph: PlanGraph) -> str:
-    """Draw the graph."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What a run has made of a plan: the values that went along its edges, and where its vertices lead to, by index.
+
+    `states` say how the calls have ended. All of it is drawn with classes, so that a page gives it its colours.
+    """
+
+    values: Mapping[int, str] = field(default_factory=dict[int, str])
+    links: Mapping[int, str] = field(default_factory=dict[int, str])
+    states: Mapping[int, str] = field(default_factory=dict[int, str])
+
+
+def svg_of(graph: PlanGraph, run: Run | None = None) -> str:
+    """Draw the graph; with what a run has made of it, where there is one."""
     layout = _ordered(_layout(graph))
     total = max((sum(layout.widths[one] + _GAP for one in row) for row in layout.rows), default=200) + 2 * _MARGIN
     boxes: dict[int, _Box] = {}
@@ -57,13 +72,37 @@ def svg_of(graph: PlanGraph) -> str:
             boxes[one] = _Box(x, _MARGIN + level * (_HEIGHT + _RISE), layout.widths[one])
             x += layout.widths[one] + _GAP
     height = 2 * _MARGIN + len(layout.rows) * (_HEIGHT + _RISE) - _RISE
-    parts = [_line([boxes[one] for one in way], edge) for way, edge in zip(layout.ways, graph.edges, strict=True)]
-    parts += [_vertex(vertex, boxes[index]) for index, vertex in enumerate(graph.vertices)]
+    ways = [[boxes[one] for one in way] for way in layout.ways]
+    parts = [_line(way, edge) for way, edge in zip(ways, graph.edges, strict=True)]
+    vertices = [_vertex(vertex, boxes[index]) for index, vertex in enumerate(graph.vertices)]
+    if run is not None:
+        parts += _values_along(ways, run)
+        vertices = [_in_run(drawn, index, graph.vertices[index], run) for index, drawn in enumerate(vertices)]
+    parts += vertices
+    ground = "" if run is not None else '<rect width="100%" height="100%" fill="#ffffff"/>\n'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total:.0f} {height:.0f}" width="{total:.0f}" '
-        f'height="{height:.0f}" font-family="{_FONT}" font-size="13">\n'
-        '<rect width="100%" height="100%" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
+        f'height="{height:.0f}" font-family="{_FONT}" font-size="13">\n{ground}' + "\n".join(parts) + "\n</svg>\n"
     )
+
+
+def _values_along(ways: list[list[_Box]], run: Run) -> Iterator[str]:
+    """What went along lines, where these arrive: one above the other, as far as there is room."""
+    arrived: Counter[_Box] = Counter()
+    for index, text in run.values.items():
+        last = ways[index][-1]
+        line = arrived[last]
+        arrived[last] += 1
+        if line < _MOST_VALUES:
+            x, y = last.middle + 9, last.y - 12 - 12 * line
+            yield f'<text class="value" x="{x:.1f}" y="{y:.1f}" font-size="10.5" fill="#52606d">{escape(text)}</text>'
+
+
+def _in_run(drawn: str, index: int, vertex: Vertex, run: Run) -> str:
+    classes = " ".join(("vertex", vertex.kind, run.states.get(index, "")))
+    group = f'<g class="{classes.strip()}">{drawn}</g>'
+    link = run.links.get(index)
+    return group if link is None else f'<a href="{escape(link, {chr(34): "&quot;"})}">{group}</a>'
 
 
 def _layout(graph: PlanGraph) -> _Layout:

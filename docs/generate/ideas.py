@@ -1,0 +1,116 @@
+"""The pages about Ideas: their format, their config, and the messages of a context by type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from markup import code, json_type, table
+
+from actum.ideas.config import WEIGHTS
+from actum.ideas.published import idea_schema
+from actum.messages import KINDS
+from actum.messages.kind import Key
+from actum.messages.role import RAW
+
+_SCHEMA: Mapping[str, Any] = idea_schema()
+
+
+def format_page() -> str:
+    """The members of an Idea, and what an element of `calls` may be."""
+    members = _SCHEMA["properties"]
+    required = set(_SCHEMA["required"])
+    rows = [
+        (code(name), "yes" if name in required else "", json_type(one), one.get("description", "For editors."))
+        for name, one in members.items()
+    ]
+    calls = _SCHEMA["$defs"]["call"]
+    parts = [
+        "# The format of an Idea\n",
+        f"{_SCHEMA['description']} It is a JSON file; YAML is accepted on reading (extra `yaml`). `actum schema idea` "
+        "prints the format as a JSON Schema, by which an editor completes and checks Ideas, and `actum check` says "
+        "everything that is wrong with one. Keys that begin with `$` are left alone.\n",
+        table(["key", "required", "is", "what it is for"], rows),
+        "The messages of `context` are listed in [Messages](messages.md), the fields of `config` in "
+        "[Config](config.md).\n",
+        "## A call\n",
+        f"{calls['description']} Elements of `calls` in a `solution`, and of `plan` in a "
+        "[plan message](messages.md#plan), have these forms; [Tools](tools.md) says what the keys mean.\n",
+    ]
+    for one in calls["anyOf"]:
+        keys = {name: key for name, key in one["properties"].items() if key is not False}
+        rows = [
+            (code(name), "yes" if name in one["required"] else "", json_type(key), key.get("description", ""))
+            for name, key in keys.items()
+        ]
+        parts += [
+            f"### `{one['required'][0]}`\n",
+            f"{one['description']}\n",
+            table(["key", "required", "is", ""], rows),
+        ]
+    return "\n".join(parts)
+
+
+def config_page() -> str:
+    """The fields of an Idea's config, which are those of `Config` and a few more, and the limits of a run."""
+    fields = _SCHEMA["properties"]["config"]["properties"]
+    rows = [
+        (code(name), json_type(fields[name]), _default(fields[name]), fields[name].get("description", ""),
+         *WEIGHTS[name])
+        for name in WEIGHTS
+    ]  # fmt: skip
+    limits = fields["limits"]["properties"]
+    bounds = [(code(name), json_type(one), _default(one), one.get("description", "")) for name, one in limits.items()]
+    return "\n".join([
+        "# Config and limits\n",
+        "What an Idea says under `config`, and an agent by `Config(…)` and `Limits(…)`. Every field has a default. The "
+        "last three columns say whether a field of an Idea's config counts when the Idea is *your own* (you run it), "
+        "*local* (a delegate or tool from this machine) or *from outside* (fetched); "
+        "[more on that](../semantics.md#what-an-ideas-config-means).\n",
+        table(["field", "is", "default", "what it does", "own", "local", "outside"], rows),
+        "An example is `{\"model\": \"openai:gpt-5.2\", \"activities\": [\"tools.py\"], \"limits\": {\"usd\": 0.5}}`. "
+        "`reader` may also be a model object in Python. `activities`, `model`, `servers`, `limits` and `origin` are "
+        "of Ideas alone: in Python they are arguments of `Agent`, and `actum.connections.open` for servers.\n",
+        "## Limits\n",
+        "Bounds of one run, its delegates included; what passes one is LimitExceeded, with what had been done. The "
+        "bounds that are fixed are listed under [Limits](../semantics.md#limits).\n",
+        table(["limit", "is", "default", "what it bounds"], bounds),
+    ])  # fmt: skip
+
+
+def _default(schema: Mapping[str, Any]) -> str:
+    return code(json.dumps(schema["default"])) if "default" in schema else ""
+
+
+def messages_page() -> str:
+    """Every type of message with its keys."""
+    parts = [
+        "# Messages\n",
+        "A context is a list of messages. Each is a JSON object whose `type` says what it is; keys that begin with `_` "
+        "are [marks](../terms.md#what-is-asked-and-answered) that a run leaves. An agent takes further types: see "
+        "[Bring a message type of your own](../how-to/message-types.md).\n",
+        table(
+            ["type", "what its messages are for"],
+            [(f"[`{name}`](#{name})", KINDS[name].about) for name in sorted(KINDS) if name != RAW],
+        ),
+    ]
+    for name in sorted(KINDS.keys() - {RAW}):
+        kind = KINDS[name]
+        keys = [(code(key), *_told(one)) for key, one in kind.keys.items()]
+        if kind.has_short_form:
+            keys.append(
+                (code(name), "", "anything", "The data, in the long form; in the short form other keys are it.")
+            )
+        parts += [f"## {name}\n", f"{kind.about}\n"]
+        parts += [f"Exactly one of {', '.join(map(code, kind.one_of))}.\n"] if kind.one_of else []
+        parts += [table(["key", "required", "is", "what it is for"], keys)] if keys else []
+    raw = KINDS[RAW]
+    keys = [(code(key), *_told(one)) for key, one in raw.keys.items()]
+    parts += ["## Without a type\n", f"{raw.about}\n", table(["key", "required", "is", "what it is for"], keys)]
+    return "\n".join(parts)
+
+
+def _told(key: Key) -> tuple[str, str, str]:
+    choices = {"enum": list(key.choices)} if key.choices else {"type": list(key.types)} if key.types else {}
+    return ("yes" if key.is_required else "", json_type(choices), key.about)

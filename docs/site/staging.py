@@ -1,0 +1,132 @@
+"""The pages of the site, gathered from the repository into one folder, with links that hold there.
+
+On GitHub a page links to files beside it: source, examples, folders. The site has pages only, so a file that a page
+links to becomes one, with its text, and a folder becomes a list of its files or its README.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).parents[2]
+ALONE: Mapping[str, str] = {
+    "README.md": "index.md",
+    "docs/ru/README.md": "ru/index.md",
+    "SECURITY.md": "security.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "tests/README.md": "tests.md",
+    "bench/README.md": "bench.md",
+}
+"""Pages that lie elsewhere in the repository, by where they are on the site."""
+ASSETS = {".svg", ".png", ".jpg", ".wav", ".webp"}
+_LANGUAGES = {".py": "python", ".json": "json", ".jsonl": "json", ".toml": "toml", ".yml": "yaml", ".sh": "sh"}
+_LINK = re.compile(r"(?<=\]\()([^()\s]+)(?=\))")
+_FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
+
+
+def pages() -> dict[Path, PurePosixPath]:
+    """Every page that is written, by its file: where it is on the site."""
+    found = {ROOT / name: PurePosixPath(place) for name, place in ALONE.items() if (ROOT / name).exists()}
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        found.setdefault(path, PurePosixPath(path.relative_to(ROOT / "docs").as_posix()))
+    for path in sorted((ROOT / "examples").rglob("README.md")):
+        folder = path.parent.relative_to(ROOT)
+        found[path] = PurePosixPath(folder.as_posix()) / "index.md"
+    return found
+
+
+@dataclass(slots=True)
+class Stage:
+    """A folder that becomes the site."""
+
+    folder: Path
+    pages: Mapping[Path, PurePosixPath] = field(default_factory=pages)
+    shown: dict[Path, PurePosixPath] = field(default_factory=dict[Path, PurePosixPath])
+    """Files and folders that pages link to, which are shown as pages of their own."""
+
+    def fill(self) -> None:
+        """Write all pages, and what they link to.
+
+        Raises:
+            FileNotFoundError: a page links to what isn't there.
+        """
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for path, place in self.pages.items():
+            self._write(place, self.linked(path.read_text(encoding="utf-8"), path.parent, place))
+        done: set[Path] = set()
+        while waiting := self.shown.keys() - done:
+            for path in sorted(waiting):
+                self._write(self.shown[path], self._source_page(path))
+                done.add(path)
+
+    def linked(self, text: str, folder: Path, place: PurePosixPath) -> str:
+        """The text of a page with the links that it has on the site."""
+        parts = _FENCED.split(text)
+        for index, part in enumerate(parts[::2]):
+            parts[2 * index] = _LINK.sub(lambda link: self._target(link[1], folder, place), part)
+        return "".join(parts)
+
+    def _target(self, link: str, folder: Path, place: PurePosixPath) -> str:
+        name, sign, anchor = link.partition("#")
+        if "://" in link or not name or name.startswith("mailto:"):
+            return link
+        path = (folder / name).resolve()
+        if not path.exists():
+            raise FileNotFoundError(f"{place}: links to {link}, which isn't there")
+        return os.path.relpath(self._place(path), place.parent) + sign + anchor
+
+    def _place(self, path: Path) -> PurePosixPath:
+        """Where a file or a folder is on the site."""
+        if path.is_dir() and (path / "README.md") in self.pages:
+            path = path / "README.md"
+        if (place := self.pages.get(path)) is not None:
+            return place
+        inside = PurePosixPath(path.relative_to(ROOT).as_posix())
+        if path.suffix in ASSETS:
+            place = PurePosixPath("assets") / inside
+            (self.folder / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, self.folder / place)
+            return place
+        return self.shown.setdefault(path, PurePosixPath("source") / f"{inside}.md")
+
+    def _source_page(self, path: Path) -> str:
+        name = path.relative_to(ROOT).as_posix()
+        if path.is_dir():
+            return f"{_UNSEARCHED}# {name}\n\n{self._listed(path)}"
+        text = path.read_text(encoding="utf-8")
+        fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+        return f"{_UNSEARCHED}# {name}\n\n{fence}{_LANGUAGES.get(path.suffix, 'text')}\n{text.rstrip()}\n{fence}\n"
+
+    def _listed(self, folder: Path) -> str:
+        place = self.shown[folder].parent
+        files = [one for one in sorted(folder.iterdir()) if one.is_file() and one.suffix in {*_LANGUAGES, ".md"}]
+        return "".join(f"- [{one.name}]({os.path.relpath(self._place(one), place)})\n" for one in files)
+
+    def _write(self, place: PurePosixPath, text: str) -> None:
+        path = self.folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def unnamed(nav: Iterable[object], places: Iterable[PurePosixPath]) -> list[str]:
+    """The pages that the navigation leaves out, by where they are on the site."""
+    named: set[str] = set()
+    waiting = [*nav]
+    while waiting:
+        match waiting.pop():
+            case str() as name:
+                named.add(name)
+            case dict() as entry:
+                waiting += entry.values()
+            case list() as entries:
+                waiting += entries
+            case _:
+                pass
+    return sorted(str(place) for place in places if str(place) not in named)

@@ -1,0 +1,1 @@
+"""Actum tried with parts that nobody here wrote (`make interop`)."""

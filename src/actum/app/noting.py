@@ -1,0 +1,118 @@
+"""The course of a run, noted from its events while it runs (`ideas.course`)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from functools import partial
+
+from ..events import (
+    AnyEvent,
+    CallEvent,
+    CallFailed,
+    CallFinished,
+    CallRetried,
+    CallSkipped,
+    CallStarted,
+    CallWaiting,
+    Event,
+    RequestFinished,
+    RequestStarted,
+    Retried,
+)
+from ..ideas.course import CallRow, RequestRow
+from ..protocol.call import VALUE
+from ..schema.json import JsonObject
+from ..schema.weight import weight
+
+_LONG = 8_000
+"""How many bytes of a value are noted: what is longer can be worked out from the context."""
+_MOST_ERROR = 400
+
+
+class Noting:
+    """Takes the events of a run and knows its course. A row for each call, none for single items of an `_each`."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, CallRow] = {}
+        self._requests: list[RequestRow] = []
+        self._open: dict[str, int] = {}
+        """The last request of each run, by the place of the call that led to it."""
+
+    def take(self, event: AnyEvent) -> None:
+        """Take one event."""
+        match event:
+            case RequestStarted():
+                self._asked(event)
+            case RequestFinished():
+                told = {key: value for key, value in asdict(event.usage).items() if value is not None}
+                self._of_request(event, answer=event.solution.number, ended=_time(event), model=event.model, usage=told)
+            case Retried():
+                row = self._requests[self._open[_within(event)]] if _within(event) in self._open else None
+                if row is not None:
+                    self._of_request(event, retried=[*row.retried, event.error.message[:_MOST_ERROR]])
+            case _ if isinstance(event, CallEvent):
+                self._of_call(event)
+            case _:
+                pass
+
+    def rows(self) -> list[JsonObject]:
+        """What is noted so far."""
+        return [*(row.to_dict() for row in self._requests), *(row.to_dict() for row in self._calls.values())]
+
+    def _asked(self, event: RequestStarted) -> None:
+        within = _within(event)
+        self._open[within] = len(self._requests)
+        self._requests.append(RequestRow(request=len(event.context), within=within, began=_time(event)))
+
+    def _of_request(self, event: Event, **changes: object) -> None:
+        index = self._open.get(_within(event))
+        if index is not None:
+            self._requests[index] = replace(self._requests[index], **changes)  # pyright: ignore[reportArgumentType] -- the fields' own types
+
+    def _of_call(self, event: CallEvent) -> None:
+        parent = event.place.parent
+        place, now = str(event.place if parent is None else parent), _time(event)
+        row = self._calls.get(place) or CallRow(call=place, tool=_tool_of(event), arrived=now)
+        change = partial(replace, row)
+        match event:
+            case CallStarted():
+                row = change(began=row.began or now, state="open", **({} if parent else _as_made(event)))
+                row = replace(row, items=row.items + 1) if parent else row
+            case CallRetried():
+                row = change(attempts=row.attempts + 1)
+            case CallFinished():
+                row = change(state=row.state if parent else "done", ended=now)
+            case CallFailed() if parent is not None:
+                row = change(failed=row.failed + 1, ended=now, error=event.error.message[:_MOST_ERROR])
+            case CallFailed():
+                row = change(state="failed", ended=now, error=event.error.message[:_MOST_ERROR])
+            case CallSkipped():
+                row = row if parent else change(state="skipped", ended=now)
+            case CallWaiting():
+                row = change(state="waiting") if row.began is None and not parent else row
+            case _:
+                pass
+        self._calls[place] = row
+
+
+def _as_made(event: CallStarted) -> JsonObject:
+    """What is noted of a call that is carried out; of a delegate's, nothing that it has seen (D11)."""
+    own: JsonObject = {"key": event.key, "delegate": event.delegate}
+    if event.within is not None:
+        return own
+    made = None if event.made is None or event.made == event.call else dict(event.made)
+    own["made"] = None if made is None or weight(made, _LONG) > _LONG else made
+    own["crossed"] = None if weight(list(event.crossed), _LONG) > _LONG else list(event.crossed)
+    return own
+
+
+def _within(event: Event) -> str:
+    return "" if event.within is None else str(event.within)
+
+
+def _tool_of(event: CallEvent) -> str:
+    return VALUE if VALUE in event.call else str(event.call.get("_tool") or "")
+
+
+def _time(event: Event) -> float:
+    return round(event.at, 4)

@@ -1,0 +1,72 @@
+"""Serving a host of MCP over stdio: Ideas (`actum serve --stdio`), or the servers of a file (`actum mcp serve`).
+
+Standard output belongs to the host; what its user is to know goes to standard error, which hosts keep as a log.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..app.idea import Idea
+from ..app.tools import Tools
+from ..execution.calls.approval import Approve
+from ..runs.held import Runner
+from .connecting import agree, started
+from .options import RunsPlace
+from .render.telling import tell
+
+MEMORY = ":memory:"
+
+
+async def serve_servers(file: str, approve: str, store: RunsPlace) -> int:
+    """Put the servers of a file before a host, as `carry_out`, and `find_tools` where they have many tools."""
+    from ..serving.mcp_options import McpOptions
+
+    async with started(file) as servers:
+        tools = Tools()
+        servers.register(tools)
+        tell(f"actum: serving {len(tools)} tools of {len(servers.connections)} servers over stdio")
+        place = place_of(store, Path(file))
+        options = McpOptions(graph=tools, approve=approver_of_plans(approve), place=place)
+        await over_stdio({}, place, options, None, [])
+    return 0
+
+
+async def over_stdio(
+    ideas: Mapping[str, Idea], place: str | None, options: object, agent: Runner, roots: Sequence[Path]
+) -> None:
+    """Serve until the host closes its end."""
+    from ..runs.runs import Runs
+    from ..serving.mcp import Host
+    from ..serving.mcp_options import McpOptions
+    from ..serving.stdio import stdio
+
+    assert isinstance(options, McpOptions)
+    async with Runs(place or MEMORY) as runs:
+        await stdio(Host.of(ideas, runs, options, agent, roots).server())
+
+
+def approver_of_plans(approve: str) -> Approve | None:
+    """Who decides on the calls of plans: all run, or those wait that don't only read (the default)."""
+    return agree if approve == "all" else None
+
+
+def place_of(store: RunsPlace, beside: Path) -> str | None:
+    """Where runs are kept that a host may come back to; None for nowhere.
+
+    Hosts start their servers anywhere, so the place is beside what is served, not in the current folder.
+    """
+    named = store or os.environ.get("ACTUM_RUNS")
+    if named is not None:
+        return None if named == MEMORY else named
+    folder = beside.resolve().parent / ".actum"
+    try:
+        folder.mkdir(exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return str(folder / "runs.db")
+    except OSError:
+        pass
+    tell(f"actum: nothing can be kept in {folder}: runs are forgotten with this process (--store names a place)")
+    return None

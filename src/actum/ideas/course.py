@@ -1,0 +1,209 @@
+"""The course of a kept run: when its requests were made and its calls carried out, what each was and cost (L8).
+
+It is noted beside the context, under `meta.run.course`, as rows: `{"request": …}` for a request and `{"call": place,
+…}` for a call, also of delegates. Nothing is decided by it: it is for those who look at a run, and where it is missing
+or damaged, only what it would have shown is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeVar, cast, get_args
+
+from ..protocol.place import is_place
+from ..protocol.usage import Usage
+from ..schema.json import JsonObject, is_list, is_object
+
+COURSE = "course"
+"""The member of `meta.run` that holds the rows, and of an entry of a record that tells some."""
+CallState = Literal["open", "done", "failed", "skipped", "waiting"]
+T = TypeVar("T", "CallRow", "RequestRow")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRow:
+    """How a call went; times are in seconds since the epoch, None where it never came so far.
+
+    `arrived` is when it was first heard of, `began` when it was carried out, also the first of its `items`, of which
+    so many have `failed`. `made` is the call with its values where they are not as it was authored, `crossed` what of
+    the context it was given; both None where that is long. `attempts` counts how often it was tried.
+    """
+
+    call: str
+    tool: str = ""
+    state: CallState = "open"
+    arrived: float | None = None
+    began: float | None = None
+    ended: float | None = None
+    made: JsonObject | None = None
+    crossed: Sequence[JsonObject] | None = ()
+    key: str = ""
+    delegate: str | None = None
+    attempts: int = 1
+    error: str | None = None
+    items: int = 0
+    failed: int = 0
+
+    def to_dict(self) -> JsonObject:
+        """The row as JSON, without what is as it is by default."""
+        return _told(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRow:
+    """How a request went: `at` is how many messages it was made of, `answer` the number of what came of it.
+
+    `within` is the place of the delegated call that made it, empty for the run itself. `answer` and `ended` are None
+    for one that was never answered. `retried` says why its answer was asked for again.
+    """
+
+    request: int
+    """How many messages of its run's context it was made of."""
+    within: str = ""
+    answer: int | None = None
+    began: float | None = None
+    ended: float | None = None
+    model: str = ""
+    usage: JsonObject = field(default_factory=dict[str, Any])
+    retried: Sequence[str] = ()
+
+    def to_dict(self) -> JsonObject:
+        """The row as JSON, without what is as it is by default."""
+        return _told(self)
+
+    @property
+    def spent(self) -> Usage:
+        """What it has cost."""
+        return usage_of(self.usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """The rows of a run: its calls by place, its requests in the order in which they were made."""
+
+    calls: Mapping[str, CallRow] = field(default_factory=dict[str, CallRow])
+    requests: Sequence[RequestRow] = ()
+
+    @classmethod
+    def of(cls, about: Mapping[str, Any]) -> Course:
+        """What is known of a run says of its course; what isn't as a run writes it is passed over."""
+        rows: Any = about.get(COURSE)
+        told = [one for one in rows if is_object(one)] if is_list(rows) else []
+        calls = [row for one in told if is_place(one.get("call")) and (row := _read(CallRow, one)) is not None]
+        requests = [row for one in told if "request" in one and (row := _read(RequestRow, one)) is not None]
+        return cls(calls={row.call: row for row in calls}, requests=requests)
+
+
+def course_entry(rows: Iterable[JsonObject]) -> JsonObject:
+    """Rows as an entry of a run's record."""
+    return {"at": [], COURSE: list(rows)}
+
+
+def told_course(before: Any, entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
+    """The rows that are known, and those that a record has told since: of a call, the last one counts."""
+    rows: list[Any] = list(before) if is_list(before) else []
+    for entry in entries:
+        own: Any = entry.get(COURSE)
+        rows += own if is_list(own) else []
+    kept: dict[Any, JsonObject] = {}
+    for number, row in enumerate(rows):
+        if is_object(row):
+            place: Any = row.get("call")
+            kept[place if isinstance(place, str) else number] = row
+    return list(kept.values())
+
+
+def is_note(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry of a record is about a run rather than of it: recovering its context needs none of these."""
+    return "tick" in entry or COURSE in entry
+
+
+def usage_of(told: Any) -> Usage:
+    """What requests have cost, as a run notes it; nothing is known of what isn't a count or a price."""
+    own: JsonObject = told if is_object(told) else {}
+    known: dict[str, Any] = {one.name: own[one.name] for one in fields(Usage) if _is_number(own.get(one.name))}
+    return Usage(**known)
+
+
+def _told(row: CallRow | RequestRow) -> JsonObject:
+    own: JsonObject = {}
+    for one in fields(row):
+        value = getattr(row, one.name)
+        if value != one.default and value not in ({}, []):
+            own[one.name] = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
+    return own
+
+
+def _read(kind: type[T], told: JsonObject) -> T | None:
+    """A row as it was noted, None where it isn't one."""
+    known = {one.name: told[one.name] for one in fields(kind) if one.name in told}
+    return kind(**known) if all(_FITS[name](value) for name, value in known.items()) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_time(value: Any) -> bool:
+    return value is None or _is_number(value)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_perhaps_text(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_state(value: Any) -> bool:
+    return value in get_args(CallState)
+
+
+def _is_perhaps_call(value: Any) -> bool:
+    return value is None or is_object(value)
+
+
+def _are_perhaps_messages(value: Any) -> bool:
+    return value is None or (is_list(value) and all(map(is_object, value)))
+
+
+def _is_perhaps_place(value: Any) -> bool:
+    return value == "" or is_place(value)
+
+
+def _is_perhaps_count(value: Any) -> bool:
+    return value is None or _is_count(value)
+
+
+def _are_texts(value: Any) -> bool:
+    return is_list(value) and all(map(_is_text, value))
+
+
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "call": is_place,
+    "tool": _is_text,
+    "state": _is_state,
+    "arrived": _is_time,
+    "began": _is_time,
+    "ended": _is_time,
+    "made": _is_perhaps_call,
+    "crossed": _are_perhaps_messages,
+    "key": _is_text,
+    "delegate": _is_perhaps_text,
+    "attempts": _is_count,
+    "error": _is_perhaps_text,
+    "items": _is_count,
+    "failed": _is_count,
+    "request": _is_count,
+    "within": _is_perhaps_place,
+    "answer": _is_perhaps_count,
+    "model": _is_text,
+    "usage": is_object,
+    "retried": _are_texts,
+}

@@ -1,0 +1,264 @@
+"""What a kept run did, answer by answer and call by call, for those who look at it: an `Account`.
+
+It is made of the run's context and of what is noted beside it (`ideas.course`); nothing is asked or carried out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import Any, Literal
+
+from ..app.saved import SavedIdea
+from ..errors import IdeaError
+from ..ideas.course import CallRow, CallState, Course, RequestRow, usage_of
+from ..ideas.ticks import RUN, Tick, about_of, answers_of, ticks_of
+from ..protocol.approvals import Decisions, Pending, pending
+from ..protocol.call import VALUE, Call
+from ..protocol.marks import Authored, Marks
+from ..protocol.message import OF, is_record, is_skip, write_of
+from ..protocol.numbering import result_of
+from ..protocol.place import Place
+from ..protocol.provenance import CODE, UNKNOWN, Origin, Provenance
+from ..protocol.usage import Usage
+from ..schema.json import Json, JsonObject
+
+CallKind = Literal["call", "computed", "then"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSeen:
+    """One call of a run. `value` is what it has left, if `has_left`; `by` who carried it out, in words.
+
+    `row` is how it went, `spent` what the requests of its delegate have cost, and `calls` and `requests` are those of
+    the delegate: only when and how they went is known of them (D11).
+    """
+
+    place: str
+    index: int
+    tool: str
+    kind: CallKind
+    authored: JsonObject
+    state: CallState
+    row: CallRow
+    value: Json = None
+    has_left: bool = False
+    error: str | None = None
+    by: str = UNKNOWN
+    calls: tuple[CallRow, ...] = ()
+    requests: tuple[RequestRow, ...] = ()
+
+    @property
+    def spent(self) -> Usage:
+        """What the requests of its delegate have cost."""
+        return reduce(add, (one.spent for one in self.requests), Usage())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerSeen:
+    """One answer of a model, or a plan that was given: its calls, and the request that it answers.
+
+    `request` is the number of that, from 1; None for a plan. `new` are the messages that have come into the context
+    since the request before.
+    """
+
+    number: int
+    request: int | None
+    calls: tuple[CallSeen, ...]
+    output: Json = None
+    tick: Tick | None = None
+    row: RequestRow | None = None
+    new: Sequence[JsonObject] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A run, answer by answer. `usage` is what is known of its cost, of requests of its delegates, too."""
+
+    name: str
+    idea: SavedIdea
+    about: JsonObject
+    answers: tuple[AnswerSeen, ...]
+    given: Sequence[JsonObject]
+    usage: Usage
+    waiting: tuple[Pending, ...]
+    gates: tuple[str, ...]
+    began: float | None = None
+    ended: float | None = None
+    _provenance: list[Provenance] = field(default_factory=list[Provenance])
+
+    @property
+    def output(self) -> Json:
+        """What it came to, None if it has no output."""
+        return self.about.get("output")
+
+    @property
+    def calls(self) -> Iterator[CallSeen]:
+        """Its own calls, in the order in which they were written."""
+        return (call for answer in self.answers for call in answer.calls)
+
+    def find(self, place: str) -> CallSeen | None:
+        """Its call at a place."""
+        return next((call for call in self.calls if call.place == place), None)
+
+    def why(self, place: str | None = None) -> Origin | None:
+        """Where the value of a call came from, that of the output without a place (X0)."""
+        if not self._provenance:
+            ticks = ticks_of(self.about, self.name)
+            makers = self.about.get("makers", {})
+            self._provenance.append(Provenance(self.idea.context, answers_of(ticks), makers))
+        if place is None:
+            return self._provenance[0].output(self.output)
+        return self._provenance[0].left(place)
+
+
+def account_of(run: SavedIdea, name: str, course: Course | None = None) -> Account:
+    """The account of a kept run; `name` is what it is called in errors. `course` is known otherwise while it runs.
+
+    Raises:
+        IdeaError: no run is kept there, or not as a run writes it.
+    """
+    about = about_of(run.meta, name)
+    ticks = ticks_of(about, name)
+    told = Course.of(about) if course is None else course
+    try:
+        found = _Reading(run, about, ticks, told)
+    except ValueError as error:
+        raise IdeaError(f"{name}: {error}") from None
+    answers = tuple(found.answers())
+    times = [time for row in told.calls.values() for time in (row.arrived, row.ended) if time is not None]
+    times += [time for row in told.requests for time in (row.began, row.ended) if time is not None]
+    noted: Any = about.get("waiting", [])
+    return Account(
+        name=name,
+        idea=run,
+        about=about,
+        answers=answers,
+        given=run.context.messages[: ticks[0].at] if ticks else [one for one in run.context if OF not in one],
+        usage=_spent(told) or usage_of(about.get("usage")),
+        waiting=tuple(pending(run.context)),
+        gates=tuple(str(one) for one in noted if "†" in str(one)),
+        began=min(times, default=None),
+        ended=max(times, default=None),
+    )
+
+
+def _spent(course: Course) -> Usage | None:
+    return reduce(add, (row.spent for row in course.requests)) if course.requests else None
+
+
+def is_run(idea: SavedIdea) -> bool:
+    """Whether an Idea is a kept run."""
+    return RUN in idea.meta
+
+
+class _Reading:
+    """Goes once through a run's context and its course."""
+
+    def __init__(self, run: SavedIdea, about: JsonObject, ticks: Sequence[Tick], course: Course) -> None:
+        self._messages = run.context.messages
+        self._ticks, self._course = ticks, course
+        self._makers: Mapping[str, str] = about.get("makers", {})
+        authored = answers_of(ticks)
+        marks = Marks.of(self._messages, authored)
+        self._left = marks.left
+        self._authored = {one.number: one for one in [*marks.plans, *authored]}
+        self._tick_of = {one.number: (number, tick) for number, tick, one in _numbered(ticks, authored)}
+        self._decisions = Decisions(self._messages)
+        self._data_kinds = run.context.data_kinds
+        self._below: defaultdict[str, list[CallRow]] = defaultdict(list)
+        for place, row in course.calls.items():
+            parent, _, inner = place.partition("/")
+            if inner:
+                self._below[_whole(parent)].append(row)
+        self._asked: defaultdict[str, list[RequestRow]] = defaultdict(list)
+        for row in course.requests:
+            self._asked[_whole(row.within.partition("/")[0])].append(row)
+
+    def answers(self) -> Iterator[AnswerSeen]:
+        before = 0
+        for authored in sorted(self._authored.values(), key=lambda one: (one.start, one.number)):
+            number, tick = self._tick_of.get(authored.number, (None, None))
+            calls = tuple(self._call(authored, index, call) for index, call in enumerate(authored.calls))
+            row = None if tick is None else self._row_of(authored.number, tick)
+            new = () if tick is None else self._messages[before : tick.at]
+            before = before if tick is None else tick.at
+            yield AnswerSeen(
+                number=authored.number,
+                request=number,
+                calls=calls,
+                output=authored.output,
+                tick=tick,
+                row=row,
+                new=new,
+            )
+        if self._ticks and self._ticks[-1].answer is None and (last := self._ticks[-1]):  # it is still being answered
+            row = next((one for one in reversed(self._asked[""]) if one.request == last.at), None)
+            number = max(self._authored, default=-1) + 1
+            new = self._messages[before : last.at]
+            yield AnswerSeen(number=number, request=len(self._ticks), calls=(), tick=last, row=row, new=new)
+
+    def _row_of(self, number: int, tick: Tick) -> RequestRow | None:
+        rows = self._asked[""]
+        found = next((row for row in rows if row.answer == number and row.request == tick.at), None)
+        return found or next((row for row in rows if row.request == tick.at), None)
+
+    def _call(self, authored: Authored, index: int, own: JsonObject) -> CallSeen:
+        place = str(authored.place(index))
+        call = Call(own)
+        left = [self._messages[at] for at in self._left.get(authored.place(index), ())]
+        result = next((one for one in reversed(left) if "_call" in one), None)
+        error = next((str(one.get("error")) for one in reversed(left) if one.get("type") == "error"), None)
+        row = self._course.calls.get(place) or CallRow(call=place, tool=str(own.get("_tool") or ""))
+        has_left = result is not None and not is_skip(result)
+        return CallSeen(
+            place=place,
+            index=index,
+            tool=VALUE if VALUE in own else "_then" if call.is_then else str(own.get("_tool") or "?"),
+            kind="computed" if VALUE in own else "then" if call.is_then else "call",
+            authored=own,
+            state=self._state(place, own, result, error, row),
+            row=row,
+            value=self._value(result) if result is not None and has_left else None,
+            has_left=has_left,
+            error=error or row.error,
+            by=CODE if VALUE in own else self._makers.get(str(own.get("_tool")), UNKNOWN),
+            calls=tuple(self._below.get(place, ())),
+            requests=tuple(self._asked.get(place, ())),
+        )
+
+    def _state(
+        self, place: str, own: JsonObject, result: JsonObject | None, error: str | None, row: CallRow
+    ) -> CallState:
+        decision = self._decisions.find(place, own)
+        if result is not None:
+            return "skipped" if is_skip(result) else "done"
+        if error is not None:
+            return "failed"
+        if decision is not None and decision.ruling == "held":
+            return "waiting"
+        return row.state
+
+    def _value(self, message: JsonObject) -> Json:
+        """What a message that a call has left holds."""
+        if is_record(message):
+            return result_of(message)
+        write = write_of(message, 0, self._data_kinds)
+        if write is not None:
+            return write.value
+        return {key: value for key, value in message.items() if not key.startswith("_")}
+
+
+def _numbered(ticks: Sequence[Tick], authored: Sequence[Authored]) -> Iterator[tuple[int, Tick, Authored]]:
+    answered = [(number, tick) for number, tick in enumerate(ticks, 1) if tick.answer is not None]
+    for (number, tick), one in zip(answered, authored, strict=True):
+        yield number, tick, one
+
+
+def _whole(place: str) -> str:
+    """The place of the call for all items, of that for one; any other as it is."""
+    parent = Place.parse(place).parent if place else None
+    return place if parent is None else str(parent)

@@ -1,0 +1,76 @@
+"""Calls, values and the vertices of a plan in a few words, whose texts may be anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from ..dataflow.reference import clip
+from ..protocol.call import VALUE, Call
+from ..schema.json import Json, encode, is_list, is_object
+from ..schema.quoting import printable
+from .plan_graph import Vertex
+
+_MOST = 100
+_LONGEST = 48
+"""How many characters of an expression are shown."""
+
+
+def short(value: object, most: int = _MOST) -> str:
+    """A value in a few characters."""
+    text = printable(encode(_sketch(value, 3)))
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def name_of(call: Mapping[str, Any]) -> str:
+    """What an element of `calls` is called: by its tool, or that it only computes (C13)."""
+    return VALUE if VALUE in call else printable(str(call.get("_tool") or "?"))
+
+
+def short_call(call: Call, most: int = 60) -> str:
+    """A call in a few characters."""
+    if VALUE in call:
+        parameters = short(call[VALUE], 40)
+    else:
+        parameters = ", ".join(f"{key}={short(value, 24)}" for key, value in call.parameters.items())
+    text = f"{name_of(call)}({parameters})"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _sketch(value: object, depth: int) -> Json:
+    """A small part of a value, so that showing a large one costs nothing."""
+    if isinstance(value, str):
+        return value if len(value) <= 2 * _MOST else value[: 2 * _MOST]
+    if is_object(value):
+        return {key: _sketch(member, depth - 1) for key, member in islice(value.items(), 8)} if depth else {}
+    if is_list(value):
+        return [_sketch(item, depth - 1) for item in value[:12]] if depth else []
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+def label(vertex: Vertex) -> str:
+    """What a vertex is called: an element of `calls` by its index and its tool."""
+    return printable(vertex.name if vertex.index is None else f"{vertex.index} {vertex.name}")
+
+
+def detail(vertex: Vertex) -> str:
+    """When and how often a call is made, its computed and literal parameters, what is derived, the path it writes."""
+    parameters = ", ".join(f"{key}={short(value, 20)}" for key, value in vertex.literals.items())
+    written = f"→ {vertex.writes}" if vertex.writes is not None else ""
+    derived = f"derived: {', '.join(printable(at or 'all of it') for at in vertex.derived)}" if vertex.derived else ""
+    return "  ".join(part for part in (*worked_out(vertex), parameters, derived, written) if part)
+
+
+def worked_out(vertex: Vertex) -> Iterator[str]:
+    """The condition, the items and the computed values of a vertex, as they were authored but short."""
+    if vertex.items is not None:
+        yield f"for each of {_short(vertex.items)}"
+    if vertex.condition is not None:
+        yield f"if {_short(vertex.condition)}"
+    for at, text in vertex.computed.items():
+        yield f"{printable(at)}={_short(text)}" if at and at != vertex.name else _short(text)
+
+
+def _short(text: str) -> str:
+    return clip(printable(text), _LONGEST)

@@ -1,0 +1,220 @@
+"""AG-UI 1.0: each Idea is an agent at /agui/NAME. A run that waits ends with its interrupts, and the next one resumes.
+
+The id of an interrupt names the run, the call and what was shown of it, so that it holds after a restart, answers that
+call and no other, and is spent by the first answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+from starlette.routing import Route
+
+from ..errors import ActumError
+from ..runs.following import Entry
+from ..runs.runs import Run
+from ..schema.json import JsonObject, encode, is_object
+from .agui_events import Event, Teller
+from .agui_interrupts import Open, decided, open_interrupts
+from .desk import Desk
+from .parts import Part, body_of, caller_of
+from .refusals import Refusal
+from .sse import EventStream, frame
+from .turns import turns_of, with_input
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+VERSION = "1.0"
+_PATIENCE = 30.0
+"""Seconds after which a run is cancelled whose page has left and not come back with the same ids."""
+
+
+def part(desk: Desk) -> Part:
+    """The routes of the agents."""
+    return Part(routes=[Route("/agui/{name}", _Agents(desk).run, methods=["POST"])])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What a page has sent, as far as it counts here."""
+
+    thread: str
+    run: str
+    body: JsonObject
+
+    @classmethod
+    def of(cls, body: JsonObject) -> _Given:
+        """Judge it by the protocol's own model."""
+        from ag_ui.core import RunAgentInput
+
+        try:
+            RunAgentInput.model_validate(body)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise Refusal(422, "body", f"not a RunAgentInput: {where}: {first['msg']}") from None
+        return cls(thread=body["threadId"], run=body["runId"], body=body)
+
+    def id_for(self, caller: str, name: str) -> str:
+        """The id of the run that these ids begin: a request that is sent again begins no second one."""
+        text = encode([caller, name, self.thread, self.run])
+        return f"agui-{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:32]}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Agents:
+    desk: Desk
+
+    async def run(self, request: Request) -> Response:
+        """Begin a run, or go on with the one whose interrupts are answered."""
+        caller, name = caller_of(request), request.path_params["name"]
+        self.desk.idea(name)
+        given = _Given.of(await body_of(request))
+        resumed = await self._resumed(caller, given.body.get("resume") or [])
+        if resumed is None:
+            run = await self._begun(caller, name, given)
+            stream = _Stream(self.desk, run, given, Teller(run.id), 0, [])
+        else:
+            run, after, told, unknown = resumed
+            stream = _Stream(self.desk, run, given, Teller(run.id, told), after, unknown)
+        return EventStream(stream.frames(), self.desk.closing)
+
+    async def _begun(self, caller: str, name: str, given: _Given) -> Run:
+        named = given.id_for(caller, name)
+        try:
+            return await self.desk.find(caller, named)  # it was sent again
+        except Refusal:
+            pass
+        messages = [*_ambient(given.body), *turns_of(given.body.get("messages") or [])]
+        forwarded = given.body.get("forwardedProps")
+        own: Any = forwarded.get("input") if is_object(forwarded) else None
+        if own is not None and not is_object(own):
+            raise Refusal(422, "body", "forwardedProps.input must be an object")
+        messages, taken = with_input(name, self.desk.idea(name), messages, own)
+        run, _ = await self.desk.start(caller, name, input=taken, messages=messages, id=named)
+        return run
+
+    async def _resumed(
+        self, caller: str, entries: Sequence[Mapping[str, Any]]
+    ) -> tuple[Run, int, Sequence[str], Sequence[str]] | None:
+        """The run that goes on, the number of its last entry, the calls that were told of, and unknown interrupts."""
+        named = [(str(one["interruptId"]), one) for one in entries]
+        runs = {interrupt.partition("#")[0] for interrupt, _ in named}
+        if not runs:
+            return None
+        if len(runs) > 1:
+            raise Refusal(422, "interrupt", "the interrupts are of different runs")
+        run = await self.desk.find(caller, runs.pop())
+        open_now = await open_interrupts(run)
+        answers = {one: decided(open_now[one], entry) for one, entry in named if one in open_now}
+        if answers and (left := [one for one in open_now if one not in answers]):
+            raise Refusal(422, "interrupt", f"{len(left)} interrupts have no entry: answer or cancel each")
+        after, teller = await _last(self.desk, run), Teller(run.id)
+        told = [teller.call_of(place) for one in open_now.values() for place in _leading(one.place)]
+        for answer in answers.values():
+            await answer.give(self.desk, run)
+        return run, after, told, [one for one, _ in named if one not in open_now]
+
+
+def _leading(place: str) -> list[str]:
+    """A place, and those of the calls whose delegates lead there."""
+    steps = place.split("/") if place else []
+    return ["/".join(steps[: end + 1]) for end in range(len(steps))]
+
+
+async def _last(desk: Desk, run: Run) -> int:
+    after = 0
+    while page := await desk.runs.store.entries(run.id, after):
+        after = page[-1][0]
+    return after
+
+
+def _ambient(body: JsonObject) -> list[JsonObject]:
+    """What a page says beside its messages: its state, and its context."""
+    found: list[JsonObject] = []
+    state = body.get("state")
+    if is_object(state) and (own := {key: value for key, value in state.items() if key != "approvals"}):
+        found.append({"type": "state", "state": own})
+    context: list[JsonObject] = body.get("context") or []
+    return found + [{"type": "text", "text": f"{one['description']}: {one['value']}"} for one in context]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """The events of one run of AG-UI: those of a run behind a number."""
+
+    desk: Desk
+    run: Run
+    given: _Given
+    teller: Teller
+    after: int
+    unknown: Sequence[str]
+
+    async def frames(self) -> AsyncGenerator[bytes]:
+        """The events as frames. A page that leaves has the run cancelled, unless it comes back in time."""
+        self.desk.back(self.run.id)
+        is_over = False
+        try:
+            async for event in self._events():
+                yield frame(event)
+            is_over = True
+        finally:
+            if not is_over:
+                self.desk.left(self.run, _PATIENCE)
+
+    async def _events(self) -> AsyncGenerator[Event]:
+        own: Event = {"threadId": self.given.thread, "runId": self.given.run}
+        yield {"type": "RUN_STARTED", **own, "protocolVersion": VERSION}
+        yield {"type": "CUSTOM", "name": "actum.run", "value": {"id": self.run.id}}
+        for name in self.unknown:
+            yield {"type": "CUSTOM", "name": "actum.warning", "value": f"no interrupt {name} is open"}
+        after, open_now = self.after, dict[str, Open]()
+        try:
+            while True:
+                async for one in self.run.follow(after, live=True):
+                    after = one.seq if isinstance(one, Entry) else after
+                    for event in self.teller.take(one):
+                        yield event
+                open_now = await open_interrupts(self.run)
+                if open_now or self.run.row.is_over:  # else somebody has decided meanwhile, and it goes on
+                    break
+        except ActumError as error:
+            yield {"type": "RUN_ERROR", "message": error.message, "code": error.code}
+            return
+        for event in self._ending(own, open_now):
+            yield event
+
+    def _ending(self, own: Event, open_now: Mapping[str, Open]) -> list[Event]:
+        row = self.run.row
+        usage = _usage(row.about.get("usage"))
+        if open_now:
+            waiting = [(one.place, name, dict(one.about.call)) for name, one in open_now.items() if one.about]
+            closed = [*self.teller.closed(waiting)]
+            interrupts = [
+                one.to_dict(name, one.place and self.teller.call_of(one.place)) for name, one in open_now.items()
+            ]
+            outcome: JsonObject = {"type": "interrupt", "interrupts": interrupts}
+            return [*closed, {"type": "RUN_FINISHED", **own, "outcome": outcome, **usage}]
+        if row.state == "cancelled":
+            return [*self.teller.closed(), {"type": "RUN_FINISHED", **own, "outcome": {"type": "cancelled"}, **usage}]
+        if row.state == "done":
+            done: Event = {"type": "RUN_FINISHED", **own, "result": row.output, "outcome": {"type": "success"}, **usage}
+            return [*self.teller.closed(), done]
+        error = row.error or {"message": "it has failed", "code": "error"}
+        failed: Event = {"type": "RUN_ERROR", "message": str(error["message"]), "code": str(error["code"])}
+        return [*self.teller.closed(), {**failed, **usage}]
+
+
+def _usage(told: Any) -> JsonObject:
+    if not is_object(told):
+        return {}
+    counts = {"inputTokens": told.get("input_tokens"), "outputTokens": told.get("output_tokens")}
+    counts["cachedInputTokens"] = told.get("cached_tokens")
+    own = {name: count for name, count in counts.items() if isinstance(count, int)}
+    return {"usage": [own]} if own else {}

@@ -1,0 +1,274 @@
+"""What a run tells, as events of AG-UI 1.0: pure, in their order, each opened thing closed before the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from ..app.text import TextGiven
+from ..errors import SolutionError
+from ..protocol.place import Place
+from ..runs.following import Entry, Live
+from ..schema.json import Json, JsonObject, encode, is_list, is_object
+from .made import Made
+
+Event: TypeAlias = JsonObject
+
+
+class Teller:
+    """Tells one run of AG-UI. `told` are the calls that an interrupted run before it has told already, by id."""
+
+    def __init__(self, run: str, told: Iterable[str] = ()) -> None:
+        self._run = run
+        self._calls = set(told)
+        self._answered = set[str]()
+        self._agents: dict[tuple[str, ...], str] = {}
+        """The ids of the delegates under way, by the places that lead to each."""
+        self._agents_told = set[str]()
+        self._steps: list[str] = []
+        self._text, self._given, self._texts = "", TextGiven(""), 0
+        """The id of the message that is open; what of the text was told; and how many messages there were."""
+        self._thought, self._thoughts = "", 0
+        self._made = Made()
+
+    def take(self, one: Entry | Live) -> Iterator[Event]:
+        """What is to be told of an entry of the record, or of what no record holds."""
+        if isinstance(one, Entry):
+            yield from self._entry(one.data)
+        else:
+            yield from self._live(one.data)
+
+    # What the record tells
+
+    def _entry(self, entry: JsonObject) -> Iterator[Event]:
+        at = tuple(map(str, entry.get("at", ())))
+        if "began" in entry:
+            yield from self._began(at, entry["began"], entry.get("call"))
+        elif "tick" in entry:
+            yield from self._step(f"request {entry['tick']['number']}", is_over="answer" in entry["tick"])
+        elif "message" in entry:
+            yield from self._message(at, entry["message"])
+        elif "failed" in entry:
+            yield from self._ended(at, entry["failed"], entry["call"], str(entry["error"]), is_error=True)
+
+    def _began(self, at: tuple[str, ...], messages: Sequence[JsonObject], call: Any) -> Iterator[Event]:
+        before = self._made.state()
+        self._made.begin(at)
+        for message in messages:
+            self._made.take(at, message)
+        if at:
+            yield from self._agent_began(at, call if is_object(call) else {})
+            return
+        if (state := self._made.state()) != before:
+            yield {"type": "STATE_SNAPSHOT", "snapshot": state}
+
+    def _agent_began(self, at: tuple[str, ...], call: JsonObject) -> Iterator[Event]:
+        if at in self._agents:
+            return  # it goes on, in the same place
+        yield from self._call(at[:-1], at[-1], call)
+        own = self._id("/".join(at))
+        number = 1
+        while own in self._agents_told:
+            number += 1
+            own = self._id(f"{'/'.join(at)}#{number}")
+        self._agents[at] = own
+        self._agents_told.add(own)
+        event: Event = {"type": "SUBAGENT_STARTED", "subagentRunId": own, "name": str(call.get("_tool", "delegate"))}
+        event["parentToolCallId"] = self._call_id(at[:-1], at[-1])
+        if (parent := self._agents.get(at[:-1])) is not None:
+            event["parentSubagentRunId"] = parent
+        yield event
+
+    def _step(self, name: str, *, is_over: bool) -> Iterator[Event]:
+        if is_over and name in self._steps:
+            yield from self._close_thought()
+            self._steps.remove(name)
+            yield {"type": "STEP_FINISHED", "stepName": name}
+        elif not is_over and name not in self._steps:
+            yield from self._close_steps()
+            self._steps.append(name)
+            yield {"type": "STEP_STARTED", "stepName": name}
+
+    def _message(self, at: tuple[str, ...], message: JsonObject) -> Iterator[Event]:
+        of, call = message.get("_of"), message.get("_call", message.get("call"))
+        if message.get("type") == "error" and isinstance(of, str) and is_object(call):
+            yield from self._ended(at, of, call, str(message.get("error")), is_error=True)
+        elif isinstance(of, str) and is_object(message.get("_call")):
+            value = message.get("data", message.get(str(message.get("type"))))
+            yield from self._ended(at, of, message["_call"], value, is_error=False)
+        before = self._made.state()
+        self._made.take(at, message)
+        yield from self._stated(before, self._made.state())
+
+    @staticmethod
+    def _stated(before: JsonObject, after: JsonObject) -> Iterator[Event]:
+        """What was changed of the state, by its members."""
+        patch: list[JsonObject] = [
+            {"op": "add", "path": f"/{_pointer(key)}", "value": value}
+            for key, value in after.items()
+            if key not in before or before[key] != value
+        ]
+        patch += [{"op": "remove", "path": f"/{_pointer(key)}"} for key in before if key not in after]
+        if patch:
+            yield {"type": "STATE_DELTA", "delta": patch} if before else {"type": "STATE_SNAPSHOT", "snapshot": after}
+
+    # Calls
+
+    def _call(self, at: tuple[str, ...], of: str, call: JsonObject) -> Iterator[Event]:
+        """A call that is made, unless it was told of already."""
+        own = self._call_id(at, of)
+        if own in self._calls or "_tool" not in call:
+            return
+        self._calls.add(own)
+        yield from self._close_thought()
+        about = self._of_agent(at)
+        parameters = self._made.parameters(at, of, call)
+        yield {"type": "TOOL_CALL_START", "toolCallId": own, "toolCallName": str(call["_tool"]), **about}
+        yield {"type": "TOOL_CALL_ARGS", "toolCallId": own, "delta": encode(parameters), **about}
+        yield {"type": "TOOL_CALL_END", "toolCallId": own, **about}
+
+    def _ended(self, at: tuple[str, ...], of: str, call: JsonObject, value: Json, *, is_error: bool) -> Iterator[Event]:
+        """A call that is over, and the delegate that has carried it out."""
+        if (agent := self._agents.pop((*at, of), None)) is not None:
+            yield from self._close_agents(within=(*at, of))
+            if is_error:
+                yield {"type": "SUBAGENT_ERROR", "subagentRunId": agent, "message": str(value)}
+            else:
+                yield {"type": "SUBAGENT_FINISHED", "subagentRunId": agent, "result": value}
+        if Place.parse(of).item is not None:
+            return  # an item of an `_each`: the call for all of them is what is told
+        yield from self._call(at, of, call)
+        own = self._call_id(at, of)
+        if own not in self._calls or own in self._answered:
+            return
+        self._answered.add(own)
+        content = f"error: {value}" if is_error else value if isinstance(value, str) else encode(value)
+        yield {
+            "type": "TOOL_CALL_RESULT",
+            "messageId": f"{own}:result",
+            "toolCallId": own,
+            "content": content,
+            **self._of_agent(at),
+        }
+
+    def _call_id(self, at: tuple[str, ...], of: str) -> str:
+        place = Place.parse(of)
+        return self._id("/".join((*at, str(place.parent or place))))
+
+    def _id(self, place: str) -> str:
+        return f"{self._run}:{place}"
+
+    def _of_agent(self, at: tuple[str, ...]) -> JsonObject:
+        agent = self._agents.get(at)
+        return {} if agent is None else {"subagentRunId": agent}
+
+    # What no record holds
+
+    def _live(self, event: JsonObject) -> Iterator[Event]:
+        is_own = event["depth"] == 0
+        match event["event"]:
+            case "CallStarted":
+                *at, of = event["place"].split("/")
+                yield from self._call(tuple(at), of, event["made"] or event["call"])
+            case "CallProgress":
+                yield self._custom("progress", self._progress(event["place"], event))
+            case "TextDelta" if is_own and not event["member"] and not event["provisional"]:
+                yield from self._said(event["text"])
+            case "ReasoningDelta" if is_own:
+                yield from self._thinks(event["text"])
+            case "OutputDelta" if is_own and (is_object(event["value"]) or is_list(event["value"])):
+                yield self._custom("output", event["value"])
+            case "RequestStarted" | "Retried" if is_own:
+                yield from self._close_thought()
+                self._given.anew()
+            case _:
+                pass
+
+    def _progress(self, place: str, event: JsonObject) -> JsonObject:
+        *at, of = place.split("/")
+        told = {key: event[key] for key in ("done", "total", "message") if event.get(key) is not None}
+        return {"toolCallId": self._call_id(tuple(at), of), **told}
+
+    @staticmethod
+    def _custom(name: str, value: Json) -> Event:
+        return {"type": "CUSTOM", "name": f"actum.{name}", "value": value}
+
+    def _said(self, text: str) -> Iterator[Event]:
+        try:
+            piece = self._given.more(text)
+        except SolutionError:  # it says other words this time: a message of its own
+            yield from self._close_text()
+            piece = self._given.begun_again()
+        if not piece:
+            return
+        yield from self._close_thought()
+        if not self._text:
+            self._texts += 1
+            self._text = self._id(f"text{self._texts}")
+            yield {"type": "TEXT_MESSAGE_START", "messageId": self._text, "role": "assistant"}
+        yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._text, "delta": piece}
+
+    def _thinks(self, text: str) -> Iterator[Event]:
+        if not text:
+            return
+        if not self._thought:
+            self._thoughts += 1
+            self._thought = self._id(f"reasoning{self._thoughts}")
+            yield {"type": "REASONING_START", "messageId": self._thought}
+            yield {"type": "REASONING_MESSAGE_START", "messageId": self._thought, "role": "reasoning"}
+        yield {"type": "REASONING_MESSAGE_CONTENT", "messageId": self._thought, "delta": text}
+
+    # The end
+
+    def closed(self, waiting: Sequence[tuple[str, str, JsonObject]] = ()) -> Iterator[Event]:
+        """Close what is open. `waiting` are the calls that wait: the place, the interrupt's id, and the call of each.
+
+        Delegates are suspended where something waits, else they were cut.
+        """
+        yield from self._close_thought()
+        yield from self._close_text()
+        for place, _, call in waiting:
+            *at, of = place.split("/")
+            yield from self._call(tuple(at), of, call)
+        yield from self._close_agents(waiting=waiting)
+        yield from self._close_steps()
+
+    def call_of(self, place: str) -> str:
+        """The id of the call at a place."""
+        *at, of = place.split("/")
+        return self._call_id(tuple(at), of)
+
+    def agent_of(self, place: str) -> str | None:
+        """The id of the delegate that a call at a place is made in."""
+        return self._agents.get(tuple(place.split("/")[:-1]))
+
+    def _close_agents(
+        self, within: tuple[str, ...] = (), waiting: Sequence[tuple[str, str, JsonObject]] = ()
+    ) -> Iterator[Event]:
+        for at in sorted((one for one in self._agents if one[: len(within)] == within), key=len, reverse=True):
+            own = self._agents.pop(at)
+            if any(place.startswith(f"{'/'.join(at)}/") for place, _, _ in waiting):
+                ids = [name for place, name, _ in waiting if tuple(place.split("/")[:-1]) == at]
+                outcome: JsonObject = {"type": "suspended"} | ({"interruptIds": ids} if ids else {})
+                yield {"type": "SUBAGENT_FINISHED", "subagentRunId": own, "outcome": outcome}
+            else:
+                yield {"type": "SUBAGENT_ERROR", "subagentRunId": own, "message": "it was cut", "code": "cut"}
+
+    def _close_steps(self) -> Iterator[Event]:
+        while self._steps:
+            yield {"type": "STEP_FINISHED", "stepName": self._steps.pop()}
+
+    def _close_text(self) -> Iterator[Event]:
+        if self._text:
+            yield {"type": "TEXT_MESSAGE_END", "messageId": self._text}
+            self._text = ""
+
+    def _close_thought(self) -> Iterator[Event]:
+        if self._thought:
+            yield {"type": "REASONING_MESSAGE_END", "messageId": self._thought}
+            yield {"type": "REASONING_END", "messageId": self._thought}
+            self._thought = ""
+
+
+def _pointer(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,114 @@
+"""The interrupts of AG-UI: what a run waits for, by ids that hold after a restart, and what they are answered with.
+
+The id of an interrupt names the run, the call and what was shown of it: it answers that call and no other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..protocol.approvals import Pending
+from ..runs.runs import Run
+from ..schema.json import JsonObject, encode, is_object
+from .desk import Desk
+from .refusals import Refusal
+
+_GATE = "gate"
+_ANSWER: JsonObject = {
+    "type": "object",
+    "properties": {
+        "approved": {"type": "boolean"},
+        "reason": {"type": "string", "description": "Why it is denied."},
+        "parameters": {"type": "object", "description": "What takes the place of the call's own parameters."},
+    },
+    "required": ["approved"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """An interrupt that is open: a call that waits at a place, or a gate."""
+
+    place: str = ""
+    gate: str = ""
+    about: Pending | None = None
+
+    def to_dict(self, name: str, tool_call: str) -> JsonObject:
+        """The interrupt as AG-UI has it; `tool_call` is the id of the call."""
+        if self.about is None:
+            told: JsonObject = {"id": name, "reason": "value", "message": f"A value is needed at {self.gate}"}
+            return {**told, "responseSchema": {"description": "The value."}}
+        call = self.about.call
+        parameters = {key: value for key, value in call.items() if not key.startswith("_")}
+        told = {"id": name, "reason": "tool_call", "message": f"{call.get('_tool')} {encode(parameters)}"}
+        told |= {"toolCallId": tool_call, "responseSchema": _ANSWER}
+        about: JsonObject = {"call": dict(call), "context": list(self.about.crossing), "place": self.place}
+        return {**told, "metadata": {"actum": about}}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an interrupt was answered with."""
+
+    to: Open
+    approved: bool
+    reason: str = ""
+    parameters: JsonObject | None = None
+    value: Any = True
+
+    async def give(self, desk: Desk, run: Run) -> None:
+        """Have the run go on with it; one that was decided on meanwhile is left as it is."""
+        if self.to.gate:
+            if self.approved:
+                await run.signal(self.to.gate, self.value)
+            return
+        assert self.to.about is not None
+        ruling = "approve" if self.approved else "deny"
+        try:
+            await desk.decide(
+                run, self.to.place, ruling, reason=self.reason, parameters=self.parameters, call=self.to.about.call
+            )
+        except Refusal as refusal:
+            if refusal.code != "not_waiting":
+                raise
+
+
+def decided(to: Open, entry: Mapping[str, Any]) -> Decision:
+    """What an interrupt was answered with.
+
+    Raises:
+        Refusal: that is no answer.
+    """
+    payload = entry.get("payload")
+    if entry["status"] == "cancelled":
+        return Decision(to, approved=False, reason="it was given up")
+    if to.gate:
+        return Decision(to, approved=True, value=True if payload is None else payload)
+    match payload:
+        case bool():
+            return Decision(to, approved=payload)
+        case {"approved": bool(approved), **rest}:
+            reason, parameters = rest.get("reason", ""), rest.get("parameters")
+            if isinstance(reason, str) and (parameters is None or is_object(parameters)):
+                return Decision(to, approved=approved, reason=reason, parameters=parameters)
+        case _:
+            pass
+    raise Refusal(422, "interrupt", "an approval is answered by true, false, or by {approved, reason?, parameters?}")
+
+
+async def open_interrupts(run: Run) -> dict[str, Open]:
+    """What a run waits for, by the ids of its interrupts."""
+    row = await run.refresh()
+    if row.state != "waiting":
+        return {}
+    found = {_name(run, one): Open(place=one.of, about=one) for one in await run.pending()}
+    gates = [one for one in row.waiting if not one.startswith("approval ")]
+    return found | {f"{run.id}#{_GATE}#{gate}": Open(gate=gate) for gate in gates}
+
+
+def _name(run: Run, one: Pending) -> str:
+    shown = hashlib.sha256(encode([one.call, list(one.crossing)], sort_keys=True).encode(errors="replace")).hexdigest()
+    return f"{run.id}#{shown[:16]}#{one.of}"

@@ -1,0 +1,243 @@
+"""Chat completions as OpenAI's clients know them: each Idea is a model, and what it comes to is the text of its answer.
+
+A run that waits for a decision can't say so in that dialect: its answer is a sentence which says what waits and how to
+decide. Nothing that is said in the chat decides: who writes there may be a model. Once it was decided, the next message
+brings what came of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from os import urandom
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ..app.text import TextGiven
+from ..errors import ActumError
+from ..protocol.approvals import Pending
+from ..runs.following import Live
+from ..runs.runs import Run
+from ..schema.json import Json, JsonObject, encode, is_list, is_object
+from .desk import Desk
+from .parts import Part, body_of, caller_of
+from .refusals import Refusal
+from .sse import EventStream, frame
+from .turns import turns_of, with_input
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+_RUN = "chat-"
+_WAITS = re.compile(r"\(run (chat-[0-9a-f]{24})\)\s*$")
+"""How the sentence about a run that waits ends."""
+
+
+def part(desk: Desk) -> Part:
+    """The routes of chat completions."""
+    own = _Chat(desk)
+    return Part(
+        routes=[
+            Route("/v1/models", own.models, methods=["GET"]),
+            Route("/v1/models/{name}", own.model, methods=["GET"]),
+            Route("/v1/chat/completions", own.complete, methods=["POST"]),
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chat:
+    desk: Desk
+
+    async def models(self, _request: Request) -> Response:
+        """The Ideas as models."""
+        return JSONResponse({"object": "list", "data": [_model(name) for name in self.desk.ideas]})
+
+    async def model(self, request: Request) -> Response:
+        """One of them."""
+        self.desk.idea(request.path_params["name"])
+        return JSONResponse(_model(request.path_params["name"]))
+
+    async def complete(self, request: Request) -> Response:
+        """The answer of an Idea to what was said."""
+        body = await body_of(request)
+        run, after = await self._run(request, body)
+        answer = _Answer(self.desk, run, str(body["model"]), after)
+        if body.get("stream"):
+            options: Any = body.get("stream_options")
+            counts = is_object(options) and bool(options.get("include_usage"))
+            return EventStream(answer.chunks(counts=counts), self.desk.closing)
+        return await _unless_gone(request, answer)
+
+    async def _run(self, request: Request, body: Mapping[str, Any]) -> tuple[Run, int]:
+        """The run that answers, and from where on what it tells is new: the one that waits, or one of its own."""
+        caller, name, said, given = caller_of(request), body.get("model"), body.get("messages"), body.get("input")
+        idea = self.desk.idea(name)
+        if not is_list(said) or not all(map(is_object, said)):
+            raise Refusal(422, "body", "messages must be a list of messages")
+        if given is not None and not is_object(given):
+            raise Refusal(422, "body", "input must be an object")
+        waiting = await self._asked_about(caller, said)
+        if waiting is not None:
+            return waiting, 0
+        messages, own = with_input(str(name), idea, turns_of(said), given)
+        key = request.headers.get("idempotency-key")
+        named = key or f"{_RUN}{urandom(12).hex()}"
+        run, _ = await self.desk.start(caller, str(name), input=own, messages=messages, id=named)
+        return run, 0
+
+    async def _asked_about(self, caller: str, said: list[Any]) -> Run | None:
+        """The run that the last answer of the chat was about, if that waited for a decision."""
+        last = next((one for one in reversed(said) if one.get("role") == "assistant"), None)
+        found = _WAITS.search(last["content"]) if last and isinstance(last.get("content"), str) else None
+        try:
+            return None if found is None else await self.desk.find(caller, found[1])
+        except Refusal:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a run says in a chat."""
+
+    desk: Desk
+    run: Run
+    model: str
+    after: int
+
+    async def chunks(self, *, counts: bool) -> AsyncGenerator[bytes]:
+        """The answer piece by piece. Who leaves has it cancelled, but when the server stops."""
+        is_over = False
+        try:
+            yield self._chunk({"role": "assistant", "content": ""})
+            async for delta in self._deltas():
+                yield self._chunk(delta)
+            is_over = True
+            self._check()
+            yield self._chunk({}, "stop")
+            if counts:
+                yield frame({**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage()})
+            yield b"data: [DONE]\n\n"
+        except ActumError as error:
+            yield frame({"error": error.to_dict() | {"type": "run_error"}})
+        finally:
+            if not is_over:
+                await self.given_up()
+
+    async def whole(self) -> Response:
+        """The answer once it is complete.
+
+        Raises:
+            Refusal: the run failed.
+        """
+        texts = [delta.get("content", "") async for delta in self._deltas()]
+        self._check()
+        message: JsonObject = {"role": "assistant", "content": "".join(texts)}
+        choice: JsonObject = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+        return JSONResponse({**self._head("chat.completion"), "choices": [choice], "usage": self._usage()})
+
+    def _check(self) -> None:
+        """Raise Refusal if there is no answer.
+
+        Clients ask again after a status of 500, and that would make every call once more.
+        """
+        row = self.run.row
+        if row.state == "cancelled":
+            raise Refusal(422, "cancelled", f"run {row.id} was cancelled")
+        if row.error is not None:
+            raise Refusal(422, str(row.error.get("code")), f"run {row.id} failed: {row.error.get('message')}")
+
+    async def given_up(self) -> None:
+        """Nobody waits for the answer any more."""
+        if not self.desk.closing.is_set() and self.run.row.is_under_way:
+            await self.run.cancel()
+
+    async def _deltas(self) -> AsyncGenerator[JsonObject]:
+        """What is new of the answer: its text as it becomes certain, and what the model thinks, where it says so."""
+        given, said = TextGiven(""), ""
+        async for one in self.run.follow(self.after, live=True):
+            match one:
+                case Live({"event": "RequestStarted" | "Retried", "depth": 0}):
+                    given.anew()
+                case Live({"event": "TextDelta", "depth": 0, "provisional": False, "member": "", "text": str(text)}):
+                    if piece := given.more(text):
+                        said += piece
+                        yield {"content": piece}
+                case Live({"event": "ReasoningDelta", "depth": 0, "text": str(text)}):
+                    yield {"reasoning_content": text}
+                case _:
+                    pass
+        row = self.run.row
+        if row.state == "waiting":
+            yield {"content": ("\n\n" if said else "") + await _sentence(self.run)}
+        elif row.state == "done" and (rest := _text(row.output).removeprefix(said)):
+            yield {"content": rest}
+
+    def _head(self, kind: str) -> JsonObject:
+        created = int(self.run.row.created or time.time())
+        return {"id": self.run.id, "object": kind, "created": created, "model": self.model}
+
+    def _chunk(self, delta: JsonObject, end: str | None = None) -> bytes:
+        choice: JsonObject = {"index": 0, "delta": delta, "finish_reason": end, "logprobs": None}
+        return frame({**self._head("chat.completion.chunk"), "choices": [choice]})
+
+    def _usage(self) -> JsonObject:
+        told: Any = self.run.row.about.get("usage") or {}
+        given, made = (int(told.get(key) or 0) for key in ("input_tokens", "output_tokens"))
+        return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+
+
+async def _unless_gone(request: Request, answer: _Answer) -> Response:
+    """The whole answer, unless who has asked leaves before."""
+    coming = asyncio.create_task(answer.whole())
+    leaving = asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait([coming, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if coming.done():
+            return coming.result()
+        await answer.given_up()
+        return Response(status_code=499)
+    finally:
+        for task in (coming, leaving):
+            task.cancel()
+        await asyncio.wait([coming, leaving])
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _sentence(run: Run) -> str:
+    """What a run waits for and how to decide, in words."""
+    calls = await run.pending()
+    lines = [_line(one) for one in calls]
+    gates = [one for one in run.row.waiting if not one.startswith("approval ")]
+    lines += [f"- a value at {gate}: POST /runs/{run.id}/signals, or another program's `runs.signal`" for gate in gates]
+    how = f"`actum approve {run.id}` or `actum deny {run.id}`, or POST /runs/{run.id}/decisions"
+    decide = f"Decide with {how}. " if calls else ""
+    what = "\n".join(lines)
+    return (
+        f"This waits for a decision:\n{what}\n{decide}Then write anything here to see what came of it. (run {run.id})"
+    )
+
+
+def _line(one: Pending) -> str:
+    parameters = {key: value for key, value in one.call.items() if not key.startswith("_")}
+    shown = encode(parameters)
+    return f"- {one.call.get('_tool')} {shown if len(shown) <= 2_000 else shown[:2_000] + '…'} ({one.of})"
+
+
+def _text(output: Json) -> str:
+    """An output as the text of an answer."""
+    return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, indent=2)
+
+
+def _model(name: str) -> JsonObject:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "actum"}

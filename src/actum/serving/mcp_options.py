@@ -1,0 +1,26 @@
+"""How a server is offered to hosts of MCP: who answers in place of models, and which tools a plan may call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ..execution.calls.approval import Approve
+from ..protocol.registry import Registry
+
+Keyless: TypeAlias = Literal["host", "caller"]
+"""The host's model answers: by sampling where the host has it, else by a tool; or by the tool alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpOptions:
+    """`model` answers for all Ideas, None for those that need one and have none. `graph` are the tools of `carry_out`.
+
+    `approve` decides on the calls of a plan, by default those wait that don't only read. `place` is what `--store` is
+    given to reach the runs, None where nothing can.
+    """
+
+    model: Keyless | None = None
+    graph: Registry | None = None
+    approve: Approve | None = None
+    place: str | None = None

@@ -1,0 +1,101 @@
+"""What other programs call messages, as Actum's: roles and parts, from chat completions and from AG-UI (M1, M10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..app.idea import Idea
+from ..schema.json import JsonObject, is_list, is_object
+from .interface import Interface
+from .refusals import Refusal
+
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+_AUDIO = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+
+
+def turns_of(messages: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
+    """Messages with a role and a content. Calls of tools and their results are left out: they were not this server's.
+
+    Raises:
+        Refusal: a role, or a part of a content, is none that can be taken.
+    """
+    found: list[JsonObject] = []
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        if role in {"tool", "function", "reasoning", "activity"}:
+            continue
+        if role not in _ROLES:
+            raise Refusal(422, "message", f"a role is one of {', '.join(_ROLES)}", index=index)
+        found += _turn(_ROLES[role], message.get("content"), index)
+    return found
+
+
+def _turn(kind: str, content: Any, index: int) -> Iterator[JsonObject]:
+    if content is None or content == "":
+        return
+    parts: list[Any] = content if is_list(content) else [{"type": "text", "text": content}]
+    texts: list[str] = []
+    for part in parts:
+        text = part.get("text") if is_object(part) and part.get("type") in {"text", "input_text"} else None
+        if isinstance(text, str):
+            texts.append(text)
+            continue
+        media = _media(part) if is_object(part) else None
+        if media is None:
+            raise Refusal(422, "message", "a part is a text, or an image, audio or a file by URL or data", index=index)
+        yield media
+    if texts:
+        yield {"type": kind, "message": "\n".join(texts)}
+
+
+def _media(part: JsonObject) -> JsonObject | None:
+    """A part that is no text, as a message; None if it can't be one."""
+    match part:
+        case {"type": "image_url", "image_url": {"url": str(url)}}:
+            return _located("image", url)
+        case {"type": "input_audio", "input_audio": {"data": str(data), "format": str(kind)}} if kind in _AUDIO:
+            return {"type": "audio", "data": data, "media_type": _AUDIO[kind]}
+        case {"type": "file", "file": {"file_data": str(url)}}:
+            return _located("file", url)
+        case {"type": "image" | "audio" | "document" as kind, "source": {"type": "url", "value": str(url)}}:
+            return _located("file" if kind == "document" else kind, url)
+        case {
+            "type": "image" | "audio" | "document" as kind,
+            "source": {"type": "data", "value": str(data), "mimeType": str(media_type)},
+        }:
+            return {"type": "file" if kind == "document" else kind, "data": data, "media_type": media_type}
+        case _:
+            return None
+
+
+def _located(kind: str, url: str) -> JsonObject | None:
+    """What is at a URL; one that brings its data with it is data."""
+    if url.startswith("data:"):
+        head, sign, data = url.removeprefix("data:").partition(",")
+        media_type, _, encoding = head.partition(";")
+        if not sign or encoding != "base64" or not media_type:
+            return None
+        return {"type": kind, "data": data, "media_type": media_type}
+    return {"type": kind, "url": url} if url.startswith(("https://", "http://")) else None
+
+
+def with_input(
+    name: str, idea: Idea, turns: list[JsonObject], given: Mapping[str, Any] | None
+) -> tuple[list[JsonObject], Mapping[str, Any] | None]:
+    """The messages and the input of a run that a chat begins.
+
+    An Idea that needs just one text as its input gets what the user has said last; where it needs more, or something
+    else, the request has to bring it as `input`.
+    """
+    if given is not None:
+        return turns, given
+    takes = Interface.of(name, idea).takes
+    needed: Any = takes.get("required") or []
+    if not needed:
+        return turns, None
+    schema: Any = takes.get("properties", {}).get(needed[0], {})
+    last = turns[-1] if turns else {}
+    if len(needed) == 1 and is_object(schema) and schema.get("type") == "string" and last.get("type") == "user":
+        return turns[:-1], {needed[0]: last["message"]}
+    raise Refusal(422, "input", f"{name} needs an input: send input with {', '.join(map(str, needed))}")

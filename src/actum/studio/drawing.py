@@ -1,0 +1,84 @@
+"""The graph of an answer as a page shows it: with the values on its edges, each call leading to what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from markupsafe import Markup
+
+from ..dataflow.expression import MISSING, parse
+from ..dataflow.graph import CALLS
+from ..dataflow.reference import Reference, ReferenceSyntax
+from ..inspection.account import Account, AnswerSeen
+from ..inspection.drawing import Run, svg_of
+from ..inspection.folding import folded
+from ..inspection.plan_graph import Edge, PlanGraph, add_calls
+from ..inspection.wording import short
+from ..protocol.call import Call
+
+_MOST = 40
+"""With more vertices than this, alike calls are drawn as one."""
+_MOST_FOLDED = 200
+_MOST_VALUES = 60
+
+
+def picture_of(graph: PlanGraph) -> Markup | None:
+    """The graph of a plan that has not run; None where there is none, or too much of it to be drawn."""
+    if len(graph.vertices) > _MOST:
+        graph, _ = folded(graph)
+    return None if not 0 < len(graph.vertices) <= _MOST_FOLDED else Markup(svg_of(graph, Run()))
+
+
+def graph_with_values(account: Account, answer: AnswerSeen, link: Callable[[str], str]) -> Markup | None:
+    """The graph of an answer, None where it has no calls or too many different ones; `link` leads to a call's place."""
+    graph = PlanGraph()
+    add_calls(graph, [Call(call.authored) for call in answer.calls], answer.output)
+    if not answer.calls:
+        return None
+    if len(graph.vertices) > _MOST:
+        graph, _ = folded(graph)
+        return Markup(svg_of(graph, Run())) if len(graph.vertices) <= _MOST_FOLDED else None
+    calls = answer.calls
+    indices = [(at, vertex.index) for at, vertex in enumerate(graph.vertices) if vertex.index is not None]
+    run = Run(
+        values=dict(_values(account, answer, graph)),
+        links={at: link(calls[index].place) for at, index in indices if index < len(calls)},
+        states={at: calls[index].state for at, index in indices if index < len(calls)},
+    )
+    return Markup(svg_of(graph, run))
+
+
+def _values(account: Account, answer: AnswerSeen, graph: PlanGraph) -> Iterator[tuple[int, str]]:
+    """What went along the first edges; nothing where nothing is known of it."""
+    seen: set[tuple[int, str]] = set()
+    for index, edge in enumerate(graph.edges[:_MOST_VALUES]):
+        if edge.kind != "read" or (edge.target, edge.reference) in seen:
+            continue
+        seen.add((edge.target, edge.reference))
+        value = _value(account, answer, edge)
+        if value is not MISSING:
+            yield index, short(value, 26)
+
+
+def _value(account: Account, answer: AnswerSeen, edge: Edge) -> Any:
+    try:
+        reference = parse(edge.reference)
+    except ReferenceSyntax:
+        return MISSING
+    if not isinstance(reference, Reference):
+        return MISSING
+    if reference.kind != CALLS:
+        return account.idea.context.get(str(reference), MISSING)
+    index = reference.path[0] if reference.path else None
+    if not isinstance(index, int) and str(index).isdecimal():
+        index = int(str(index))
+    if not isinstance(index, int) or index >= len(answer.calls) or not answer.calls[index].has_left:
+        return MISSING
+    value: Any = answer.calls[index].value
+    for step in reference.path[1:]:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return MISSING
+    return value

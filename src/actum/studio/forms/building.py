@@ -1,0 +1,220 @@
+"""From a schema, a value and what is wrong with that to the fields of a form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...schema.json import JsonObject, encode, is_list, is_object
+from ...schema.quoting import printable
+from ...schema.validator import Validator
+from .field import ABSENT, MOST_DEPTH, Field, Kind, Path, Schemas, fixed_value, kind_of, options_of, pointer
+
+_TYPES: Mapping[str, str] = {
+    "date": "date", "email": "email", "uri": "url", "idn-email": "email", "iri": "url", "color": "color",
+}  # fmt: skip
+_LIMITS = {"minLength": "minlength", "maxLength": "maxlength", "minimum": "min", "maximum": "max"}
+_MOST_ITEMS = 200
+
+
+def form_of(schema: Any, value: Any = ABSENT, problems: Mapping[str, Sequence[str]] | None = None) -> Field:
+    """The form of a schema with a value; `problems` are what is wrong, by JSON pointer."""
+    schemas, told = Schemas(schema), dict(problems or {})
+    form = _Building(schemas, told).field(schema, value, (), "Input", is_required=True)
+    names = {field.name for field in _all(form)}
+    if told.keys() <= names:
+        return form
+    near: dict[str, list[str]] = {}
+    for at, messages in told.items():
+        near.setdefault(_nearest(at, names), []).extend(messages)
+    return _Building(schemas, near).field(schema, value, (), "Input", is_required=True)
+
+
+def _all(form: Field) -> Iterator[Field]:
+    waiting = [form]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += one.children
+
+
+def _nearest(at: str, names: set[str]) -> str:
+    """The field that shows what is at a pointer: where that has none of its own, the one around it."""
+    while at and at not in names:
+        at = at.rpartition("/")[0]
+    return at
+
+
+def problems_of(schema: Any, value: Any) -> dict[str, list[str]]:
+    """What is wrong with a value, by the JSON pointer of where, in the words of the command line.
+
+    What is missing is told at the member that is missing.
+    """
+    found: dict[str, list[str]] = {}
+    for path, message, missing in Validator(schema).problems(value):
+        at = (*path, missing) if missing is not None else tuple(path)
+        found.setdefault(pointer(at), []).append(message)
+    return found
+
+
+class _Building:
+    def __init__(self, schemas: Schemas, problems: Mapping[str, Sequence[str]]) -> None:
+        self._schemas = schemas
+        self._problems = problems
+
+    def field(self, schema: Any, value: Any, path: Path, label: str, *, is_required: bool) -> Field:
+        own = self._schemas.of(schema)
+        variants = self._schemas.variants(own)
+        kind: Kind = "json" if len(path) > MOST_DEPTH else "union" if variants else kind_of(own)
+        common: dict[str, Any] = {
+            "path": path,
+            "label": str(own.get("title") or label),
+            "value": value,
+            "about": str(own.get("description") or ""),
+            "is_required": is_required,
+            "problems": tuple(self._problems.get(pointer(path), ())),
+            "examples": own["examples"] if is_list(own.get("examples")) else (),
+        }
+        if kind in {"object", "list", "union"} and value is ABSENT and not is_required:
+            return Field(**common, kind=kind, is_there=False, can_go=True)
+        return self._made(kind, own, variants, common)
+
+    def _made(self, kind: Kind, own: JsonObject, variants: list[JsonObject], common: dict[str, Any]) -> Field:
+        match kind:
+            case "union":
+                return self._union(variants, common)
+            case "object":
+                return self._object(own, common)
+            case "list":
+                return self._list(own, common)
+            case "choice":
+                return self._choice(own, common)
+            case "fixed":
+                is_there = common["value"] is not ABSENT
+                return Field(**{**common, "value": fixed_value(own)}, kind="fixed", is_there=is_there)
+            case _:
+                return self._scalar(kind, own, common)
+
+    def _scalar(self, kind: Kind, own: JsonObject, common: dict[str, Any]) -> Field:
+        value = common["value"]
+        if kind == "text" and isinstance(value, str) and "\n" in value:
+            kind = "lines"
+        if kind in {"text", "lines"} and not (value is ABSENT or isinstance(value, str)):
+            kind = "json"  # it is shown as what it is, with what is wrong with it
+        is_text = own.get("type") == "string"
+        limits = {name: own[key] for key, name in _LIMITS.items() if key in own and (is_text == ("ength" in key))}
+        if own.get("type") == "integer":
+            limits["step"] = 1
+        kind_of_input = "password" if own.get("writeOnly") else _TYPES.get(str(own.get("format")), "text")
+        return Field(**common, kind=kind, limits=limits, input_type=kind_of_input)
+
+    def _choice(self, own: JsonObject, common: dict[str, Any]) -> Field:
+        options = options_of(own)
+        written = [encode(one, sort_keys=True) for one in options]
+        value = common["value"]
+        at = encode(value, sort_keys=True) if value is not ABSENT else None
+        chosen = written.index(at) if at in written else None
+        if chosen is None and value is not ABSENT:
+            return Field(**common, kind="json")
+        names = ["yes" if one is True else "no" if one is False else _named(one) for one in options]
+        return Field(**common, kind="choice", options=names, chosen=chosen)
+
+    def _object(self, own: JsonObject, common: dict[str, Any]) -> Field:
+        value = common["value"]
+        if value is not ABSENT and not is_object(value):
+            return Field(**common, kind="json")
+        held: JsonObject = {} if value is ABSENT else value
+        required: Any = own.get("required", [])
+        names: JsonObject = own["properties"]
+        path: Path = common["path"]
+        children = [
+            self.field(schema, held.get(name, ABSENT), (*path, name), name, is_required=name in required)
+            for name, schema in names.items()
+        ]
+        extra = {name: one for name, one in held.items() if name not in names}
+        return Field(**common, kind="object", children=children, extra=extra, can_go=not common["is_required"])
+
+    def _list(self, own: JsonObject, common: dict[str, Any]) -> Field:
+        value = common["value"]
+        if value is not ABSENT and (not is_list(value) or len(value) > _MOST_ITEMS):
+            return Field(**common, kind="json")
+        items: list[Any] = [] if value is ABSENT else value
+        prefix: Any = own.get("prefixItems")
+        first: list[Any] = prefix if is_list(prefix) else []
+        items = [*items, *([ABSENT] * (len(first) - len(items)))]
+        path: Path = common["path"]
+        schemas = [first[at] if at < len(first) else own.get("items", {}) for at in range(len(items))]
+        pairs = enumerate(zip(schemas, items, strict=True))
+        children = [self.field(schema, one, (*path, at), f"{at + 1}", is_required=True) for at, (schema, one) in pairs]
+        most: Any = own.get("maxItems")
+        can_grow = own.get("items", True) is not False and not (isinstance(most, int) and len(items) >= most)
+        changed: dict[str, Any] = {**common, "value": items}
+        return Field(
+            **changed,
+            kind="list",
+            children=children,
+            can_grow=can_grow,
+            can_go=not common["is_required"],
+            limits={"fixed": len(first)},
+        )
+
+    def _union(self, variants: list[JsonObject], common: dict[str, Any]) -> Field:
+        value = common["value"]
+        chosen = self._variant_of(variants, value)
+        names = [_name_of(one, at) for at, one in enumerate(variants)]
+        path: Path = common["path"]
+        child = self.field(variants[chosen], value, path, common["label"], is_required=True)
+        return Field(
+            **common, kind="union", options=names, chosen=chosen, children=[child], can_go=not common["is_required"]
+        )
+
+    def _variant_of(self, variants: list[JsonObject], value: Any) -> int:
+        """The variant that a value is of: the first that takes it, else the first that is like it."""
+        if value is ABSENT:
+            return 0
+        for at, one in enumerate(variants):
+            if self._schemas.accepts(one, value):
+                return at
+        return next((at for at, one in enumerate(variants) if _is_like(one, value)), 0)
+
+
+def _is_like(schema: JsonObject, value: Any) -> bool:
+    """Whether a value is of the type of a schema, and of its fixed members."""
+    kinds: dict[Any, str] = {
+        dict: "object",
+        list: "array",
+        str: "string",
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+    }
+    own: Any = schema.get("type")
+    is_typed = own is None or kinds.get(type(value), "null") in (own if is_list(own) else [own])
+    properties: Any = schema.get("properties")
+    if not is_typed or not is_object(value) or not is_object(properties):
+        return is_typed
+    fixed = {name: one["const"] for name, one in properties.items() if is_object(one) and "const" in one}
+    return all(value.get(name) == one for name, one in fixed.items())
+
+
+def _name_of(schema: JsonObject, at: int) -> str:
+    """What a variant is called: its title, its fixed members, its type."""
+    if schema.get("title"):
+        return printable(str(schema["title"]))
+    if "const" in schema:
+        return _named(schema["const"])
+    properties: Any = schema.get("properties")
+    if is_object(properties):
+        fixed = list(_fixed(properties))
+        return ", ".join(fixed or list(map(printable, list(properties)[:3]))) or f"form {at + 1}"
+    return printable(str(schema.get("format") or schema.get("type") or f"form {at + 1}"))
+
+
+def _fixed(properties: JsonObject) -> Iterator[str]:
+    for name, one in properties.items():
+        if is_object(one) and "const" in one:
+            yield f"{printable(name)}: {_named(one['const'])}"
+
+
+def _named(value: Any) -> str:
+    return printable(value if isinstance(value, str) else encode(value))[:80]

@@ -1,0 +1,211 @@
+"""A field of a form, and what is known of a schema that becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from ...errors import SchemaError
+from ...schema.json import JsonObject, is_list, is_object
+from ...schema.validator import Validator
+
+Path: TypeAlias = tuple[str | int, ...]
+Kind = Literal["text", "lines", "number", "choice", "fixed", "object", "list", "union", "json", "file"]
+
+
+class Absent:
+    """What stands where there is no value: null is one."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = Absent()
+MOST_DEPTH = 12
+"""How deep fields nest; what lies deeper is shown as JSON."""
+_DATA = {"base64", "base64url"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One field. `name` is what it is posted under, behind a letter for what of it is meant (see `reading`).
+
+    `options` are what a choice or a union offers, `chosen` the index of the one that is; `children` the fields within.
+    `is_there` is false for an optional object or list that has no value; `can_go` says whether it may be left out.
+    """
+
+    kind: Kind
+    path: Path
+    label: str
+    value: Any = ABSENT
+    about: str = ""
+    is_required: bool = False
+    is_there: bool = True
+    input_type: str = "text"
+    limits: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Sequence[str] = ()
+    chosen: int | None = None
+    children: Sequence[Field] = ()
+    extra: JsonObject = field(default_factory=dict[str, Any])
+    problems: Sequence[str] = ()
+    can_grow: bool = False
+    can_go: bool = False
+    examples: Sequence[Any] = ()
+
+    @property
+    def name(self) -> str:
+        """Its path as a JSON pointer."""
+        return pointer(self.path)
+
+    @property
+    def id(self) -> str:
+        """What labels refer to it by."""
+        return "f" + "".join(one if one.isalnum() else f"_{ord(one):x}_" for one in self.name)
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether it has no value."""
+        return self.value is ABSENT
+
+
+def pointer(path: Path) -> str:
+    """A path as a JSON pointer (RFC 6901)."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+
+
+class Schemas:
+    """The schemas of one document: what a reference leads to, and the parts that a field is made of."""
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+
+    def of(self, schema: Any) -> JsonObject:
+        """A schema with its reference followed and its `allOf` taken together, as far as fields can show that."""
+        own = self._followed(schema)
+        parts: Any = own.get("allOf")
+        if not is_list(parts) or not parts:
+            return own
+        whole: JsonObject = {key: value for key, value in own.items() if key != "allOf"}
+        for part in parts:
+            whole = _together(whole, self._followed(part))
+        return whole
+
+    def _followed(self, schema: Any) -> JsonObject:
+        seen: set[str] = set()
+        while is_object(schema) and isinstance(reference := schema.get("$ref"), str) and reference not in seen:
+            seen.add(reference)
+            beside = {key: value for key, value in schema.items() if key != "$ref"}
+            found = self._at(reference)
+            schema = {**found, **beside} if is_object(found) else beside
+        return schema if is_object(schema) else {}
+
+    def _at(self, reference: str) -> Any:
+        """What a reference within the document leads to, None where there is nothing."""
+        if not reference.startswith("#"):
+            return None
+        found: Any = self._root
+        for step in reference[1:].split("/")[1:]:
+            key = step.replace("~1", "/").replace("~0", "~")
+            if is_list(found) and key.isdecimal() and int(key) < len(found):
+                found = found[int(key)]
+            elif is_object(found) and key in found:
+                found = found[key]
+            else:
+                return None
+        return found
+
+    def accepts(self, schema: JsonObject, value: Any) -> bool:
+        """Whether a part of the document takes a value, with what that refers to."""
+        root: JsonObject = self._root if is_object(self._root) else {}
+        shared = {key: root[key] for key in ("$defs", "definitions") if key in root}
+        try:
+            return Validator({**shared, **schema}).accepts(value)
+        except SchemaError:
+            return False
+
+    def variants(self, schema: JsonObject) -> list[JsonObject]:
+        """The schemas that a value may have one of, without what all of them say; empty where there is only one."""
+        for key in ("anyOf", "oneOf"):
+            found: Any = schema.get(key)
+            if is_list(found) and found:
+                rest = {name: value for name, value in schema.items() if name not in {key, "title", "default"}}
+                return [_together(rest, self.of(one)) for one in found]
+        types: Any = schema.get("type")
+        if is_list(types) and len(types) > 1:
+            return [{**schema, "type": one} for one in types]
+        return []
+
+
+def _together(one: JsonObject, other: JsonObject) -> JsonObject:
+    """Two schemas that both hold, as one."""
+    whole = {**one, **other}
+    for key in ("properties", "$defs"):
+        if is_object(mine := one.get(key)) and is_object(theirs := other.get(key)):
+            whole[key] = {**mine, **theirs}
+    if is_list(mine := one.get("required")) and is_list(theirs := other.get("required")):
+        whole["required"] = list(dict.fromkeys([*mine, *theirs]))
+    return whole
+
+
+def kind_of(schema: JsonObject) -> Kind:
+    """What kind of a field shows values of a schema that has no variants."""
+    if "const" in schema:
+        return "fixed"
+    if is_list(schema.get("enum")):
+        return "choice"
+    own: Any = schema.get("type")
+    if is_list(own):
+        own = own[0] if len(own) == 1 else None
+    if own == "object" or (own is None and is_object(schema.get("properties"))):
+        return "object" if is_object(schema.get("properties")) and schema["properties"] else "json"
+    if own == "array":
+        return "list" if is_object(schema.get("items")) or is_list(schema.get("prefixItems")) else "json"
+    if own == "string":
+        return _of_string(schema)
+    if own == "null":
+        return "fixed"
+    return {"integer": "number", "number": "number", "boolean": "choice"}.get(str(own), "json")  # pyright: ignore[reportReturnType] -- all are kinds
+
+
+def _of_string(schema: JsonObject) -> Kind:
+    if schema.get("contentEncoding") in _DATA or schema.get("format") == "binary":
+        return "file"
+    most: Any = schema.get("maxLength")
+    is_long = isinstance(most, int) and most > 200
+    return "lines" if is_long or "contentMediaType" in schema or schema.get("format") == "textarea" else "text"
+
+
+def options_of(schema: JsonObject) -> list[Any]:
+    """The values of a choice."""
+    found: Any = schema.get("enum")
+    return list(found) if is_list(found) else [True, False]
+
+
+def fixed_value(schema: JsonObject) -> Any:
+    """The one value of a schema that has only one."""
+    return schema.get("const")
+
+
+def initial(schemas: Schemas, schema: Any, depth: int = 0) -> Any:
+    """What a new value begins as: its default, else what of it can't be otherwise; ABSENT where that is nothing."""
+    own = schemas.of(schema)
+    if "default" in own:
+        return own["default"]
+    if depth >= MOST_DEPTH:
+        return ABSENT
+    variants = schemas.variants(own)
+    if variants:
+        return initial(schemas, variants[0], depth + 1)
+    kind = kind_of(own)
+    if kind == "fixed":
+        return fixed_value(own)
+    if kind == "object":
+        parts = {name: initial(schemas, own["properties"][name], depth + 1) for name in own["properties"]}
+        return {name: value for name, value in parts.items() if value is not ABSENT}
+    if kind == "list":
+        least: Any = own.get("minItems", 0)
+        count = min(least, 20) if isinstance(least, int) else 0
+        made = [initial(schemas, own.get("items", {}), depth + 1) for _ in range(count)]
+        return [None if one is ABSENT else one for one in made]
+    return ABSENT

@@ -1,0 +1,52 @@
+"""The templates of the Studio, in which everything is escaped, and what they write values with."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from ..errors import IdeaError
+from ..inspection.wording import short
+from ..schema.quoting import printable
+from .words import between, count, json_of, money, seconds, text_of, when
+
+_MISSING = "the Studio needs an extra: pip install 'actum[serve]'"
+
+
+@lru_cache(maxsize=1)
+def _templates() -> Any:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ModuleNotFoundError:
+        raise IdeaError(_MISSING) from None
+    loader = PackageLoader("actum.studio", "templates")
+    own = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    own.filters |= {
+        "text": text_of,
+        "json": json_of,
+        "plain": lambda value: printable(str(value)),
+        "short": short,
+        "seconds": seconds,
+        "count": count,
+        "money": money,
+        "when": when,
+    }
+    shared: Any = own.globals
+    shared["between"] = between
+    return own
+
+
+def render(template: str, **values: Any) -> str:
+    """A page.
+
+    Raises:
+        IdeaError: the extra `serve` is not installed.
+    """
+    return _templates().get_template(template).render(values)
+
+
+@lru_cache
+def static(name: str) -> str:
+    """The text of one of the Studio's own files."""
+    return (files("actum.studio") / "static" / name).read_text(encoding="utf-8")

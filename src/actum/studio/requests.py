@@ -1,0 +1,125 @@
+"""The requests of a run as the model got them, with what is new in each since the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..app.idea import Idea
+from ..app.loading import Code, ready
+from ..app.retracing import Unasked, replayed
+from ..errors import ActumError
+from ..ideas.ticks import about_of, ticks_of
+from ..schema.json import JsonObject, encode
+from ..schema.lowering import DIALECTS
+
+_MOST_TEXT = 60_000
+"""How many characters of a message are looked at and shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A part of a text: what was there already is `same`, the rest is `new`; `gone` is what stood there before."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A message of a request, in pieces. `is_same`: it is as it was in the request before."""
+
+    role: str
+    pieces: tuple[Piece, ...]
+    is_same: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSent:
+    """A request: its messages, and its schema, None where that is the one before.
+
+    `is_known` is false where it doesn't come out as it was sent: then nothing is shown of it.
+    """
+
+    number: int
+    is_known: bool
+    messages: tuple[Shown, ...] = ()
+    schema: JsonObject | None = None
+    is_same_schema: bool = False
+
+
+async def requests_of(run: Idea, name: str) -> tuple[RequestSent, ...]:
+    """Every request of a kept run, made again; no model is asked and no code is run.
+
+    Raises:
+        ActumError: its Idea has changed so much that they can't be made.
+    """
+    about = about_of(run.meta, name)
+    model = Unasked(DIALECTS.get(str(about.get("dialect"))))
+    agent = ready(run, name, model=model, code=Code.to_read()).agent()
+    found: list[RequestSent] = []
+    before: Sequence[Any] = ()
+    schema_before: JsonObject | None = None
+    async for one in replayed(agent, run.context, run.schema, ticks_of(about, name)):
+        if one.sent is None:
+            found.append(RequestSent(number=one.number, is_known=False))
+            continue
+        schema: JsonObject = one.sent.schema
+        shown = tuple(
+            _shown(message, before[at] if at < len(before) else None) for at, message in enumerate(one.sent.messages)
+        )
+        is_same = schema == schema_before
+        found.append(
+            RequestSent(number=one.number, is_known=True, messages=shown, schema=schema, is_same_schema=is_same)
+        )
+        before, schema_before = one.sent.messages, schema
+    return tuple(found)
+
+
+async def known_requests(run: Idea, name: str) -> tuple[RequestSent, ...]:
+    """The same; none where they can't be made any more, which is no reason not to show the run."""
+    try:
+        return await requests_of(run, name)
+    except (ActumError, ValueError):
+        return ()
+
+
+def _shown(message: Any, before: Any) -> Shown:
+    text, role = _text(message), str(message["role"])
+    older = None if before is None or before["role"] != message["role"] else _text(before)
+    if older is None:
+        return Shown(role=role, pieces=(Piece(kind="new", text=text[:_MOST_TEXT]),))
+    if older == text:
+        return Shown(role=role, pieces=(Piece(kind="same", text=text[:_MOST_TEXT]),), is_same=True)
+    return Shown(role=role, pieces=tuple(_pieces(older, text)))
+
+
+def _pieces(older: str, text: str) -> list[Piece]:
+    """What both begin with, what has gone, what is new, and what both end with: in one pass over each."""
+    start = _common(older, text)
+    end = min(_common(older[::-1], text[::-1]), len(older) - start, len(text) - start)
+    parts = [
+        ("same", text[:start]),
+        ("gone", older[start : len(older) - end]),
+        ("new", text[start : len(text) - end]),
+        ("same", text[len(text) - end :] if end else ""),
+    ]
+    return [Piece(kind=kind, text=part[:_MOST_TEXT]) for kind, part in parts if part]
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters both begin with, found by halving: comparing is what is fast."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
+
+
+def _text(message: Any) -> str:
+    content: Any = message["content"]
+    if isinstance(content, str):
+        return content
+
+    return encode(content)

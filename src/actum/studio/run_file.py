@@ -1,0 +1,83 @@
+"""A run as one file: its page with everything in it, which needs no server and sends nothing anywhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+from ..app.idea import Idea
+from ..inspection.account import Account, AnswerSeen, account_of
+from .drawing import graph_with_values
+from .pages import render, static
+from .requests import known_requests
+from .secrets import hidden, without_secrets
+from .timeline import timeline_of
+
+_DETAILED = 2_000
+"""With more calls than this, the file says of what a call was made as it was authored, and not once more value by
+value."""
+_MOST = 20_000
+_MOST_OF_MANY = 1_000
+
+
+async def run_page(run: Idea, name: str) -> str:
+    """The page of a kept run as one HTML file.
+
+    Raises:
+        IdeaError: no run is kept there, or the extra `serve` is not installed.
+    """
+    account = account_of(without_secrets(run), name)
+    sent = {one.number: one for one in await known_requests(run, name)}
+    count = sum(len(answer.calls) for answer in account.answers)
+
+    def link(place: str) -> str:
+        return f"#call-{place}"
+
+    def graph(answer: AnswerSeen) -> object:
+        return graph_with_values(account, answer, link)
+
+    style, script = _inline(static("studio.css")), _inline(static("file.js"))
+    page = render(
+        "file.html",
+        title=title_of(account),
+        state=state_of(account),
+        account=account,
+        line=timeline_of(account),
+        link=link,
+        graph=graph,
+        why=account.why,
+        sent=sent,
+        detailed=count <= _DETAILED,
+        most=_MOST if count <= _DETAILED else _MOST_OF_MANY,
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+    return hidden(page)
+
+
+def title_of(account: Account) -> str:
+    """What a run is called: by its Idea's path and its own file."""
+    path = account.idea.meta.get("path")
+    return f"{path} · {account.name}" if isinstance(path, str) and path else account.name
+
+
+def state_of(account: Account) -> str:
+    """How far a run is, as a word."""
+    row = account.about.get("row")
+    if isinstance(row, dict) and isinstance(state := row.get("state"), str):  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] -- JSON
+        return state
+    if account.output is not None:
+        return "done"
+    return "waiting" if account.waiting or account.gates else "cut"
+
+
+def _inline(text: str) -> object:
+    from markupsafe import Markup
+
+    return Markup(text)
+
+
+def _hash(text: object) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(str(text).encode()).digest()).decode()}"

@@ -1,0 +1,43 @@
+"""Secrets of this machine, which no page ever shows, whatever a run has written of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+
+from markupsafe import escape
+
+from ..app.idea import Idea
+from ..ideas.file import write_idea
+
+_NAMES = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:$|_)", re.IGNORECASE)
+_SHORTEST = 8
+"""What is shorter is no secret that a page could hide: it would be cut out of words."""
+MARK = "•••"
+
+
+def secrets_of(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The values of the environment's variables whose names say that they are secret, the longest first."""
+    found = {value for name, value in environment.items() if _NAMES.search(name) and len(value) >= _SHORTEST}
+    return sorted(found, key=len, reverse=True)
+
+
+def hidden(text: str, more: Iterable[str] = ()) -> str:
+    """A text without the secrets, and without those named beside them."""
+    for secret in [*secrets_of(), *more]:
+        written = json.dumps(secret, ensure_ascii=False)[1:-1]
+        for form in {secret, written, str(escape(secret)), str(escape(written))}:
+            if form and form in text:
+                text = text.replace(form, MARK)
+    return text
+
+
+def without_secrets(run: Idea) -> Idea:
+    """A run in which the secrets are not: what a page shows of a value may be a part of it, in any form."""
+    if not secrets_of():
+        return run
+    text = write_idea(run.text)
+    own = hidden(text)
+    return run if own == text else Idea.read(own, "the run", run.context.origin)

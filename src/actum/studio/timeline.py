@@ -1,0 +1,173 @@
+"""A run as bars: its requests, the calls that start inside their answers, the delegates below them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from ..ideas.course import CallRow, RequestRow
+from ..inspection.account import Account, AnswerSeen, CallSeen
+from ..inspection.wording import short
+from ..schema.quoting import printable
+from .words import between, count, seconds
+
+_MANY = 24
+"""So many calls of one tool in a row are one bar."""
+_MOST_BELOW = 40
+"""How many bars of the delegates of one call are drawn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One line of a timeline. `start` and `width` are seconds from its left; None where nothing is known of when.
+
+    `place` names the call that it leads to, `arrived` is when a call was first heard of. `many` of them are this bar.
+    """
+
+    kind: Literal["request", "call", "plan"]
+    label: str
+    state: str
+    depth: int = 0
+    start: float | None = None
+    width: float = 0.0
+    arrived: float | None = None
+    place: str = ""
+    request: int | None = None
+    note: str = ""
+    many: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """The bars of a run, and how many seconds it took as a whole."""
+
+    bars: tuple[Bar, ...]
+    total: float
+
+
+def timeline_of(account: Account) -> Timeline:
+    """The timeline of a run."""
+    began = account.began or 0.0
+    total = max((account.ended or began) - began, 0.001)
+    drawing = _Drawing(began)
+    return Timeline(bars=tuple(bar for answer in account.answers for bar in drawing.answer(answer)), total=total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    began: float
+
+    def answer(self, answer: AnswerSeen) -> Iterator[Bar]:
+        if answer.request is not None:
+            yield self._request(
+                answer.row, answer.request, 0, is_open=answer.tick is None or answer.tick.answer is None
+            )
+        elif answer.calls:
+            yield Bar(kind="plan", label="Plan", state="done", note=f"{len(answer.calls):,} calls")
+        for _, group in groupby(answer.calls, key=lambda call: (call.tool, call.kind)):
+            calls = list(group)
+            if len(calls) > _MANY:
+                yield self._many(calls)
+                continue
+            for call in calls:
+                yield self._call(call)
+                yield from self._below(call)
+
+    def _request(self, row: RequestRow | None, number: int, depth: int, *, is_open: bool = False) -> Bar:
+        began, ended = (None, None) if row is None else (row.began, row.ended)
+        spent = None if row is None else row.spent.output_tokens
+        note = f"{count(spent)} tokens" if spent is not None else ""
+        return Bar(
+            kind="request",
+            label=f"Request {number}" + (f" · {printable(row.model)}" if row is not None and row.model else ""),
+            state="open" if is_open else "done",
+            depth=depth,
+            start=self._from(began),
+            width=between(began, ended) or 0.0,
+            request=number if depth == 0 else None,
+            note=" · ".join(part for part in (seconds(between(began, ended)), note) if part),
+        )
+
+    def _call(self, call: CallSeen) -> Bar:
+        row = call.row
+        items = f"{row.items:,} items" + (f", {row.failed:,} failed" if row.failed else "") if row.items else ""
+        tried = f"{row.attempts} attempts" if row.attempts > 1 else ""
+        parts = (seconds(between(row.began, row.ended)), items, tried)
+        return Bar(
+            kind="call",
+            label=_label(call),
+            state=call.state,
+            depth=1,
+            start=self._from(row.began if row.began is not None else row.arrived),
+            width=between(row.began, row.ended) or 0.0,
+            arrived=self._from(row.arrived),
+            place=call.place,
+            note=" · ".join(part for part in parts if part),
+            many=max(row.items, 1),
+        )
+
+    def _below(self, call: CallSeen) -> Iterator[Bar]:
+        """The requests and calls of a call's delegate, each below what led there, in the order of their times."""
+        begins = {row.call: row.began or row.arrived or 0.0 for row in call.calls}
+        lines = [(_way(row.call, begins, begins[row.call]), self._inner(row)) for row in call.calls]
+        for number, row in enumerate(call.requests, 1):
+            way = [*_way(row.within, begins, begins.get(row.within, 0.0)), (row.began or 0.0, "")]
+            lines.append((way, self._request(row, number, _depth(row.within) + 1)))
+        lines.sort(key=lambda one: one[0])
+        for _, bar in lines[:_MOST_BELOW]:
+            yield bar
+        if len(lines) > _MOST_BELOW:
+            yield Bar(kind="call", label=f"{len(lines) - _MOST_BELOW:,} more", state="done", depth=2)
+
+    def _inner(self, row: CallRow) -> Bar:
+        items = f"{row.items:,} items" if row.items else ""
+        return Bar(
+            kind="call",
+            label=f"{row.call.rpartition('/')[2]} {printable(row.tool)}",
+            state=row.state,
+            depth=_depth(row.call),
+            start=self._from(row.began if row.began is not None else row.arrived),
+            width=between(row.began, row.ended) or 0.0,
+            note=" · ".join(part for part in (seconds(between(row.began, row.ended)), items) if part),
+            many=max(row.items, 1),
+        )
+
+    def _many(self, calls: Sequence[CallSeen]) -> Bar:
+        begins = [call.row.began for call in calls if call.row.began is not None]
+        ends = [call.row.ended for call in calls if call.row.ended is not None]
+        began, ended = min(begins, default=None), max(ends, default=None)
+        states = {call.state for call in calls}
+        failed = sum(call.state == "failed" for call in calls)
+        worst = next((one for one in ("failed", "waiting", "open") if one in states), "done")
+        note = seconds(between(began, ended)) + (f" · {failed:,} failed" if failed else "")
+        return Bar(
+            kind="call",
+            label=f"{calls[0].place} … {calls[-1].place} {printable(calls[0].tool)} × {len(calls):,}",
+            state=worst,
+            depth=1,
+            start=self._from(began),
+            width=between(began, ended) or 0.0,
+            note=note,
+            many=len(calls),
+        )
+
+    def _from(self, time: float | None) -> float | None:
+        return None if time is None else round(max(0.0, time - self.began), 4)
+
+
+def _label(call: CallSeen) -> str:
+    return f"{call.place} {'computed' if call.kind == 'computed' else short(call.tool, 60).strip(chr(34))}"
+
+
+def _way(place: str, begins: Mapping[str, float], own: float) -> list[tuple[float, str]]:
+    """The calls that lead to a place, each with when it began: by this the lines below a call are in order."""
+    steps = place.split("/")
+    above = ["/".join(steps[: count + 1]) for count in range(len(steps) - 1)]
+    return [*((begins.get(one, 0.0), one) for one in above), (own, place)]
+
+
+def _depth(place: str) -> int:
+    """How far in a place is: 1 for a call of the run itself."""
+    return 1 + place.count("/") if place else 0

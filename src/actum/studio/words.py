@@ -1,0 +1,63 @@
+"""Values, times and prices as the pages write them: text that nothing in it can steer (S10, M7)."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from ..schema.json import is_list, is_object
+from ..schema.quoting import printable
+
+MOST = 2_000
+"""How many characters of a value a page shows before it says how many more there are."""
+
+
+def text_of(value: Any, most: int | None = MOST) -> str:
+    """A value as it is read: a text as it is, anything else as JSON; its line breaks are its own."""
+    if isinstance(value, str):
+        own = value
+    else:
+        own = json.dumps(value, ensure_ascii=False, indent=2 if is_list(value) or is_object(value) else None)
+    clipped = own if most is None or len(own) <= most else own[:most]
+    shown = "\n".join(printable(line) for line in clipped.split("\n"))
+    return shown if len(clipped) == len(own) else f"{shown}\n… {len(own) - len(clipped):,} more characters"
+
+
+def json_of(value: Any) -> str:
+    """A value as JSON on several lines, whole: the text of a field that is read back."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def seconds(value: float | None) -> str:
+    """A time span: `12 ms`, `1.24 s`, `2 min 5 s`; empty where it isn't known."""
+    if value is None:
+        return ""
+    if value < 1:
+        return f"{value * 1000:.0f} ms"
+    if value < 100:
+        return f"{value:.2f} s"
+    minutes, rest = divmod(round(value), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def between(began: float | None, ended: float | None) -> float | None:
+    """How long something took, None where that isn't known."""
+    return None if began is None or ended is None else max(0.0, ended - began)
+
+
+def count(value: int | None) -> str:
+    """A count; a dash where it isn't known, which is not zero (L5)."""
+    return "–" if value is None else f"{value:,}"
+
+
+def money(value: float | None) -> str:
+    """A price in dollars; a dash where it isn't known."""
+    if value is None:
+        return "–"
+    return f"${value:,.2f}" if value >= 1 else f"${value:.4f}"
+
+
+def when(value: float | None) -> str:
+    """A time of day, in UTC; empty where it isn't known."""
+    return "" if not value else datetime.fromtimestamp(value, UTC).strftime("%Y-%m-%d %H:%M:%S")

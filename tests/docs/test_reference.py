@@ -1,0 +1,56 @@
+"""The pages of docs/reference are what the code says now, and the site has all pages and no link that leads nowhere."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+with pytest.MonkeyPatch.context() as patch:
+    patch.setattr(sys, "path", [str(ROOT / "docs" / "generate"), str(ROOT / "docs" / "site"), *sys.path])
+    modules: list[Any] = [importlib.import_module(name) for name in ("reference", "staging")]
+reference, staging = modules
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, str]:
+    return reference.written()
+
+
+def test_every_page_of_the_reference_is_what_the_code_says(made: dict[str, str]) -> None:
+    assert reference.stale(made) == [], "make reference"
+
+
+def test_a_page_that_is_changed_by_hand_or_left_over_is_found(made: dict[str, str], tmp_path: Path) -> None:
+    for name, text in made.items():
+        (tmp_path / name).write_text(text + ("x" if name == "tools.md" else ""), encoding="utf-8")
+    (tmp_path / "gone.md").write_text("", encoding="utf-8")
+    assert reference.stale(made, tmp_path) == ["gone.md", "tools.md"]
+
+
+def test_no_page_shows_an_address_of_memory_or_a_path_of_this_machine(made: dict[str, str]) -> None:
+    for name, text in made.items():
+        assert re.findall(r"0x[0-9a-f]{6,}|<factory>|" + re.escape(str(ROOT)), text) == [], name
+
+
+def test_every_page_has_a_place_in_the_navigation(tmp_path: Path) -> None:
+    written = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    nav = yaml.safe_load(written[written.index("\nnav:") :])["nav"]
+    stage = staging.Stage(tmp_path / "pages")
+    stage.fill()
+    assert staging.unnamed(nav, stage.pages.values()) == []
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (tmp_path / "pages").rglob("*.md"))
+    assert "](../src" not in text
+
+
+def test_a_page_that_links_to_a_file_that_is_not_there_is_no_page(tmp_path: Path) -> None:
+    stage = staging.Stage(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"links to nowhere\.md"):
+        stage.linked("[x](nowhere.md)", ROOT, staging.PurePosixPath("index.md"))

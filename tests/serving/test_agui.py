@@ -1,0 +1,265 @@
+"""AG-UI over loopback, each stream judged by the protocol's own models and by its rules of order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from actum import HOLD, models
+from actum.serving import Served
+
+from ..runs.desks import Desk, Json, chain, plan
+from .agui_order import check
+from .house import Client, events_of, house
+
+TALK: Json = {"context": [], "schema": {"type": "string"}}
+INNER: Json = plan({"_tool": "step", "of": "†input.of"}, output="†calls.0", schema={"type": "string"})
+STEP: Json = {"properties": {"of": {"type": "string"}, "_output": {"type": "string"}}}
+INNER["context"].insert(0, {"type": "tool", "tool": {"step": STEP}})
+INNER["context"].insert(0, {"type": "input", "schema": {"type": "object", "properties": {"of": {"type": "string"}}}})
+OUTER: Json = {
+    "context": [
+        {
+            "type": "tool",
+            "tool": {"ask": {"properties": {"of": {"type": "string"}, "_delegate": {"const": "inner"}, "_output": {}}}},
+        },
+        {
+            "type": "plan",
+            "plan": [{"_tool": "ask", "of": "tea"}, {"_tool": "step", "of": "†calls.0"}],
+            "output": "†calls.1",
+        },
+    ]
+}
+
+
+async def hold(*_: Any) -> Any:
+    return HOLD
+
+
+async def hold_steps(call: Json, *_: Any) -> Any:
+    return HOLD if call["_tool"] == "step" else True
+
+
+def served(ideas: Json, desk: Desk | None = None, **more: Any) -> Served:
+    agent = (desk or Desk()).agent(delegates={"inner": INNER}, **more)
+    return Served(ideas, agent=agent, lease=2.0)
+
+
+def body(run: str = "r1", **more: Any) -> Json:
+    return {"threadId": "t1", "runId": run, "messages": [], "tools": [], "context": [], "state": {}, **more}
+
+
+async def told(client: Client, name: str, given: Json) -> list[Json]:
+    """The events of one request, which are in order."""
+    async with client.stream("POST", f"/agui/{name}", json=given) as answer:
+        assert answer.status_code == 200, await answer.aread()
+        events = [event["data"] async for event in events_of(answer)]
+    check(events, given["threadId"], given["runId"])
+    return events
+
+
+def of(events: list[Json], kind: str) -> list[Json]:
+    return [event for event in events if event["type"] == kind]
+
+
+async def test_text_is_a_message_and_what_was_said_reaches_the_model() -> None:
+    model = models.Scripted([{"calls": [], "output": "Hello you"}], chunk=4)
+    async with house(served({"talk": TALK}, model=model)) as client:
+        said = [{"id": "m1", "role": "user", "content": "Hello"}]
+        about = [{"description": "the page", "value": "home"}]
+        events = await told(client, "talk", body(messages=said, context=about))
+    assert "".join(event["delta"] for event in of(events, "TEXT_MESSAGE_CONTENT")) == "Hello you"
+    assert events[-1]["outcome"] == {"type": "success"}
+    assert events[-1]["result"] == "Hello you"
+    assert [event["stepName"] for event in of(events, "STEP_STARTED")] == ["request 1"]
+    sent = json.dumps([dict(one) for one in model.requests[0].messages])
+    assert "Hello" in sent
+    assert "the page: home" in sent
+
+
+async def test_calls_are_told_with_values_in_place_of_references_and_their_results() -> None:
+    async with house(served({"chain": chain(3)})) as client:
+        events = await told(client, "chain", body())
+    assert [event["delta"] for event in of(events, "TOOL_CALL_ARGS")] == [
+        '{"of":"go"}',
+        '{"of":"go."}',
+        '{"of":"go.."}',
+    ]
+    assert [event["content"] for event in of(events, "TOOL_CALL_RESULT")] == ["go.", "go..", "go..."]
+    assert len({event["toolCallId"] for event in of(events, "TOOL_CALL_START")}) == 3
+
+
+async def test_a_delegate_is_a_subagent_whose_calls_are_its_own() -> None:
+    async with house(served({"outer": OUTER})) as client:
+        events = await told(client, "outer", body())
+    (begun,), (over,) = of(events, "SUBAGENT_STARTED"), of(events, "SUBAGENT_FINISHED")
+    assert (begun["name"], over["result"], begun["subagentRunId"]) == ("ask", "tea.", over["subagentRunId"])
+    starts = [(event["toolCallName"], event.get("subagentRunId")) for event in of(events, "TOOL_CALL_START")]
+    assert starts == [("ask", None), ("step", begun["subagentRunId"]), ("step", None)]
+    assert begun["parentToolCallId"] == of(events, "TOOL_CALL_START")[0]["toolCallId"]
+    assert events[-1]["result"] == "tea.."
+
+
+async def test_the_items_of_an_each_are_one_call() -> None:
+    idea = plan({"_tool": "step", "of": "†each", "_each": ["a", "b"]}, output="†calls.0")
+    async with house(served({"idea": idea})) as client:
+        events = await told(client, "idea", body())
+    assert [event["content"] for event in of(events, "TOOL_CALL_RESULT")] == ['["a.","b."]']
+    assert len(of(events, "TOOL_CALL_START")) == 1
+
+
+@pytest.mark.rule("L6")
+async def test_an_interrupt_is_answered_once_and_only_the_call_that_waited_is_made() -> None:
+    desk = Desk()
+    async with house(served({"idea": chain(2)}, desk, approve=hold)) as client:
+        first = await told(client, "idea", body())
+        (one,) = first[-1]["outcome"]["interrupts"]
+        assert (one["reason"], one["message"], one["metadata"]["actum"]["place"]) == (
+            "tool_call",
+            'step {"of":"go"}',
+            "0.0",
+        )
+        assert one["toolCallId"] == of(first, "TOOL_CALL_START")[0]["toolCallId"]
+        assert of(first, "TOOL_CALL_RESULT") == []
+        answer = [{"interruptId": one["id"], "status": "resolved", "payload": {"approved": True}}]
+        second = await told(client, "idea", body("r2", resume=answer))
+        assert of(second, "TOOL_CALL_RESULT")[0]["toolCallId"] == one["toolCallId"]
+        (two,) = second[-1]["outcome"]["interrupts"]
+        assert desk.made == [("step", "go")]
+        again = await told(client, "idea", body("r3", resume=answer))  # spent: it decides nothing any more
+        assert again[-1]["outcome"]["interrupts"][0]["id"] == two["id"]
+        assert [event["name"] for event in of(again, "CUSTOM")] == ["actum.run", "actum.warning"]
+        changed = {"approved": True, "parameters": {"of": "cake"}}
+        answer = [{"interruptId": two["id"], "status": "resolved", "payload": changed}]
+        last = await told(client, "idea", body("r4", resume=answer))
+    assert (last[-1]["result"], desk.made) == ("cake.", [("step", "go"), ("step", "cake")])
+
+
+async def test_a_denial_and_what_was_given_up_run_nothing() -> None:
+    for entry in ({"status": "resolved", "payload": {"approved": False, "reason": "no"}}, {"status": "cancelled"}):
+        desk = Desk()
+        async with house(served({"idea": chain(1)}, desk, approve=hold)) as client:
+            (one,) = (await told(client, "idea", body()))[-1]["outcome"]["interrupts"]
+            events = await told(client, "idea", body("r2", resume=[{"interruptId": one["id"], **entry}]))
+        assert (events[-1]["type"], desk.made) == ("RUN_ERROR", [])
+
+
+async def test_a_delegate_that_waits_is_suspended_and_goes_on_under_its_id() -> None:
+    desk = Desk()
+    async with house(served({"outer": OUTER}, desk, approve=hold_steps)) as client:
+        first = await told(client, "outer", body())
+        (one,) = first[-1]["outcome"]["interrupts"]
+        (over,) = of(first, "SUBAGENT_FINISHED")
+        assert over["outcome"] == {"type": "suspended", "interruptIds": [one["id"]]}
+        answer = [{"interruptId": one["id"], "status": "resolved", "payload": True}]
+        second = await told(client, "outer", body("r2", resume=answer))
+        (begun,) = of(second, "SUBAGENT_STARTED")
+        assert begun["subagentRunId"] == over["subagentRunId"]
+        assert desk.made == [("step", "tea")]
+        (two,) = second[-1]["outcome"]["interrupts"]
+        answer = [{"interruptId": two["id"], "status": "resolved", "payload": True}]
+        assert (await told(client, "outer", body("r3", resume=answer)))[-1]["result"] == "tea.."
+
+
+@pytest.mark.rule("C7")
+async def test_a_gate_is_an_interrupt_that_asks_for_a_value() -> None:
+    gated = plan({"_tool": "step", "of": "†state.approvals.budget"}, output="†calls.0")
+    async with house(served({"gated": gated})) as client:
+        (one,) = (await told(client, "gated", body(state={"approvals": {"budget": "mine"}})))[-1]["outcome"][
+            "interrupts"
+        ]
+        assert one["reason"] == "value"
+        answer = [{"interruptId": one["id"], "status": "resolved", "payload": "200"}]
+        assert (await told(client, "gated", body("r2", resume=answer)))[-1]["result"] == "200."
+
+
+async def test_the_state_is_shared_and_its_changes_are_told() -> None:
+    call = {"_tool": "step", "of": "†state.name", "_outputPath": "†state.greeting"}
+    idea = plan(call, output="†state.greeting")
+    async with house(served({"idea": idea})) as client:
+        events = await told(client, "idea", body(state={"name": "Ann"}))
+    assert of(events, "STATE_SNAPSHOT")[0]["snapshot"] == {"name": "Ann"}
+    assert of(events, "STATE_DELTA")[0]["delta"] == [{"op": "add", "path": "/greeting", "value": "Ann."}]
+
+
+async def test_a_failure_is_an_error_and_a_failed_call_says_so() -> None:
+    async with house(served({"idea": plan({"_tool": "fail", "of": "a"}, output="†calls.0")})) as client:
+        events = await told(client, "idea", body())
+    assert events[-1]["type"] == "RUN_ERROR"
+    assert of(events, "TOOL_CALL_RESULT")[0]["content"].startswith("error: ")
+
+
+async def test_a_cancelled_run_is_no_success_and_no_failure() -> None:
+    desk = Desk()
+    async with house(served({"idea": plan({"_tool": "wait", "of": "a"}, output="†calls.0")}, desk)) as client:
+        async with client.stream("POST", "/agui/idea", json=body()) as answer:
+            events: list[Json] = []
+            async for event in events_of(answer):
+                events.append(event["data"])
+                if event["data"]["type"] == "TOOL_CALL_END":
+                    await client.ok("POST", f"/runs/{events[1]['value']['id']}/cancel")
+        check(events, "t1", "r1")
+    assert events[-1]["outcome"] == {"type": "cancelled"}
+
+
+async def test_a_request_that_is_sent_again_begins_no_second_run() -> None:
+    desk = Desk()
+    async with house(served({"chain": chain(2)}, desk)) as client:
+        first, again = await told(client, "chain", body()), await told(client, "chain", body())
+        assert [event for event in first if event["type"] != "CUSTOM"] == [
+            one for one in again if one["type"] != "CUSTOM"
+        ]
+        assert len((await client.ok("GET", "/runs"))["runs"]) == 1
+    assert len(desk.made) == 2
+
+
+WRONG: list[Any] = [
+    ({"threadId": "t"}, 422),
+    (
+        body(
+            messages=[
+                {
+                    "id": "m",
+                    "role": "user",
+                    "content": [{"type": "image", "source": {"type": "url", "value": "file:///x"}}],
+                }
+            ]
+        ),
+        422,
+    ),
+    (body(forwardedProps={"input": 3}), 422),
+    (body(resume=[{"interruptId": "nobody#x#0.0", "status": "resolved"}]), 404),
+    (
+        body(
+            resume=[
+                {"interruptId": "a#x#0.0", "status": "cancelled"},
+                {"interruptId": "b#x#0.0", "status": "cancelled"},
+            ]
+        ),
+        422,
+    ),
+]
+
+
+@pytest.mark.parametrize(("given", "status"), WRONG)
+async def test_what_is_wrong_is_refused_before_anything_begins(given: Json, status: int) -> None:
+    async with house(served({"chain": chain(1)})) as client:
+        answer = await client.post("/agui/chain", json=given)
+        assert answer.status_code == status, answer.text
+        assert (await client.post("/agui/nobody", json=body())).status_code == 404
+        assert (await client.ok("GET", "/runs"))["runs"] == []
+
+
+async def test_all_interrupts_are_answered_or_none() -> None:
+    desk = Desk()
+    idea = plan({"_tool": "step", "of": "a"}, {"_tool": "step", "of": "b"}, output=["†calls.0", "†calls.1"])
+    async with house(served({"idea": idea}, desk, approve=hold)) as client:
+        one, two = (await told(client, "idea", body()))[-1]["outcome"]["interrupts"]
+        answers = [{"interruptId": each["id"], "status": "resolved", "payload": True} for each in (one, two)]
+        short = await client.post("/agui/idea", json=body("r2", resume=answers[:1]))
+        odd = await client.post("/agui/idea", json=body("r2", resume=[answers[0], {**answers[1], "payload": "yes"}]))
+        assert (short.status_code, odd.status_code, desk.made) == (422, 422, [])
+        events = await told(client, "idea", body("r3", resume=answers))
+        assert events[-1]["result"] == ["a.", "b."]

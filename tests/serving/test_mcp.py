@@ -1,0 +1,158 @@
+"""Ideas as tools of an MCP server, as hosts of both eras see them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from actum import errors
+from actum.schema.json import encode
+
+from .hosts import ERAS, IDEAS, SENDING, Desk, Era, client_of, data, elicited, host_of, said
+
+
+async def listed(era: Era, **options: Any) -> dict[str, Any]:
+    async with client_of(host_of(Desk(), **options), era) as client:
+        return {tool.name: tool for tool in (await client.list_tools()).tools}
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_each_idea_is_a_tool_with_its_schemas_and_an_output_that_is_no_object_is_wrapped(era: Era) -> None:
+    tools = await listed(era)
+    assert list(tools) == [*IDEAS, "answer"]
+    sending = tools["sending"]
+    assert sending.description == "Looks somebody up and sends a number."
+    assert sending.input_schema["properties"] == {"who": {"type": "string"}}
+    assert sending.input_schema["required"] == ["who"]
+    assert sending.output_schema == {
+        "type": "object",
+        "properties": {"result": {"type": "string"}},
+        "required": ["result"],
+    }
+    assert tools["looking"].output_schema["properties"] == {"n": {"type": "integer"}}
+    assert all(tool.output_schema["type"] == "object" for name, tool in tools.items() if name != "answer")
+
+
+async def test_only_what_can_only_read_is_said_to() -> None:
+    tools = await listed("legacy")
+    assert {name for name, tool in tools.items() if tool.annotations.read_only_hint} == {"looking"}
+    assert tools["sending"].annotations.open_world_hint
+
+
+async def test_the_definitions_of_a_wrapped_output_are_found_from_its_root() -> None:
+    schema = {"type": "array", "items": {"$ref": "#/$defs/One"}, "$defs": {"One": {"type": "integer"}}}
+    own = {"many": {"context": [{"type": "plan", "plan": [], "output": [1, 2]}], "schema": schema}}
+    async with client_of(host_of(Desk(), ideas=own), "legacy") as client:
+        [tool, _] = (await client.list_tools()).tools
+        assert tool.output_schema is not None
+        assert tool.output_schema["$defs"] == {"One": {"type": "integer"}}
+        assert await data(client, "many", {}) == {"result": [1, 2]}
+
+
+async def test_a_name_that_no_host_takes_is_refused() -> None:
+    with pytest.raises(errors.IdeaError, match="no name to serve under"):
+        await host_of(Desk(), ideas={"two words": SENDING}).prepare()
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_call_runs_the_idea_and_tells_how_far_it_is(era: Era) -> None:
+    told: list[tuple[float, str | None]] = []
+
+    async def heard(progress: float, total: float | None, message: str | None) -> None:
+        assert total is None
+        told.append((progress, message))
+
+    async with client_of(host_of(Desk()), era) as client:
+        result = await client.call_tool("looking", {"who": "Ann"}, progress_callback=heard)
+    assert (result.is_error, result.structured_content) == (False, {"n": 3})
+    assert json.loads(said(result)) == {"n": 3}
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert "look done" in [message for _, message in told]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_fails_is_an_error_of_the_call_that_quotes_no_data_and_never_a_null(era: Era) -> None:
+    async with client_of(host_of(Desk()), era) as client:
+        wrong = await client.call_tool("looking", {"who": 3})
+        failed = await client.call_tool("failing", {})
+        with pytest.raises(MCPError, match="no tool of that name"):
+            await client.call_tool("nothing", {})
+    assert wrong.is_error
+    assert "the arguments don't fit" in said(wrong)
+    assert failed.is_error
+    assert failed.structured_content is None
+    assert "fail" in said(failed)
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("action", "content", "sent", "tells"),
+    [
+        ("accept", {"decision": "approve"}, [("Ann", 3)], "sent 3 to Ann"),
+        ("accept", {"decision": "deny", "reason": "not Ann"}, [], "not Ann"),
+        ("decline", {}, [], "declined"),
+        ("cancel", {}, [], "Held for a decision"),
+        ("accept", {}, [], "Held for a decision"),
+    ],
+)
+async def test_the_user_decides_by_a_form_and_an_empty_one_approves_nothing(
+    era: Era, action: Any, content: dict[str, Any], sent: list[Any], tells: str
+) -> None:
+    desk, asked = Desk(), list[str]()
+    callback = elicited(action, asked, **content)
+    async with client_of(host_of(desk), era, elicitation_callback=callback) as client:
+        result = await client.call_tool("sending", {"who": "Ann"})
+    assert tells in said(result)
+    assert desk.sent == sent
+    assert result.is_error is (not sent)
+    assert set(asked) == {'Shall this call be made? send {"to":"Ann","n":3}'}
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_where_the_host_shows_no_forms_a_call_is_held_and_it_is_said_who_decides_how(
+    era: Era, tmp_path: Any
+) -> None:
+    from actum.cli.dispatch import run_command
+
+    desk, place = Desk(), tmp_path / "runs.db"
+    async with client_of(host_of(desk, place=place), era) as client:
+        held = await client.call_tool("sending", {"who": "Ann"})
+        words = said(held)
+        assert held.is_error
+        assert held.structured_content is None
+        assert "Ann" not in words
+        handle = words.rpartition("run '")[2].removesuffix("'.")
+        run = handle.rsplit(".", 2)[0]
+        assert f"actum approve {run} --store {place}" in words
+        assert "Held" in said(await client.call_tool("answer", {"run": handle}))
+        refused = await client.call_tool("answer", {"run": handle, "answer": {"decision": "approve"}})
+        assert "spent" in said(refused)  # no model decides
+        assert desk.sent == []
+        assert await asyncio.to_thread(run_command, ["approve", run, "--store", str(place)]) == 0
+        done = await client.call_tool("answer", {"run": handle})
+    assert (done.is_error, said(done)) == (False, encode({"result": "sent 3 to Ann"}))
+    assert desk.sent == [("Ann", 3)]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_call_that_is_cancelled_cancels_its_run(era: Era) -> None:
+    desk = Desk()
+    own: dict[str, Any] = {
+        "waiting": {"context": [{"type": "plan", "plan": [{"_tool": "wait"}], "output": "†calls.0"}], "schema": {}}
+    }
+    host = host_of(desk, ideas=own)
+    async with client_of(host, era) as client:
+        calling = asyncio.create_task(client.call_tool("waiting", {}))
+        await desk.begun.wait()
+        calling.cancel()
+        await asyncio.wait([calling])
+        [run] = await host.hosting.runs.list()
+        async with asyncio.timeout(30):
+            async for _ in run.follow():
+                pass
+        assert (await run.refresh()).state == "cancelled"
+    assert desk.ended == ["wait"]

@@ -1,0 +1,70 @@
+"""MCP over HTTP, at `/mcp` of the one server, behind its guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from actum import Agent, Idea
+from actum.schema.json import encode
+from actum.serving import Served
+
+from .hosts import ERAS, IDEAS, Desk, Era, elicited, hold_sending, said
+from .house import TOKEN, house
+
+BOB = "another-token-of-the-tests"
+
+
+def served(desk: Desk) -> Served:
+    ideas = {name: Idea.read(encode(idea), name) for name, idea in IDEAS.items()}
+    return Served(ideas, agent=Agent(None, tools=desk.tools, approve=hold_sending))
+
+
+@asynccontextmanager
+async def caller(base: str, era: Era, token: str = TOKEN, **more: object) -> AsyncGenerator[Client]:
+    headers = {"authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http:
+        transport = streamable_http_client(f"{base}/mcp", http_client=http)
+        async with Client(transport, mode=era, **more) as client:  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+            yield client
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_same_ideas_are_served_over_http_with_forms_for_what_is_held(era: Era) -> None:
+    desk = Desk()
+    async with house(served(desk)) as client:
+        approves = elicited("accept", decision="approve")
+        async with caller(str(client.base_url).rstrip("/"), era, elicitation_callback=approves) as host:
+            assert "sending" in [tool.name for tool in (await host.list_tools()).tools]
+            assert said(await host.call_tool("sending", {"who": "Ann"})) == '{"result":"sent 3 to Ann"}'
+    assert desk.sent == [("Ann", 3)]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_handle_is_for_the_caller_it_was_given_to(era: Era) -> None:
+    desk = Desk()
+    async with house(served(desk), token={"ann": TOKEN, "bob": BOB}) as client:
+        base = str(client.base_url).rstrip("/")
+        async with caller(base, era) as ann, caller(base, era, BOB) as bob:
+            held = said(await ann.call_tool("sending", {"who": "Ann"}))
+            handle = held.rpartition("run '")[2].removesuffix("'.")
+            assert "spent" in said(await bob.call_tool("answer", {"run": handle}))
+            assert "Held" in said(await ann.call_tool("answer", {"run": handle}))
+
+
+async def test_the_guard_stands_before_it() -> None:
+    body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    async with house(served(Desk())) as client:
+        own = {"authorization": f"Bearer {TOKEN}", "accept": "application/json, text/event-stream"}
+        for headers, status in (
+            ({**own, "authorization": "Bearer wrong"}, 401),
+            ({**own, "origin": "http://evil.example"}, 403),
+            ({**own, "host": "evil.example"}, 421),
+        ):
+            assert (await client.post("/mcp", json=body, headers=headers)).status_code == status

@@ -1,0 +1,110 @@
+"""Questions that outlive a request: handles are for whom they were given, once, and also after a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from actum.serving.hosting import Hosting
+
+from .hosts import Desk, Json, client_of, data, elicited, first_round, host_of, said
+
+APPROVED = types.ElicitResult(action="accept", content={"decision": "approve"})
+ELICITS = {"elicitation_callback": elicited("cancel")}
+
+
+async def asked(client: Any) -> tuple[str, dict[str, Any]]:
+    """The state of a call that asks, and the responses that approve it."""
+    result = await first_round(client, "sending", {"who": "Ann"})
+    assert isinstance(result, types.InputRequiredResult)
+    assert result.request_state is not None
+    return result.request_state, dict.fromkeys(result.input_requests or {}, APPROVED)
+
+
+async def again(client: Any, state: str, responses: Any, tool: str = "sending", who: str = "Ann") -> Any:
+    return await first_round(client, tool, {"who": who}, request_state=state, input_responses=responses)
+
+
+async def test_a_state_is_spent_by_its_first_use() -> None:
+    desk = Desk()
+    async with client_of(host_of(desk), "2026-07-28", **ELICITS) as client:
+        state, responses = await asked(client)
+        assert said(await again(client, state, responses)) == '{"result":"sent 3 to Ann"}'
+        with pytest.raises(MCPError, match="spent"):
+            await again(client, state, responses)
+    assert desk.sent == [("Ann", 3)]
+
+
+async def test_a_state_is_good_for_nothing_else_than_what_it_was_given_for() -> None:
+    desk = Desk()
+    async with client_of(host_of(desk), "2026-07-28", **ELICITS) as client:
+        state, responses = await asked(client)
+        run, question, seal = state.rsplit(".", 2)
+        wrong = [
+            again(client, state, responses, who="Bob"),
+            again(client, state, responses, tool="looking"),
+            again(client, f"{run}0.{question}.{seal}", responses),
+            again(client, f"{run}.{'0' * len(question)}.{seal}", responses),
+            again(client, f"{run}.{question}-{question}.{seal}", responses),
+            again(client, f"{state}-tampered", responses),
+            again(client, "nothing", responses),
+            again(client, "", responses),
+        ]
+        for one in wrong:
+            with pytest.raises(MCPError, match="spent"):
+                await one
+        assert desk.sent == []
+        assert not (await again(client, state, responses)).is_error
+
+
+async def test_a_state_without_responses_is_asked_again_with_the_same_words() -> None:
+    async with client_of(host_of(Desk()), "2026-07-28", **ELICITS) as client:
+        first = await first_round(client, "sending", {"who": "Ann"})
+        second = await again(client, first.request_state, {})
+        assert (second.input_requests, second.request_state) == (first.input_requests, first.request_state)
+
+
+async def test_another_server_process_goes_on_with_what_one_has_asked(tmp_path: Path) -> None:
+    desk, place = Desk(), tmp_path / "runs.db"
+    async with client_of(host_of(desk, place=place), "2026-07-28", **ELICITS) as client:
+        state, responses = await asked(client)
+    async with client_of(host_of(desk, place=place), "2026-07-28", **ELICITS) as client:
+        assert said(await again(client, state, responses)) == '{"result":"sent 3 to Ann"}'
+        with pytest.raises(MCPError, match="spent"):
+            await again(client, state, responses)
+    assert desk.sent == [("Ann", 3)]
+
+
+async def test_the_hosts_model_may_answer_another_process_than_asked(tmp_path: Path) -> None:
+    desk, place = Desk(), tmp_path / "runs.db"
+    look = {"calls": [{"_tool": "look", "name": "Ann"}], "output": None}
+    own = {"own": {"context": [{"type": "system", "message": "Look, then say."}], "schema": {"type": "integer"}}}
+    async with client_of(host_of(desk, place=place, ideas=own), "legacy") as client:
+        first = await data(client, "own", {})
+        second = await data(client, "answer", {"run": first["run"], "answer": look})
+    async with client_of(host_of(desk, place=place, ideas=own), "legacy") as client:
+        spent = await client.call_tool("answer", {"run": first["run"], "answer": look})
+        assert (spent.is_error, "spent" in said(spent)) == (True, True)
+        looked = await data(client, "answer", {"run": second["run"]})
+        assert looked["run"] == second["run"]
+        assert "look" in str(looked["messages"])
+        last: Json = {"run": second["run"], "answer": {"calls": [], "output": 3}}
+        assert await data(client, "answer", last) == {"done": True, "output": 3}
+
+
+@pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
+async def test_what_waits_too_long_is_given_up(era: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    place = tmp_path / "runs.db"
+    async with client_of(host_of(Desk(), place=place), era) as client:
+        words = said(await client.call_tool("sending", {"who": "Ann"}))
+        handle = words.rpartition("run '")[2].removesuffix("'.")
+    monkeypatch.setattr(Hosting, "ttl", 0.0)
+    host = host_of(Desk(), place=place)
+    host.hosting.ttl = 0.0
+    async with client_of(host, era) as client:
+        assert "expired" in said(await client.call_tool("answer", {"run": handle}))
+        assert [run.state for run in await host.hosting.runs.list()] == ["cancelled"]

@@ -1,0 +1,135 @@
+"""Forms from a dozen hard schemas: what they show is read back as it was, and what is wrong is told at its field."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from actum.studio.forms.building import form_of, problems_of
+from actum.studio.forms.field import ABSENT
+from actum.studio.forms.reading import Posted, Upload, value_of
+from actum.studio.pages import render
+
+from .schemas import HARD
+
+
+class Filled(HTMLParser):
+    """What a browser would post of a form as it stands."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.texts: dict[str, str] = {}
+        self.labelled: set[str] = set()
+        self.fields: list[str] = []
+        self._area: str | None = None
+        self._select: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        own = dict(attrs)
+        name = own.get("name")
+        if tag == "label" and own.get("for"):
+            self.labelled.add(str(own["for"]))
+        if tag in {"input", "select", "textarea"} and own.get("type") != "hidden" and own.get("id"):
+            self.fields.append(str(own["id"]))
+        if tag == "textarea" and name:
+            self._area, self.texts[name] = name, ""
+        elif tag == "select":
+            self._select = name
+        elif tag == "option" and self._select:
+            if "selected" in own or self._select not in self.texts:
+                self.texts[self._select] = str(own.get("value") or "")
+        elif tag == "input" and name and self._is_told(own):
+            self.texts[name] = str(own.get("value") or "")
+
+    @staticmethod
+    def _is_told(own: dict[str, str | None]) -> bool:
+        return own.get("type") != "file" and (own.get("type") != "checkbox" or "checked" in own)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea":
+            self._area = None
+        elif tag == "select":
+            self._select = None
+
+    def handle_data(self, data: str) -> None:
+        if self._area is not None:
+            self.texts[self._area] += data.removeprefix("\n") if not self.texts[self._area] else data
+
+
+def filled(schema: Any, value: Any = ABSENT, problems: Any = None) -> Filled:
+    page = render("fields.html", field=form_of(schema, value, problems))
+    found = Filled()
+    found.feed(page)
+    return found
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_a_value_comes_back_from_its_form_as_it_was(name: str) -> None:
+    schema, values, _ = HARD[name]
+    for value in values:
+        assert not problems_of(schema, value)
+        assert value_of(schema, Posted(filled(schema, value).texts)) == value
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_every_field_has_its_label(name: str) -> None:
+    schema, values, _ = HARD[name]
+    for value in [ABSENT, *values]:
+        form = filled(schema, value)
+        assert set(form.fields) <= form.labelled
+        assert len(set(form.fields)) == len(form.fields)
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_what_is_wrong_is_told_at_the_field_where_it_is(name: str) -> None:
+    schema, _, (wrong, at) = HARD[name]
+    problems = problems_of(schema, wrong)
+    assert at in problems
+    page = render("fields.html", field=form_of(schema, wrong, problems))
+    assert problems[at][0].replace('"', "&#34;").replace("'", "&#39;").replace("<", "&lt;")[:40] in page
+    again = value_of(schema, Posted(filled(schema, wrong).texts))
+    assert problems_of(schema, again)  # nothing is mended silently
+
+
+def test_an_item_is_added_and_taken_away_without_a_script() -> None:
+    schema = {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}}}}
+    texts = filled(schema, {}).texts
+    value = value_of(schema, Posted({**texts, "do": "add:/tags"}))
+    assert value == {"tags": [""]}
+    value = value_of(schema, Posted({**filled(schema, value).texts, "do": "add:/tags"}))
+    assert value == {"tags": ["", ""]}
+    value = value_of(schema, Posted({**filled(schema, {"tags": ["a", "b"]}).texts, "do": "drop:/tags/0"}))
+    assert value == {"tags": ["b"]}
+    assert value_of(schema, Posted({**filled(schema, value).texts, "do": "drop:/tags"})) == {}
+
+
+def test_another_variant_begins_anew() -> None:
+    schema = {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"a": {"type": "integer", "default": 3}}}]}
+    texts = filled(schema, "x").texts
+    assert value_of(schema, Posted({**texts, "u": "1"})) == {"a": 3}
+
+
+def test_a_recursive_schema_is_shown_as_deep_as_its_value() -> None:
+    schema = HARD["recursive"][0]
+    assert len(filled(schema, {"name": "a", "children": []}).fields) < 4
+
+
+def test_a_file_is_its_base64() -> None:
+    schema = {"type": "object", "properties": {"photo": {"type": "string", "contentEncoding": "base64"}}}
+    upload = Upload(name="a.png", media_type="image/png", content=b"\x89PNG")
+    assert value_of(schema, Posted({"p": "1"}, {"f/photo": [upload]})) == {"photo": "iVBORw=="}
+
+
+def test_a_hostile_schema_and_value_stay_text() -> None:
+    script = '"><script>alert(1)</script>'
+    properties = {
+        script: {"type": "string", "title": script, "description": script, "enum": [script], "default": script}
+    }
+    page = render("fields.html", field=form_of({"type": "object", "properties": properties}, {script: script}))
+    assert "<script" not in page
+    assert value_of(
+        {"type": "object", "properties": properties},
+        Posted(filled({"type": "object", "properties": properties}, {script: script}).texts),
+    ) == {script: script}
