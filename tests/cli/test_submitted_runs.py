@@ -12,6 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -90,12 +91,17 @@ def test_a_run_is_submitted_carried_out_and_followed_with_no_set_up(capsys: pyte
     assert run == again == "order-7"
     assert run_command(["runs", "--store", ".actum/runs.db"]) == 0
     assert capsys.readouterr().out == "order-7  queued\n"
-    with worker() as process:
+    with worker("--health-port", "0", "--tag", "desk") as process:
+        assert process.stderr is not None
+        port = re.search(r":(\d+)/health", _line(process) + _line(process))
+        assert port is not None
+        with urlopen(f"http://127.0.0.1:{port[1]}/health") as answer:
+            assert json.load(answer)["carried"] in {0, 1}
         code, out, err = until_over(run, capsys)
         assert (code, json.loads(out)) == (0, "COFFEE")
         assert '0.0 done: "COFFEE"' in err
         assert 'output "COFFEE"' in err
-        other = submitted(capsys, "note.json")
+        other = submitted(capsys, "note.json", "--tag", "desk")
         assert json.loads(until_over(other, capsys, "--quiet")[1]) == "TEA"
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0

@@ -84,7 +84,7 @@ async def test_a_run_that_is_taken_over_counts_once_and_one_that_waits_not_at_al
         assert (await runs.store.claim(second.id, "other")) is None
         assert (await runs.store.claim(first.id, "next")) is not None  # taken over
         assert (await second.refresh()).is_parked
-        async with serving(runs, desk.agent(approve=hold), lease=0.4):
+        async with serving(runs, desk.agent(approve=hold), lease=1.5):
             for run in (first, second):
                 assert (await run.result(timeout=PATIENCE)).waiting == ["approval 0.0"]
 
@@ -99,7 +99,7 @@ async def test_what_is_parked_goes_on_when_one_is_cancelled_and_when_the_limit_c
         await first.cancel()  # the one that is in the queue
         assert [(await run.refresh()).is_parked for run in (second, fourth)] == [False, True]
         await runs.limits.remove(tenant="acme")
-        async with serving(runs, desk.agent(), lease=0.4):
+        async with serving(runs, desk.agent(), lease=1.5):
             for run in (second, fourth):
                 assert (await run.result(timeout=PATIENCE)).output == "go."
 
@@ -184,7 +184,7 @@ async def test_nothing_stays_parked_whoever_dies_and_whatever_is_cancelled(place
         gone = drawn.sample(submitted, count // 8)
         for run in gone:
             await run.cancel()
-        async with serving(runs, desk.agent(), lease=0.4):
+        async with serving(runs, desk.agent(), lease=1.5):
             await all_done(runs, count - len(gone))
         assert max(desk.most.values()) <= 2
 

@@ -19,6 +19,7 @@ from .sql_rows import COLUMNS, row_of
 Push = Callable[[Row, Transaction], Awaitable[None]]
 _SHARE = 4
 """How many deliveries a tenant of weight 1 has in a queue at once: what a worker can take without waiting for more."""
+_LANE = "coalesce(tag, '')"
 _OF_RUN = (
     "SELECT tenant FROM actum_runs WHERE id = ? AND EXISTS "
     "(SELECT 1 FROM actum_limits WHERE kind = 'tenant' AND name IN (actum_runs.tenant, '*'))"
@@ -33,11 +34,12 @@ _PARK = (
 )
 _QUEUED = (
     "SELECT count(*) FROM (SELECT 1 FROM actum_runs WHERE tenant = ? AND state = 'queued' AND queue = ? "
+    f"AND {_LANE} = ? "
     "AND (begins IS NULL OR begins <= ?) LIMIT ?) AS found"
 )
 _UNPARK = (
     "UPDATE actum_runs SET state = 'queued' WHERE id IN (SELECT id FROM actum_runs WHERE tenant = ? AND queue = ? "
-    f"AND state = 'parked' ORDER BY priority DESC, created, id LIMIT ?) RETURNING {COLUMNS}"
+    f"AND {_LANE} = ? AND state = 'parked' ORDER BY priority DESC, created, id LIMIT ?) RETURNING {COLUMNS}"
 )
 
 
@@ -70,15 +72,15 @@ class Admission:
     async def go_on(self, within: Transaction, limit: Limit) -> None:
         """Have as many of a tenant's parked runs delivered as there is room for."""
         queues = await within.rows(
-            "SELECT DISTINCT queue FROM actum_runs WHERE tenant = ? AND state = 'parked'", limit.tenant
+            f"SELECT DISTINCT queue, {_LANE} FROM actum_runs WHERE tenant = ? AND state = 'parked'", limit.tenant
         )
         running = (await within.rows(_RUNNING, limit.tenant, ""))[0][0] if queues else 0
         most = max(1, round(_SHARE * limit.weight))
-        for (queue,) in queues:
-            queued = (await within.rows(_QUEUED, limit.tenant, queue, time.time(), most))[0][0]
+        for queue, tag in queues:
+            queued = (await within.rows(_QUEUED, limit.tenant, queue, tag, time.time(), most))[0][0]
             room = most - queued if limit.runs is None else min(most - queued, limit.runs - running - queued)
             if room > 0:
-                await self._unpark(within, await within.rows(_UNPARK, limit.tenant, queue, room))
+                await self._unpark(within, await within.rows(_UNPARK, limit.tenant, queue, tag, room))
 
     async def _unpark(self, within: Transaction, found: Sequence[Sequence[Any]]) -> None:
         for row in sorted((row_of(one) for one in found), key=lambda row: (-row.priority, row.created, row.id)):

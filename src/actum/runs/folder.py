@@ -19,10 +19,11 @@ from ..schema.json import JsonObject, decode
 from .database import Transaction
 from .folder_files import FolderFiles, known_of, seq_in
 from .kept_row import ROW, called, row_in, source_in
-from .queue import Delivery, Queue
+from .queue import Queue
 from .queues.embedded import EmbeddedQueue
 from .row import Ending, Row, State, Submission, Taken, Told
 from .sending import DEADLINE
+from .sql_rows import delivery_of
 from .sqlite import SqliteDatabase
 
 T = TypeVar("T")
@@ -92,12 +93,14 @@ class FolderStore:
 
     # Owning
 
-    async def claim(self, run: str, worker: str) -> Row | None:
-        """Own a run from now on; None if another process does."""
-        return await self._off_loop(lambda: self._claim(run, worker))
+    async def claim(self, run: str, worker: str, tags: Collection[str] | None = None) -> Row | None:
+        """Own a run from now on; None if another process does, or it asks for another tag."""
+        return await self._off_loop(lambda: self._claim(run, worker, tags))
 
-    def _claim(self, run: str, worker: str) -> Row | None:
+    def _claim(self, run: str, worker: str, tags: Collection[str] | None) -> Row | None:
         before = self._files.row(run)
+        if before is not None and before.tag is not None and tags is not None and before.tag not in tags:
+            return None
         if before is None or before.state not in {"queued", "running"} or run in self._open:
             return None
         is_told = self._files.is_told(run)
@@ -266,7 +269,7 @@ class FolderStore:
     # Deliveries
 
     async def _push(self, row: Row, at: float | None, within: Transaction | None = None) -> None:
-        await self.queue.push(Delivery(run=row.id, queue=row.queue, priority=row.priority, at=at), within)
+        await self.queue.push(delivery_of(row, at=at), within)
 
     async def redeliver(self, rows: Sequence[Row]) -> list[str]:
         """Have those of the runs delivered again that have no live delivery."""
@@ -274,8 +277,7 @@ class FolderStore:
             live = await self.queue.live([row.id for row in rows], within)
             lost = [row for row in rows if row.id not in live]
             for row in lost:
-                delivery = Delivery(run=row.id, queue=row.queue, priority=row.priority, at=row.at)
-                await self.queue.push(delivery, within)
+                await self.queue.push(delivery_of(row), within)
         return [row.id for row in lost]
 
     async def review(self) -> None:

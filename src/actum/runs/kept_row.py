@@ -30,6 +30,7 @@ def kept_row(one: Submission, created: float) -> JsonObject:
         "priority": one.priority,
         "at": one.at,
         "patience": one.patience,
+        "tag": one.tag,
         "input": one.input,
         "created": created,
         "begun": False,
@@ -56,6 +57,7 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         priority=own.get("priority", 0),
         at=own.get("at"),
         patience=own.get("patience"),
+        tag=own.get("tag"),
         worker=own.get("worker"),
         output=about.get("output"),
         waiting=tuple(map(str, waiting)) if is_list(waiting) else (),
@@ -105,4 +107,5 @@ def source_in(run: str, idea: Idea) -> Submission:
         priority=row.get("priority", 0),
         at=row.get("at"),
         patience=row.get("patience"),
+        tag=row.get("tag"),
     )

@@ -16,6 +16,7 @@ OVER = frozenset[State]({"done", "failed", "cancelled"})
 """The states that no run leaves."""
 QUEUE = "runs"
 """The queue that is meant if none is named."""
+_TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,59}")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 
 
@@ -32,6 +33,8 @@ class Submission:
     priority: int = 0
     at: float | None = None
     """When it may begin, in seconds since the epoch."""
+    tag: str | None = None
+    """The tag that a worker has to have."""
     patience: float | None = None
     """How many seconds it waits for decisions before those that are still out are refused."""
 
@@ -48,6 +51,7 @@ class Row:
     priority: int = 0
     at: float | None = None
     patience: float | None = None
+    tag: str | None = None
     worker: str | None = None
     output: Json = None
     waiting: Sequence[str] = ()
@@ -110,6 +114,17 @@ class Ending:
     waiting: Sequence[str] = ()
     error: JsonObject | None = None
     about: JsonObject = field(default_factory=dict[str, Any])
+
+
+def check_tag(tag: str) -> str:
+    """A tag, if it can be one.
+
+    Raises:
+        RunError: it can't.
+    """
+    if not _TAG.fullmatch(tag):
+        raise RunError("a tag is up to 60 letters, digits and . _ : @ -, the first a letter or a digit")
+    return tag
 
 
 def check_id(run: str) -> str:

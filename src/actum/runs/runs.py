@@ -70,13 +70,15 @@ class Runs:
         priority: int = 0,
         at: datetime | None = None,
         queue: str = QUEUE,
+        tag: str | None = None,
         patience: float | None = None,
     ) -> Run:
         """Have an Idea run by a worker. Once this has returned, the run is carried to its end, by whoever is there.
 
         `id` makes it one run however often it is submitted; the first submission counts. Of those of a queue that could
-        begin, one of a higher `priority` does first; none begins before `at`. `patience` is how many seconds each
-        decision may take before the calls that wait for one are refused.
+        begin, one of a higher `priority` does first; none begins before `at`. With a `tag`, only workers that have it
+        carry it out. `patience` is how many seconds each decision may take before the calls that wait for one are
+        refused.
 
         Raises:
             RunError: the place can't be used, or the id is none.
@@ -90,6 +92,7 @@ class Runs:
             priority=priority,
             at=at,
             queue=queue,
+            tag=tag,
             patience=patience,
         )
         row, _ = await self.store.submit(one)
@@ -110,6 +113,7 @@ class Runs:
         tenant: str = "",
         priority: int = 0,
         queue: str = QUEUE,
+        tag: str | None = None,
         patience: float | None = None,
     ) -> Schedule:
         """Have an Idea run at each tick of a cron expression, by the clock of a zone; workers submit the runs.
@@ -123,7 +127,14 @@ class Runs:
             RunError: the place can't be used, the name, expression or zone can't be read, or no tick ever comes.
             IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
         """
-        run = submission_of(name, idea, input=input, tenant=tenant, priority=priority, queue=queue, patience=patience)
+        stands: dict[str, Any] = {
+            "tenant": tenant,
+            "priority": priority,
+            "queue": queue,
+            "tag": tag,
+            "patience": patience,
+        }
+        run = submission_of(name, idea, input=input, **stands)
         own = Schedule(name=name, cron=cron, zone=zone, missed=missed, most=most, grace=grace, jitter=jitter, run=run)
         return await self.schedules.add(own)
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from ..schema.json import Json, JsonObject, decode, encode
 from .database import Transaction
-from .queue import Delivery
+from .queue import Delivery, lane
 from .row import Row, Submission
 
 COLUMNS = (
-    "id, state, lease, tenant, queue, priority, begins, patience, worker, output, waiting, error, about, created, ended"
+    "id, state, lease, tenant, queue, priority, begins, patience, worker, output, waiting, error, about, created, "
+    "ended, tag"
 )
-SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience"
+SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience, tag"
 
 
 async def row_at(within: Transaction, run: str, locked: str = "") -> Row | None:
@@ -27,7 +28,7 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
     found = await within.rows(f"SELECT {SOURCE} FROM actum_runs WHERE id = ?", run)
     if not found:
         return None
-    run, idea, origin, given, tenant, queue, priority, at, patience = found[0]
+    run, idea, origin, given, tenant, queue, priority, at, patience, tag = found[0]
     return Submission(
         id=run,
         idea=object_of(idea),
@@ -38,13 +39,14 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
         priority=priority,
         at=at,
         patience=patience,
+        tag=tag,
     )
 
 
 def row_of(values: Sequence[Any]) -> Row:
     """How far a run is, from the columns of its row."""
     run, state, lease, tenant, queue, priority, at, patience, worker, *rest = values
-    output, waiting, error, about, created, ended = rest
+    output, waiting, error, about, created, ended, tag = rest
     return Row(
         id=run,
         state="queued" if state == "parked" else state,
@@ -62,12 +64,13 @@ def row_of(values: Sequence[Any]) -> Row:
         created=created,
         ended=ended,
         is_parked=state == "parked",
+        tag=tag,
     )
 
 
 def delivery_of(row: Row, **changes: Any) -> Delivery:
     """The delivery that a run is to have."""
-    return Delivery(run=row.id, queue=row.queue, priority=row.priority, **{"at": row.at, **changes})
+    return Delivery(run=row.id, queue=lane(row.queue, row.tag), priority=row.priority, **{"at": row.at, **changes})
 
 
 def object_of(text: str) -> JsonObject:

@@ -22,12 +22,12 @@ from .sql_rows import COLUMNS, SOURCE, delivery_of, object_of, row_at, row_of, s
 
 _ADD = (
     f"INSERT INTO actum_runs ({SOURCE}, state, created) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
 )
 _IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?))"
 _CLAIM = (
     "UPDATE actum_runs SET lease = lease + 1, state = 'running', worker = ?, waiting = NULL "
-    f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {_IS_CALLED})) RETURNING {COLUMNS}"
+    f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {_IS_CALLED}))"
 )
 _END = (
     "UPDATE actum_runs SET state = ?, output = ?, waiting = ?, error = ?, about = ?, ended = ?, worker = NULL "
@@ -58,7 +58,7 @@ class SqlStore:
             async with self.database.transaction() as own:
                 return await self.submit(one, own)
         source = [one.id, encode(one.idea), one.origin, None if one.input is None else encode(one.input)]
-        stands = [one.tenant, one.queue, one.priority, one.at, one.patience]
+        stands = [one.tenant, one.queue, one.priority, one.at, one.patience, one.tag]
         is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
         row = await row_at(within, one.id)
         assert row is not None
@@ -115,13 +115,15 @@ class SqlStore:
             )
         return [(int(seq), object_of(text)) for seq, text in found]
 
-    async def claim(self, run: str, worker: str) -> Row | None:
+    async def claim(self, run: str, worker: str, tags: Collection[str] | None = None) -> Row | None:
         """Own a run from now on; None if there is nothing to do for it."""
         async with self.database.transaction() as within:
             limit = await self._admission.locked(within, run)
             if limit is not None and await self._admission.parks(within, run, limit):
                 return None
-            found = await within.rows(_CLAIM, worker, run, time.time())
+            marks = "" if tags is None else f" AND (tag IS NULL OR tag IN ({', '.join('?' * len(tags)) or 'NULL'}))"
+            claim = f"{_CLAIM}{marks} RETURNING {COLUMNS}"
+            found = await within.rows(claim, worker, run, time.time(), *(tags or ()))
             if found:
                 # What else was to be delivered for it, such as a deadline's, would take it from its owner for nothing.
                 await self.queue.cancel(run, within)

@@ -63,8 +63,11 @@ class RunStore(Protocol):
         """Entries of a run's record behind a number, each with its own."""
         ...
 
-    async def claim(self, run: str, worker: str) -> Row | None:
-        """Own a run from now on; None if there is nothing to do for it, or nobody can own it now."""
+    async def claim(self, run: str, worker: str, tags: Collection[str] | None = None) -> Row | None:
+        """Own a run from now on; None if there is nothing to do for it, or nobody can own it now.
+
+        A run that asks for a tag is only for those who have it; None is to have every one.
+        """
         ...
 
     async def taken(self, run: str) -> Taken:

@@ -77,6 +77,13 @@ VERSIONS = (
     )
     """
     ),
+    # Programs before serve no lane of a tag: they are not delivered what asks for one.
+    Version(
+        adds="""
+    ALTER TABLE actum_runs ADD COLUMN tag TEXT;
+    CREATE INDEX actum_runs_ended ON actum_runs (state, ended) WHERE ended IS NOT NULL
+    """
+    ),
 )
 """The versions of the tables from the first one on. One that was released is never changed: the next one adds."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +23,7 @@ from .held import Carrier, Runner
 from .live.telling import LiveRuns
 from .pacing import Pacing
 from .record import Committer, LeasedRecord
-from .row import QUEUE, Ending, Row, Taken
+from .row import QUEUE, Ending, Row, Taken, check_tag
 from .runs import Runs
 from .store import RunStore
 
@@ -59,6 +60,7 @@ class Worker:
         lease: after how many seconds of silence others go on with its runs.
         drain: how many seconds its runs have to end once it is to stop; then others go on with them.
         roots: the folders that Ideas may lie in and read from; the current one by default (D12, D17).
+        tags: what it has, such as the Activities of a desk: runs that ask for another tag are left to others.
         name: what it is called in `Row.worker`; its host and process by default.
     """
 
@@ -72,17 +74,21 @@ class Worker:
         drain: float = 30.0,
         roots: Sequence[str | Path] = (),
         name: str | None = None,
+        tags: Collection[str] = (),
     ) -> None:
         self.name = name or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
         self._store: RunStore = runs.store
         self._schedules = runs.schedules
         self._gate = Pacing(runs.store.database)
         self._queues = dict(queues or {QUEUE: 50})
+        self._tags = sorted({check_tag(tag) for tag in tags})
         self._lease = lease
         self._drain = drain
         self._carrier = Carrier(runner=agent, roots=[Path(root) for root in roots] or [Path.cwd()])
         self._committer = Committer(self._store, lease / 2)
         self._live = LiveRuns(self._store.channel)
+        self._reached = -math.inf
+        """When the runs were last reached, by the monotonic clock."""
         self._owned: dict[str, _Owned] = {}
         self._stop = asyncio.Event()
 
@@ -90,6 +96,11 @@ class Worker:
     def carried(self) -> Collection[str]:
         """The runs that it owns now."""
         return list(self._owned)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has reached its runs just now, and takes more."""
+        return not self._stop.is_set() and time.monotonic() - self._reached < 2 * self._lease
 
     def stop(self) -> None:
         """Take nothing more; what is under way may end until the time to drain is over."""
@@ -124,7 +135,7 @@ class Worker:
         while not self._stop.is_set():
             began = time.monotonic()
             try:
-                await self._store.queue.serve(self._queues, self.carry, self._stop, self._lease)
+                await self._store.queue.serve(self._queues, self.carry, self._stop, self._lease, self._tags)
             except StoreUnavailable as error:
                 _LOG.warning("%s; trying again", error.message)
             pause = _LEAST_AGAIN if time.monotonic() - began > _MOST_AGAIN else min(2 * pause, _MOST_AGAIN)
@@ -154,7 +165,7 @@ class Worker:
     async def _carry(self, run: str) -> None:
         try:
             asked = time.monotonic()
-            row = await self._store.claim(run, self.name)
+            row = await self._store.claim(run, self.name, self._tags)
             if row is None:
                 return  # it is over, or waits: a needless delivery
             await self._carry_out(row, asked)
@@ -258,6 +269,7 @@ class Worker:
             comes: float | None = None
             with suppress(StoreUnavailable):
                 comes = await self._schedules.fire(time.time())
+                self._reached = time.monotonic()
             left = self._lease / 2 if comes is None else comes - time.time()
             await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease / 2)))
 
