@@ -12,10 +12,10 @@ ANEW ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test docs reference wheel interop chaos lint check fmt lock rules shape isolation approval bench fit clean
+.PHONY: help demo test docs reference gallery wheel interop chaos lint check fmt lock rules shape isolation approval bench fit clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -40,13 +40,18 @@ lint: $(READY)
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-cache
 
-# Builds the wheel, installs it where nothing else is, and runs programs of users with it, which both checkers judge.
+# Builds the wheel, installs it where nothing else is (the core alone, each extra alone), and runs programs of users
+# with it, which both checkers judge.
 wheel: $(READY)
 	@rm -rf out/wheel
 	@$(BIN)/uv build --quiet --wheel --out-dir out/wheel
 	@$(BIN)/uv venv --quiet --python $(BIN)/python out/wheel/venv
 	@$(BIN)/uv pip install --quiet --python out/wheel/venv/bin/python "$$(echo out/wheel/*.whl)[openai]"
 	ACTUM_PYTHON=$(CURDIR)/out/wheel/venv/bin/python $(BIN)/python -m pytest tests/wheel
+	@for extra in "" $$($(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"])'); do \
+	  $(BIN)/uv venv --quiet --clear --python $(BIN)/python out/wheel/alone && \
+	  $(BIN)/uv pip install --quiet --python out/wheel/alone/bin/python "$$(echo out/wheel/*.whl)$${extra:+[$$extra]}" && \
+	  (cd out/wheel && alone/bin/python $(CURDIR)/tests/wheel/alone.py $$extra) || exit 1; done
 
 # Tries it with parts that nobody here wrote: real MCP servers, the suite of conformance, the Inspector, other clients
 # and frameworks, each in an environment of its own. Where no registry can be reached, it says so and is skipped.
@@ -80,6 +85,10 @@ docs: $(READY)
 # Writes the pages of docs/reference anew from what the code knows; the tests fail where they are stale.
 reference: $(READY)
 	@$(BIN)/python docs/generate
+
+# Draws the pictures of the gallery anew, from runs without a model.
+gallery: $(READY)
+	@$(BIN)/python docs/gallery >/dev/null
 
 # Measures the source as docs/design.md shows it; it takes other packages too: docs/shape [NAME=]PATH …
 shape: $(READY)

@@ -40,12 +40,8 @@ class Filled(HTMLParser):
         elif tag == "option" and self._select:
             if "selected" in own or self._select not in self.texts:
                 self.texts[self._select] = str(own.get("value") or "")
-        elif tag == "input" and name and self._is_told(own):
+        elif tag == "input" and name and (own.get("type") not in {"file", "checkbox"} or "checked" in own):
             self.texts[name] = str(own.get("value") or "")
-
-    @staticmethod
-    def _is_told(own: dict[str, str | None]) -> bool:
-        return own.get("type") != "file" and (own.get("type") != "checkbox" or "checked" in own)
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "textarea":

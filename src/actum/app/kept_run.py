@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from os import urandom
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,7 @@ from ..errors import IdeaError, MessageError
 from ..events import AnyEvent, RequestFinished, RequestStarted
 from ..execution.record.recovery import recovered
 from ..ideas.address import Address
-from ..ideas.course import COURSE, course_entry, is_note, told_course
+from ..ideas.course import COURSE, Course, course_entry, is_note, told_course
 from ..ideas.library import Library
 from ..ideas.ticks import ID, RUN, Tick, about_of, request_digest, run_id, tick_entry, ticks_of, told_ticks, version_of
 from ..protocol.context import Context
@@ -238,6 +238,7 @@ async def carry_on(
     finally:
         told: JsonObject = {"ticks": [tick.to_dict() for tick in ticks], "makers": makers | stream.partial.makers}
         told[COURSE] = told_course(kept.about.get(COURSE), [course_entry(noting.rows())])
+        told["usage"] = asdict(Course.of(told).spent)
         told |= {"dialect": dialect.name} if (dialect := agent.dialect) is not None else {}
         kept.keep(stream.context, kept.about | told | about)
     if versions is not None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import reduce
+from operator import add
 from typing import Any, Literal, TypeVar, cast, get_args
 
 from ..protocol.place import is_place
@@ -85,6 +87,18 @@ class Course:
     calls: Mapping[str, CallRow] = field(default_factory=dict[str, CallRow])
     requests: Sequence[RequestRow] = ()
 
+    @property
+    def spent(self) -> Usage:
+        """What all requests have cost."""
+        return reduce(add, (row.spent for row in self.requests), Usage())
+
+    @property
+    def times(self) -> tuple[float | None, float | None]:
+        """When the first of it was heard of, and the last; None where nothing is known."""
+        found = [time for row in self.calls.values() for time in (row.arrived, row.ended) if time is not None]
+        found += [time for row in self.requests for time in (row.began, row.ended) if time is not None]
+        return min(found, default=None), max(found, default=None)
+
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> Course:
         """What is known of a run says of its course; what isn't as a run writes it is passed over."""
@@ -112,6 +126,44 @@ def told_course(before: Any, entries: Iterable[Mapping[str, Any]]) -> list[JsonO
             place: Any = row.get("call")
             kept[place if isinstance(place, str) else number] = row
     return list(kept.values())
+
+
+def derived_rows(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
+    """What a record itself says of the course, by the times of its entries: all there is while a run runs."""
+    calls: dict[str, JsonObject] = {}
+    requests: dict[int, JsonObject] = {}
+    for entry in entries:
+        at: Any = entry.get("at")
+        within = "/".join(map(str, at)) + "/" if is_list(at) and at else ""
+        time = entry.get("time")
+        if is_object(tick := entry.get("tick")):
+            row = requests.setdefault(tick.get("number", 0), {"request": tick.get("at"), "began": time})
+            if is_object(answer := tick.get("answer")):
+                row |= {"ended": time, "answer": answer.get("number"), "usage": {"requests": 1}}
+        elif is_object(call := entry.get("call")) and "index" in entry:
+            place = entry.get("adopted") or f"{entry.get('answer')}.{entry['index']}"
+            row = {"call": within + str(place), "tool": str(call.get("_tool", "")), "arrived": time, "began": time}
+            calls.setdefault(within + str(place), row)
+        elif (place := _settled(entry)) is not None and (row := calls.get(within + place)) is not None:
+            row |= {"ended": time, "state": "done" if "_call" in entry.get("message", ()) else "failed"}
+    return [*requests.values(), *calls.values()]
+
+
+def _settled(entry: Mapping[str, Any]) -> str | None:
+    """The place of the call that an entry says has ended; of an item, none."""
+    message: Any = entry.get("message")
+    place: Any = entry.get("failed")
+    if is_object(message) and ("_call" in message or message.get("type") == "error"):
+        place = message.get("_of")
+    return place if isinstance(place, str) and place.count(".") == 1 else None
+
+
+def whole_course(entries: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
+    """All that a record says of the course: what was noted, and where nothing was, what its entries say."""
+    noted = told_course([], entries)
+    known = {(row.get("within", ""), row.get("request")) for row in noted if "request" in row}
+    derived = [row for row in derived_rows(entries) if "call" in row or ("", row.get("request")) not in known]
+    return told_course(derived, [{COURSE: noted}])
 
 
 def is_note(entry: Mapping[str, Any]) -> bool:

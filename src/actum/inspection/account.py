@@ -12,7 +12,7 @@ from functools import reduce
 from operator import add
 from typing import Any, Literal
 
-from ..app.saved import SavedIdea
+from ..app.idea import Idea
 from ..errors import IdeaError
 from ..ideas.course import CallRow, CallState, Course, RequestRow, usage_of
 from ..ideas.ticks import RUN, Tick, about_of, answers_of, ticks_of
@@ -79,7 +79,7 @@ class Account:
     """A run, answer by answer. `usage` is what is known of its cost, of requests of its delegates, too."""
 
     name: str
-    idea: SavedIdea
+    idea: Idea
     about: JsonObject
     answers: tuple[AnswerSeen, ...]
     given: Sequence[JsonObject]
@@ -115,22 +115,21 @@ class Account:
         return self._provenance[0].left(place)
 
 
-def account_of(run: SavedIdea, name: str, course: Course | None = None) -> Account:
-    """The account of a kept run; `name` is what it is called in errors. `course` is known otherwise while it runs.
+def account_of(run: Idea, name: str, now: float | None = None) -> Account:
+    """The account of a kept run; `name` is what it is called in errors. `now` is the time for one that runs still.
 
     Raises:
         IdeaError: no run is kept there, or not as a run writes it.
     """
     about = about_of(run.meta, name)
     ticks = ticks_of(about, name)
-    told = Course.of(about) if course is None else course
+    told = Course.of(about)
     try:
         found = _Reading(run, about, ticks, told)
     except ValueError as error:
         raise IdeaError(f"{name}: {error}") from None
     answers = tuple(found.answers())
-    times = [time for row in told.calls.values() for time in (row.arrived, row.ended) if time is not None]
-    times += [time for row in told.requests for time in (row.began, row.ended) if time is not None]
+    began, ended = told.times
     noted: Any = about.get("waiting", [])
     return Account(
         name=name,
@@ -138,19 +137,15 @@ def account_of(run: SavedIdea, name: str, course: Course | None = None) -> Accou
         about=about,
         answers=answers,
         given=run.context.messages[: ticks[0].at] if ticks else [one for one in run.context if OF not in one],
-        usage=_spent(told) or usage_of(about.get("usage")),
+        usage=told.spent if told.requests else usage_of(about.get("usage")),
         waiting=tuple(pending(run.context)),
         gates=tuple(str(one) for one in noted if "†" in str(one)),
-        began=min(times, default=None),
-        ended=max(times, default=None),
+        began=began,
+        ended=ended if now is None or began is None else max(now, ended or now),
     )
 
 
-def _spent(course: Course) -> Usage | None:
-    return reduce(add, (row.spent for row in course.requests)) if course.requests else None
-
-
-def is_run(idea: SavedIdea) -> bool:
+def is_run(idea: Idea) -> bool:
     """Whether an Idea is a kept run."""
     return RUN in idea.meta
 
@@ -158,7 +153,7 @@ def is_run(idea: SavedIdea) -> bool:
 class _Reading:
     """Goes once through a run's context and its course."""
 
-    def __init__(self, run: SavedIdea, about: JsonObject, ticks: Sequence[Tick], course: Course) -> None:
+    def __init__(self, run: Idea, about: JsonObject, ticks: Sequence[Tick], course: Course) -> None:
         self._messages = run.context.messages
         self._ticks, self._course = ticks, course
         self._makers: Mapping[str, str] = about.get("makers", {})

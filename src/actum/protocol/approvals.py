@@ -155,6 +155,8 @@ class Pending:
     """The places in it whose values a reader or an expression has made of what calls have brought (S10)."""
     delegates: tuple[str, ...] = ()
     """The calls that led to it, by tool."""
+    takes: JsonObject | None = None
+    """The schema of the parameters that its tool takes, where it is known."""
 
 
 def pending(context: Iterable[JsonObject]) -> list[Pending]:
@@ -173,6 +175,7 @@ def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> 
             sources={str(at): str(text) for at, text in shown.get("from", {}).items()},
             derived=tuple(map(str, shown.get("derived", ()))),
             delegates=path,
+            takes=decision.takes,
         )
     for of, message in decisions.delegates():
         inner = cast("list[JsonObject]", message["context"])

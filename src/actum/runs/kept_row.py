@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..app.idea import Idea
+from ..ideas.course import Course
 from ..ideas.ticks import RUN, about_of
 from ..protocol import approvals
 from ..schema.json import JsonObject, is_list, is_object
@@ -47,6 +48,7 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
     about = about_of(idea.meta, run)
     row: Any = about.get(ROW)
     own: JsonObject = row if is_object(row) else _by_hand(idea, about, is_told=is_told)
+    began, ended = Course.of(about).times
     waiting: Any = own.get("waiting", about.get("waiting"))
     return Row(
         id=run,
@@ -63,8 +65,8 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         waiting=tuple(map(str, waiting)) if is_list(waiting) else (),
         error=own.get("error"),
         about={key: about[key] for key in _ABOUT if key in about},
-        created=own.get("created", 0.0),
-        ended=own.get("ended"),
+        created=own.get("created", began or 0.0),
+        ended=own.get("ended", ended if ROW not in about else None),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, overload
 from ..app.idea import Idea
 from ..errors import RunEnded, RunError
 from ..execution.record.recovery import recovered
-from ..ideas.course import COURSE, is_note, told_course
+from ..ideas.course import COURSE, is_note, whole_course
 from ..ideas.ticks import ID, RUN
 from ..protocol import approvals
 from ..protocol.approvals import Pending, Ruling
@@ -305,7 +305,7 @@ class Run:
         idea = idea_of(source)
         ticks = [tick.to_dict() for tick in ticks_in(entries, self.id)]
         about = {ID: self.id, **row.about, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
-        about |= {COURSE: course} if (course := told_course([], entries)) else {}
+        about |= {COURSE: course} if (course := whole_course(entries)) else {}
         return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
 
     async def _source(self) -> Submission:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _LOG = logging.getLogger("actum.serving")
-_MODULES: Mapping[str, str] = {"runs": "runs", "mcp": "mcp_http", "chat": "chat", "agui": "agui"}
+_MODULES: Mapping[str, str] = {"runs": "runs", "mcp": "mcp_http", "chat": "chat", "agui": "agui", "studio": "studio"}
 """The module of each part; its function `part` makes it."""
 
 

@@ -19,6 +19,7 @@ from ..runs.row import State
 from ..runs.runs import Run, Runs
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, encode
+from ..studio.shelf import Shelf
 from .callers import Quota
 from .mcp_options import McpOptions
 from .refusals import Refusal
@@ -45,6 +46,12 @@ class Desk:
     quota: Quota = field(default_factory=Quota)
     owns_runs: bool = True
     """Whether the place of the runs is closed with it."""
+    shelf: Shelf | None = None
+    """The Ideas that the Studio shows; None for those that are served."""
+    models: Sequence[str] = ()
+    """Models that the Studio suggests."""
+    secrets: Sequence[str] = ()
+    """What no page of the Studio may show, beside the secrets of the environment."""
     mcp: McpOptions = field(default_factory=McpOptions)
     """How it is served to hosts of MCP."""
 

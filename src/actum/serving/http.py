@@ -22,10 +22,10 @@ from .mcp_options import Keyless, McpOptions
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
-PartName: TypeAlias = Literal["runs", "mcp", "chat", "agui"]
+PartName: TypeAlias = Literal["runs", "mcp", "chat", "agui", "studio"]
 PARTS: tuple[PartName, ...] = get_args(PartName)
 """What can be served: `runs` is the API of its own, `mcp` is for hosts of MCP (extra `mcp`), `chat` for clients of
-OpenAI's chat completions, `agui` for pages that speak AG-UI."""
+OpenAI's chat completions, `agui` for pages that speak AG-UI, `studio` the pages of the Studio."""
 
 
 class Served:

@@ -51,13 +51,14 @@ def timeline_of(account: Account) -> Timeline:
     """The timeline of a run."""
     began = account.began or 0.0
     total = max((account.ended or began) - began, 0.001)
-    drawing = _Drawing(began)
+    drawing = _Drawing(began, account.ended or began)
     return Timeline(bars=tuple(bar for answer in account.answers for bar in drawing.answer(answer)), total=total)
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
     began: float
+    ended: float
 
     def answer(self, answer: AnswerSeen) -> Iterator[Bar]:
         if answer.request is not None:
@@ -85,7 +86,7 @@ class _Drawing:
             state="open" if is_open else "done",
             depth=depth,
             start=self._from(began),
-            width=between(began, ended) or 0.0,
+            width=self._width(began, ended, "open" if is_open else "done"),
             request=number if depth == 0 else None,
             note=" · ".join(part for part in (seconds(between(began, ended)), note) if part),
         )
@@ -101,7 +102,7 @@ class _Drawing:
             state=call.state,
             depth=1,
             start=self._from(row.began if row.began is not None else row.arrived),
-            width=between(row.began, row.ended) or 0.0,
+            width=self._width(row.began, row.ended, call.state),
             arrived=self._from(row.arrived),
             place=call.place,
             note=" · ".join(part for part in parts if part),
@@ -129,7 +130,7 @@ class _Drawing:
             state=row.state,
             depth=_depth(row.call),
             start=self._from(row.began if row.began is not None else row.arrived),
-            width=between(row.began, row.ended) or 0.0,
+            width=self._width(row.began, row.ended, row.state),
             note=" · ".join(part for part in (seconds(between(row.began, row.ended)), items) if part),
             many=max(row.items, 1),
         )
@@ -152,6 +153,10 @@ class _Drawing:
             note=note,
             many=len(calls),
         )
+
+    def _width(self, began: float | None, ended: float | None, state: str) -> float:
+        """How long a bar is; that of what is under way still reaches to the end."""
+        return between(began, self.ended if ended is None and state == "open" else ended) or 0.0
 
     def _from(self, time: float | None) -> float | None:
         return None if time is None else round(max(0.0, time - self.began), 4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,19 +13,15 @@ from ...app.agent import Agent
 from ...app.idea import Idea
 from ...app.loading import Code, agent_at, load_servers
 from ...app.tools import DEFAULT, Tools
-from ...execution.calls.approval import HOLD, Reply
 from ...protocol.activity import Activity
 from ...protocol.registry import Registry
 from ...serving import Served
-from ...serving.guard import LOOPBACK
 from ...serving.mcp_options import Keyless, McpOptions
 from ..connecting import McpFile, agree, servers_at
 from ..mcp_serving import over_stdio, place_of
 from ..options import DEFAULT_RUNS, CommandError, Flag, Roots, RunsPlace, Several, runs_at
 from ..render.telling import tell
-
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-_TOKEN = "ACTUM_TOKEN"
+from ..serving import hold, hosts_of, token_of
 
 
 async def serve(
@@ -103,7 +98,7 @@ async def serve(
     for idea in named.values():
         load_servers(idea, idea.settings(has_model=True).servers, code, idea.roots)
     keyless: Keyless | None = model if model in ("host", "caller") else None
-    decider = _hold if approve == "hold" else agree if approve == "all" else None
+    decider = hold if approve == "hold" else agree if approve == "all" else None
 
     def agent_for(idea: Idea) -> Agent:
         known = None if "model" in idea.config or keyless else model or os.environ.get("ACTUM_MODEL")
@@ -121,8 +116,8 @@ async def serve(
             return 0
         from ...serving.listening import bound, listen
 
-        token, is_new = _token(token_file)
-        hosts = _hosts(host, host_name or (), is_set=not is_new)
+        token, is_new = token_of(token_file)
+        hosts = hosts_of(host, host_name or (), is_set=not is_new)
         async with runs_at(store, makes=True) as runs:
             served = Served(named, agent=agent_for, store=runs, roots=roots, slots=slots if worker else 0, drain=drain)
             served.desk.mcp = options
@@ -169,38 +164,3 @@ def _named(ideas: Sequence[str]) -> dict[str, Idea]:
             raise CommandError(f"two Ideas would be served as {name!r}: name one NAME=FILE")
         named[name] = Idea.load(file)
     return named
-
-
-def _token(file: str | None) -> tuple[str | Mapping[str, str], bool]:
-    """The token, or those of several callers; and whether it was made now."""
-    if file is None:
-        named = os.environ.get(_TOKEN)
-        return (named, False) if named else (secrets.token_urlsafe(32), True)
-    path = Path(file)
-    if not path.exists():
-        token = secrets.token_urlsafe(32)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as made:
-            made.write(f"{token}\n")
-        return token, False
-    if path.stat().st_mode & 0o077:
-        raise CommandError(f"{file}: others can read the token; chmod 600 {file}")
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    if len(lines) == 1 and "=" not in lines[0].rstrip("="):
-        return lines[0], False
-    pairs = [line.partition("=") for line in lines]
-    if not lines or any(not (name.strip() and token.strip()) for name, _, token in pairs):
-        raise CommandError(f"{file}: one token, or lines of NAME=TOKEN")
-    return {name.strip(): token.strip() for name, _, token in pairs}, False
-
-
-def _hosts(host: str, names: Sequence[str], *, is_set: bool) -> list[str]:
-    """The names under which the server may be asked."""
-    if host in _LOOPBACK:
-        return [*LOOPBACK, *names]
-    if not names or not is_set:
-        raise CommandError(f"serving at {host} needs --host-name NAME, and a token from --token-file or {_TOKEN}")
-    return list(names)
-
-
-async def _hold(*_: object) -> Reply:
-    return HOLD

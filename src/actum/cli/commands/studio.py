@@ -1,0 +1,126 @@
+"""`actum studio`: Ideas and their runs in a browser, on one's own machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from ...app.agent import Agent
+from ...app.idea import Idea
+from ...app.loading import Code, agent_at
+from ...errors import IdeaError
+from ...ideas.ticks import RUN
+from ...runs.open import sqlite_path
+from ...serving import Served
+from ...studio.shelf import Shelf
+from ..options import DEFAULT_RUNS, CommandError, Roots, Several, runs_at
+from ..render.telling import tell
+from ..serving import hold, hosts_of, token_of
+
+_SUGGESTED = ("openai:gpt-5.2", "anthropic:claude-sonnet-4-5", "google:gemini-3-pro", "ollama:qwen3")
+_RUNS = "runs"
+
+
+async def studio(
+    place: str | None = None,
+    /,
+    *,
+    runs: str | None = None,
+    port: int = 8770,
+    host: str = "127.0.0.1",
+    host_name: Annotated[list[str] | None, Parameter(negative="")] = None,
+    token_file: str | None = None,
+    model: str | None = None,
+    approve: Literal["all", "hold"] = "all",
+    activities: Several = None,
+    root: Roots = None,
+    slots: int = 50,
+) -> int:
+    """See Ideas and their runs in a browser: start, follow, decide, compare.
+
+    It listens on this machine alone. The address that is printed holds a token, for which the browser gets a cookie.
+
+    Parameters
+    ----------
+    place
+        A folder of Ideas, or a store of runs (postgresql://…, sqlite:///runs.db); the current folder by default.
+    runs
+        Where runs are kept: as for `actum submit`. For a folder that is itself if runs lie in it, else `runs` in it.
+    port
+        The port; 0 takes a free one.
+    host
+        The address to listen at; another one than this machine's own needs --host-name and a token that was set.
+    host_name
+        The name under which it is asked from elsewhere; may be repeated.
+    token_file
+        A file with the token; it is made if it is missing.
+    model
+        The model for Ideas that name none.
+    approve
+        Run all calls, or hold each until somebody decides.
+    activities
+        A module or file with Activities, beside those that the Ideas name.
+    root
+        A folder that Ideas may read from, beside the one that they lie in.
+    slots
+        How many runs are carried out at once.
+    """
+    from ...serving.callers import Quota
+    from ...serving.listening import bound, listen
+
+    folder, kept = _places(place, runs)
+    token, is_new = token_of(token_file)
+    if not isinstance(token, str):
+        raise CommandError("the Studio has one owner: name a file with one token")
+    hosts = hosts_of(host, host_name or (), is_set=not is_new)
+    roots = list(dict.fromkeys([folder.resolve(), Path.cwd(), *map(Path, root or [])]))
+    Code.to_run(activities).take_named()
+
+    def agent_for(idea: Idea) -> Agent:
+        known = None if "model" in idea.config else model or os.environ.get("ACTUM_MODEL")
+        decider = hold if approve == "hold" else None
+        return agent_at(roots, model=known, approve=decider).fitted(idea, is_own=True, roots=roots)
+
+    async with runs_at(kept, makes=True) as opened:
+        served = Served({}, agent=agent_for, store=opened, roots=roots, slots=slots, drain=3.0)
+        served.desk.shelf = Shelf(folder=folder)
+        served.desk.models = [one for one in (model, *_SUGGESTED) if one]
+        served.desk.secrets = [token]
+        app = served.app(token=token, hosts=hosts, only=["studio"], quota=Quota(runs=None, requests=None))
+        own = bound(host, port)
+        at = f"http://{f'[{host}]' if ':' in host else host}:{own.getsockname()[1]}"
+
+        def started() -> None:
+            tell(f"actum: the Studio of {folder} is at {at}/studio/" + (f"?token={token}" if is_new else ""))
+
+        def stopping() -> None:
+            tell("actum: stopping: what is under way may end; Ctrl-C lets it go")
+
+        await listen(app, served.desk, own, started=started, stopping=stopping)
+    return 0
+
+
+def _places(place: str | None, runs: str | None) -> tuple[Path, str]:
+    """The folder of the Ideas, and the place of the runs."""
+    if place is None:
+        return Path.cwd(), runs or os.environ.get("ACTUM_RUNS") or DEFAULT_RUNS
+    if "://" in place or place.startswith("sqlite:") or sqlite_path(place) is not None:
+        return Path.cwd(), runs or place
+    folder = Path(place)
+    if not folder.is_dir():
+        raise CommandError(f"there is no folder {place}")
+    return folder, runs or str(folder if _holds_runs(folder) else folder / _RUNS)
+
+
+def _holds_runs(folder: Path) -> bool:
+    """Whether runs are kept in a folder itself."""
+    for path in sorted(folder.glob("*.json"))[:200]:
+        try:
+            if RUN in Idea.load(path).meta:
+                return True
+        except IdeaError:
+            continue
+    return False

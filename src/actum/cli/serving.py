@@ -1,0 +1,51 @@
+"""What commands that serve share: the token, the names under which they are asked, and the approver that holds."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ..execution.calls.approval import HOLD, Reply
+from ..serving.guard import LOOPBACK
+from .options import CommandError
+
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_TOKEN = "ACTUM_TOKEN"
+
+
+def token_of(file: str | None) -> tuple[str | Mapping[str, str], bool]:
+    """The token, or those of several callers; and whether it was made now."""
+    if file is None:
+        named = os.environ.get(_TOKEN)
+        return (named, False) if named else (secrets.token_urlsafe(32), True)
+    path = Path(file)
+    if not path.exists():
+        token = secrets.token_urlsafe(32)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as made:
+            made.write(f"{token}\n")
+        return token, False
+    if path.stat().st_mode & 0o077:
+        raise CommandError(f"{file}: others can read the token; chmod 600 {file}")
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    if len(lines) == 1 and "=" not in lines[0].rstrip("="):
+        return lines[0], False
+    pairs = [line.partition("=") for line in lines]
+    if not lines or any(not (name.strip() and token.strip()) for name, _, token in pairs):
+        raise CommandError(f"{file}: one token, or lines of NAME=TOKEN")
+    return {name.strip(): token.strip() for name, _, token in pairs}, False
+
+
+def hosts_of(host: str, names: Sequence[str], *, is_set: bool) -> list[str]:
+    """The names under which the server may be asked."""
+    if host in _LOOPBACK:
+        return [*LOOPBACK, *names]
+    if not names or not is_set:
+        raise CommandError(f"serving at {host} needs --host-name NAME, and a token from --token-file or {_TOKEN}")
+    return list(names)
+
+
+async def hold(*_: object) -> Reply:
+    """Let every call wait for a decision."""
+    return HOLD

@@ -1,0 +1,38 @@
+"""The Studio as a part of the server: its pages below `/studio/`, for who owns the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..studio.app import routes_of
+from ..studio.shelf import Shelf
+from ..studio.studio import Studio
+from .desk import Desk
+from .parts import Part, caller_of
+from .refusals import Refusal
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+
+def part(desk: Desk) -> Part:
+    """The routes of the Studio of a desk: about the Ideas that it serves, or those on its shelf."""
+    studio = Studio(
+        runs=desk.runs,
+        shelf=desk.shelf or Shelf(named=desk.ideas),
+        models=desk.models,
+        closing=desk.closing,
+        secrets=desk.secrets,
+        admit=_admit,
+    )
+    return Part(routes=routes_of(studio))
+
+
+def _admit(request: Request) -> None:
+    """Let the owner in: the pages show the runs of all callers.
+
+    Raises:
+        Refusal: somebody else asks.
+    """
+    if caller_of(request):
+        raise Refusal(403, "owner", "the Studio is for the owner of this server")

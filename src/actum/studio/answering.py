@@ -1,0 +1,59 @@
+"""How pages are answered: what every answer says to the browser, and errors as pages that say what was wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from ..errors import ActumError, IdeaError, MessageError, RunError, SchemaError
+from .pages import render
+from .secrets import hidden
+from .studio import BASE, Studio
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+}
+
+
+def page(studio: Studio, template: str, status: int = 200, **values: Any) -> Response:
+    """A page of the Studio, without any secret."""
+    text = hidden(render(template, base=BASE, **values), studio.secrets)
+    return HTMLResponse(text, status_code=status, headers=_HEADERS)
+
+
+def elsewhere(path: str) -> Response:
+    """Where the browser goes on after a form."""
+    return RedirectResponse(f"{BASE}{path}", status_code=303, headers=_HEADERS)
+
+
+def answering(
+    studio: Studio, act: Callable[[Request], Awaitable[Response]]
+) -> Callable[[Request], Awaitable[Response]]:
+    """A route whose errors are pages."""
+
+    async def answer(request: Request) -> Response:
+        studio.admit(request)
+        try:
+            return await act(request)
+        except ActumError as error:
+            status = 404 if error.message.startswith("there is no ") else _status(error)
+            return page(studio, "error.html", status, error=error.message)
+
+    return answer
+
+
+def _status(error: ActumError) -> int:
+    return 422 if isinstance(error, IdeaError | MessageError | RunError | SchemaError) else 500

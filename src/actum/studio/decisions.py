@@ -1,0 +1,222 @@
+"""What the Studio changes: decisions on calls, runs that are forked and cancelled; and two runs side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from ..app.forking import forked
+from ..app.idea import Idea
+from ..errors import ActumError, IdeaError
+from ..ideas.change import input_schema
+from ..ideas.ticks import about_of, ticks_of
+from ..inspection import Comparison, compare
+from ..inspection.account import Account
+from ..protocol.approvals import Pending
+from ..protocol.call import Call
+from ..runs.runs import Run
+from ..schema.json import JsonObject, NotJson, decode, is_object
+from .answering import elsewhere, page
+from .forms.building import form_of, problems_of
+from .forms.field import ABSENT
+from .forms.reading import value_of
+from .posting import posted
+from .run_pages import account_at
+from .secrets import without_secrets
+from .studio import Studio
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_MOST_ROWS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The routes that change something, and the comparison."""
+
+    studio: Studio
+
+    async def decide(self, request: Request) -> Response:
+        """Approve or deny one call, or all that wait."""
+        run = await self.studio.runs.get(request.path_params["id"])
+        sent = (await posted(request)).texts
+        ruling = "deny" if sent.get("do") == "deny" else "approve"
+        shown: list[tuple[str, JsonObject]] = []
+        for name, text in sent.items():
+            if name.startswith("call/"):
+                shown.append((name.removeprefix("call/"), decode_object(text)))
+        if not shown:
+            raise IdeaError("no call was named")
+        for of, call in shown:
+            await self.studio.decide(run, of, ruling, call, reason=sent.get("reason") or "denied")
+        return elsewhere(f"/runs/{quote(run.id)}")
+
+    async def signal(self, request: Request) -> Response:
+        """Put a value at a gate that a run waits for."""
+        run = await self.studio.runs.get(request.path_params["id"])
+        sent = (await posted(request)).texts
+        try:
+            value = decode(sent.get("value", "true"))
+        except NotJson as error:
+            raise IdeaError(f"the value: {error}") from None
+        await run.signal(sent.get("gate", "").removeprefix("†state.approvals."), value)
+        return elsewhere(f"/runs/{quote(run.id)}")
+
+    async def edit(self, request: Request) -> Response:
+        """The parameters of a call that waits, in the form of what its tool takes."""
+        run = await self.studio.runs.get(request.path_params["id"])
+        of = request.path_params["of"]
+        waiting = await self.studio.waiting(run, of)
+        if waiting is None:
+            raise IdeaError(f"there is no call that waits at {of}")
+        if request.method == "GET":
+            return self._editing(run, waiting, dict(Call(waiting.call).parameters))
+        sent = await posted(request)
+        schema = _takes(waiting)
+        what, value = sent.texts.get("do"), value_of(schema, sent)
+        if what != "save":
+            return self._editing(run, waiting, value)
+        given: Any = {} if value is ABSENT else value
+        if problems := problems_of(schema, given):
+            said = "; ".join(f"{at.lstrip('/') or 'it'}: {one[0]}" for at, one in problems.items())
+            return self._editing(run, waiting, value, error=f"{of}: the tool doesn't take that: {said}")
+        try:
+            call = decode_object(sent.texts.get("call", ""))
+            await self.studio.decide(run, of, "approve", call, edit=given)
+        except ActumError as error:
+            return self._editing(run, waiting, value, error=error.message)
+        return elsewhere(f"/runs/{quote(run.id)}")
+
+    def _editing(self, run: Run, waiting: Pending, value: Any, *, error: str = "") -> Response:
+        schema = _takes(waiting)
+        problems = problems_of(schema, {} if value is ABSENT else value) if error else {}
+        form = form_of(schema, value, problems)
+        return page(self.studio, "edit.html", 422 if error else 200, run=run, waiting=waiting, form=form, error=error)
+
+    async def cancel(self, request: Request) -> Response:
+        """End a run for good."""
+        run = await self.studio.runs.get(request.path_params["id"])
+        await run.cancel()
+        return elsewhere(f"/runs/{quote(run.id)}")
+
+    async def fork(self, request: Request) -> Response:
+        """What if: a run as it was before a request, with something changed."""
+        run = await self.studio.runs.get(request.path_params["id"])
+        at, idea = request.path_params["number"], await run.idea()
+        messages = _before(idea, run.id, at)
+        if request.method == "GET":
+            return self._forking(run, idea, at, messages)
+        sent = await posted(request)
+        try:
+            changes, given = _changes(sent.texts, messages), _given(idea, sent)
+            own = forked(idea, run.id, at=at, input=given, changes=changes)
+            new = await self.studio.start(own, None, sent.texts.get("model", ""))
+        except (ActumError, NotJson) as error:
+            said = error.message if isinstance(error, ActumError) else str(error)
+            texts = [sent.texts.get(f"m{at}", text) for at, text in messages]
+            kept = [(at, text) for (at, _), text in zip(messages, texts, strict=True)]
+            return self._forking(run, idea, at, kept, error=said)
+        return elsewhere(f"/runs/{quote(new.id)}")
+
+    def _forking(self, run: Run, idea: Idea, at: int, messages: Sequence[tuple[int, str]], error: str = "") -> Response:
+        schema: Any = input_schema(idea.text)
+        value: Any = idea.context.get("†input")
+        form = form_of(schema, value if is_object(value) else ABSENT) if is_object(schema) else None
+        return page(
+            self.studio,
+            "fork.html",
+            422 if error else 200,
+            run=run,
+            number=at,
+            messages=messages,
+            form=form,
+            models=self.studio.models,
+            error=error,
+        )
+
+    async def compare(self, request: Request) -> Response:
+        """Two runs side by side."""
+        names = [request.query_params.get(side, "") for side in ("left", "right")]
+        runs = [await self.studio.runs.get(name) for name in names]
+        accounts = [await account_at(run) for run in runs]
+        ideas = [without_secrets(await run.idea()) for run in runs]
+        found = compare(ideas[0].text, ideas[1].text, (names[0], names[1]))
+        assert isinstance(found, Comparison)
+        rows = found.rows[:_MOST_ROWS]
+        return page(
+            self.studio,
+            "compare.html",
+            runs=runs,
+            accounts=accounts,
+            rows=rows,
+            left_out=len(found.rows) - len(rows),
+            is_same=found.is_same,
+            requests=_paired(accounts[0], accounts[1]),
+        )
+
+
+def _takes(waiting: Pending) -> JsonObject:
+    """The schema of the parameters of a call that waits; that of values like its own where none is known."""
+    if waiting.takes is not None:
+        return waiting.takes
+    return {"type": "object", "properties": {name: {} for name in Call(waiting.call).parameters}}
+
+
+def decode_object(text: str) -> JsonObject:
+    """The JSON object of a hidden field.
+
+    Raises:
+        IdeaError: it is none.
+    """
+    try:
+        value = decode(text)
+    except NotJson:
+        value = None
+    if not is_object(value):
+        raise IdeaError("the call that was shown is missing: look at it again")
+    return value
+
+
+def _before(idea: Idea, name: str, at: int) -> list[tuple[int, str]]:
+    """The messages of a run before a request that may be changed, by index, as JSON."""
+    ticks = ticks_of(about_of(idea.meta, name), name)
+    if not 1 <= at <= len(ticks):
+        raise IdeaError(f"there is no request {at} to fork before: the run made {len(ticks)}")
+    messages = enumerate(idea.context.messages[: ticks[at - 1].at])
+    fixed = {"plan", "approval", "suspended", "input"}
+    return [
+        (index, json.dumps(message, ensure_ascii=False, indent=2))
+        for index, message in messages
+        if message.get("type") not in fixed
+    ]
+
+
+def _changes(texts: Mapping[str, str], messages: Sequence[tuple[int, str]]) -> dict[int, JsonObject | None]:
+    changes: dict[int, JsonObject | None] = {}
+    for index, text in messages:
+        given = texts.get(f"m{index}", text).replace("\r\n", "\n")
+        if given.strip() == text.strip():
+            continue
+        changes[index] = decode_object(given) if given.strip() else None
+    return changes
+
+
+def _given(idea: Idea, sent: Any) -> JsonObject | None:
+    """The input of a fork, None where it is as it was."""
+    schema: Any = input_schema(idea.text)
+    if not is_object(schema):
+        return None
+    value = value_of(schema, sent)
+    return None if not is_object(value) or value == idea.context.get("†input") else value
+
+
+def _paired(left: Account, right: Account) -> list[tuple[Any, Any]]:
+    """The requests of two runs, side by side."""
+    sides = [[answer for answer in one.answers if answer.request is not None] for one in (left, right)]
+    most = max(map(len, sides))
+    return [tuple(side[at] if at < len(side) else None for side in sides) for at in range(min(most, 100))]  # pyright: ignore[reportReturnType] -- two sides

@@ -1,0 +1,144 @@
+"""A run as it goes on, as Server-Sent Events: each change has the number of the last entry that it was made of.
+
+Who comes back says which number it has, and is told what is newer: nothing is lost, and nothing told twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import StreamingResponse
+
+from ..errors import ActumError
+from ..inspection.account import account_of
+from ..inspection.wording import short
+from ..protocol.message import OF
+from ..runs.following import Entry
+from ..runs.runs import Run
+from ..schema.json import JsonObject, encode
+from ..schema.quoting import printable
+from .pages import render
+from .secrets import hidden, without_secrets
+from .timeline import timeline_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_LEAST = 0.25
+"""Seconds between two pictures of the whole; more where making one takes long."""
+_SHARE = 8
+"""A picture may take this part of the time."""
+_PING = 15.0
+
+
+def stream(
+    run: Run, after: int, link: Callable[[str], str], closing: asyncio.Event, secrets: Sequence[str] = ()
+) -> StreamingResponse:
+    """What happens to a run behind an entry, until it is over, or waits, or the server closes."""
+    frames = _frames(run, after, link, closing, secrets)
+    return StreamingResponse(frames, media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+
+async def _frames(
+    run: Run, after: int, link: Callable[[str], str], closing: asyncio.Event, secrets: Sequence[str]
+) -> AsyncGenerator[bytes]:
+    yield b"retry: 500\n\n"
+    following = run.follow(after, live=True)
+    ended = asyncio.ensure_future(closing.wait())
+    coming: asyncio.Task[Any] | None = None
+    picture = _Picture(run, link, secrets)
+    lines: list[JsonObject] = []
+    last, due = after, 0.0
+    try:
+        while True:
+            coming = coming or asyncio.create_task(_next(following))
+            left = max(0.0, due - time.monotonic()) if lines else _PING
+            await asyncio.wait([coming, ended], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
+                return
+            if coming.done():
+                told, coming = coming.result(), None
+                if told is None:
+                    break
+                if isinstance(told, Entry):
+                    last = told.seq
+                    lines.append({"seq": told.seq, "text": hidden(line_of(told.data) or "", secrets)})
+                elif (text := _text(told.data)) is not None:
+                    yield _frame("text", {**text, "text": hidden(text["text"], secrets)})
+            if lines and time.monotonic() >= due:
+                began = time.monotonic()
+                yield _frame("change", await picture.change(lines), last)
+                lines = []
+                due = time.monotonic() + max(_LEAST, _SHARE * (time.monotonic() - began))
+            elif not lines and not (coming is None or coming.done()):
+                yield b": ping\n\n"
+        yield _frame("change", await picture.change(lines), last)
+        yield _frame("end", {"state": run.state})
+    finally:
+        for task in (ended, coming):
+            if task is not None:
+                task.cancel()
+        await asyncio.wait([one for one in (ended, coming) if one is not None])
+        await following.aclose()
+
+
+async def _next(following: AsyncGenerator[Any]) -> Any:
+    return await anext(following, None)
+
+
+class _Picture:
+    """The parts of the page that change, as they are now."""
+
+    def __init__(self, run: Run, link: Callable[[str], str], secrets: Sequence[str]) -> None:
+        self._run, self._link, self._secrets = run, link, secrets
+
+    async def change(self, lines: list[JsonObject]) -> JsonObject:
+        """What is new, and the timeline."""
+        own: JsonObject = {"lines": lines, "state": self._run.state}
+        with suppress(ActumError):
+            idea = without_secrets(await self._run.idea())
+            account = account_of(idea, self._run.id, time.time() if self._run.row.is_under_way else None)
+            page = render("live.html", account=account, line=timeline_of(account), link=self._link, live=True)
+            own["html"] = hidden(page, self._secrets)
+        return own
+
+
+def _frame(event: str, data: JsonObject, id: int | None = None) -> bytes:
+    head = "" if id is None else f"id: {id}\n"
+    return f"{head}event: {event}\ndata: {encode(data)}\n\n".encode(errors="backslashreplace")
+
+
+def _text(event: JsonObject) -> JsonObject | None:
+    """A piece of the output as it streams, or that it begins anew."""
+    match event.get("event"):
+        case "TextDelta" if not event.get("depth"):
+            return {"text": str(event.get("text", "")), "member": str(event.get("member", ""))}
+        case "Retried" | "RequestStarted" if not event.get("depth"):
+            return {"text": "", "anew": True}
+        case _:
+            return None
+
+
+def line_of(entry: JsonObject) -> str | None:
+    """An entry of a record in a line; None for what says nothing to a person."""
+    message: Any = entry.get("message", {})
+    within = "".join(f"in {place}: " for place in entry.get("at", ())[-1:])
+    if "began" in entry:
+        return f"{within}begins with {len(entry['began'])} messages"
+    if "failed" in entry:
+        return printable(f"{within}{entry['failed']} failed: {entry.get('error')}")
+    if "call" in entry:
+        return f"{within}{entry.get('answer')}.{entry.get('index')} {short(entry['call'])}"
+    if "tick" in entry:
+        return None if "answer" in entry["tick"] else f"request {entry['tick'].get('number')}"
+    if message.get("type") == "output":
+        return f"{within}output {short(message.get('output'))}"
+    if message.get("type") == "error":
+        return printable(f"{within}{message.get(OF, '')} error: {message.get('error')}")
+    if message.get("type") == "approval":
+        return printable(f"{within}{message.get('of')} {message.get('decision')}")
+    return f"{within}{message.get(OF, '')} done" if "_call" in message else None

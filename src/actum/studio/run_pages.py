@@ -1,0 +1,181 @@
+"""The pages of a run: as a whole, its calls, its requests, decisions on it, what if, and two of them side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from starlette.responses import HTMLResponse, Response
+
+from ..errors import ActumError, IdeaError
+from ..inspection.account import Account, account_of
+from ..inspection.pricing import price
+from ..runs.runs import Run
+from ..runs.store import RunStore
+from .answering import page
+from .drawing import graph_with_values
+from .live import line_of, stream
+from .requests import known_requests
+from .run_file import run_page, title_of
+from .secrets import hidden, without_secrets
+from .studio import BASE, Studio
+from .timeline import timeline_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+_PAGE = 100
+"""So many calls of an answer are on one page."""
+_MOST_ANSWERS = 25
+_LONGEST = 80_000
+
+
+@dataclass(frozen=True, slots=True)
+class RunPages:
+    """The routes that only look."""
+
+    studio: Studio
+
+    async def show(self, request: Request) -> Response:
+        """The run as a whole."""
+        run, account = await self._account(request)
+        last = await _last(self.studio.runs.store, run)
+        link = linker(run.id)
+        graphs = {one.number: graph_with_values(account, one, link) for one in account.answers[:_MOST_ANSWERS]}
+        size = 0
+        for number, drawn in list(graphs.items()):
+            size += len(drawn or "")
+            if size > _LONGEST:
+                graphs[number] = None
+        return page(
+            self.studio,
+            "run.html",
+            run=run,
+            title=title_of(account),
+            account=account,
+            line=timeline_of(account),
+            link=link,
+            graphs=graphs,
+            shown=_PAGE // 2,
+            most_answers=_MOST_ANSWERS,
+            pending=await run.pending(),
+            price=_price(account),
+            last=last.seq,
+            lines=last.lines,
+        )
+
+    async def events(self, request: Request) -> Response:
+        """What happens to it from now on."""
+        run = await self._run(request)
+        known = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+        after = int(known) if known.isascii() and known.isdecimal() and len(known) < 12 else 0
+        return stream(run, after, linker(run.id), self.studio.closing, self.studio.secrets)
+
+    async def call(self, request: Request) -> Response:
+        """One call, with everything that is known of it."""
+        run, account = await self._account(request)
+        place = request.path_params["place"]
+        call = account.find(place)
+        if call is None:
+            raise IdeaError(f"there is no call {place} in this run")
+        why = account.why(place) if call.has_left else None
+        return page(self.studio, "call.html", run=run, title=title_of(account), call=call, why=why, link=linker(run.id))
+
+    async def answer(self, request: Request) -> Response:
+        """The calls of one answer, page by page."""
+        run, account = await self._account(request)
+        number = request.path_params["number"]
+        answer = next((one for one in account.answers if one.number == number), None)
+        if answer is None:
+            raise IdeaError(f"there is no answer {number} in this run")
+        words = request.query_params.get("find", "")[:200]
+        calls = [call for call in answer.calls if not words or words.lower() in f"{call.place} {call.authored}".lower()]
+        given = request.query_params.get("page", "1")
+        at = max(1, min(int(given) if given.isdecimal() and len(given) < 7 else 1, -(-len(calls) // _PAGE) or 1))
+        return page(
+            self.studio,
+            "answer.html",
+            run=run,
+            title=title_of(account),
+            answer=answer,
+            calls=calls[(at - 1) * _PAGE : at * _PAGE],
+            count=len(calls),
+            page=at,
+            pages=-(-len(calls) // _PAGE) or 1,
+            words=words,
+            link=linker(run.id),
+        )
+
+    async def sent(self, request: Request) -> Response:
+        """What the model was sent in one request."""
+        run, account = await self._account(request)
+        number = request.path_params["number"]
+        found = {one.number: one for one in await known_requests(await run.idea(), run.id)}
+        answer = next((one for one in account.answers if one.request == number), None)
+        if answer is None:
+            raise IdeaError(f"there is no request {number} in this run")
+        return page(
+            self.studio, "request.html", run=run, title=title_of(account), answer=answer, sent=found.get(number)
+        )
+
+    async def file(self, request: Request) -> Response:
+        """All of it as one file, to be kept."""
+        run = await self._run(request)
+        text = hidden(await run_page(await run.idea(), run.id), self.studio.secrets)
+        name = {"content-disposition": f'attachment; filename="run-{quote(run.id)}.html"', "cache-control": "no-store"}
+        return HTMLResponse(text, headers={**name, "x-content-type-options": "nosniff"})
+
+    async def _run(self, request: Request) -> Run:
+        return await self.studio.runs.get(request.path_params["id"])
+
+    async def _account(self, request: Request) -> tuple[Run, Account]:
+        run = await self._run(request)
+        return run, await account_at(run)
+
+
+async def account_at(run: Run) -> Account:
+    """The account of a run as it is now, without what is secret."""
+    idea = without_secrets(await run.idea())
+    now = time.time() if run.row.is_under_way else None
+    return await asyncio.to_thread(account_of, idea, run.id, now)
+
+
+def linker(id: str) -> Callable[[str], str]:
+    """What leads to the page of a call of a run."""
+    base = f"{BASE}/runs/{quote(id)}/calls/"
+    return lambda place: f"{base}{quote(place)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    seq: int
+    lines: list[tuple[int, str]]
+
+
+async def _last(store: RunStore, run: Run, most: int = 40) -> _Last:
+    """The number of the last entry of a run's record, and the last that it says to a person."""
+    seq, lines = 0, list[tuple[int, str]]()
+    while entries := await store.entries(run.id, seq):
+        for seq, data in entries:
+            if (text := line_of(data)) is not None:
+                lines.append((seq, text))
+        lines = lines[-most:]
+    return _Last(seq, lines)
+
+
+def _price(account: Account) -> Any:
+    """What the whole plan that waits would take; None where nothing waits, or it can't be told."""
+    if not account.waiting:
+        return None
+    from ..app.loading import Code, ready
+    from ..generation.offer import offered
+
+    try:
+        agent = ready(account.idea, account.name, code=Code.to_read()).agent()
+        return price(account.idea.context, offered(account.idea.context, agent.tools, agent.config.tools))
+    except ActumError:
+        return None

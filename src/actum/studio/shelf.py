@@ -1,0 +1,121 @@
+"""The Ideas of a folder, as the Studio lists and opens them: by their paths below it, and by no others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..app.idea import Idea
+from ..errors import ActumError, IdeaError
+from ..ideas.ticks import RUN
+
+_SUFFIXES = (".json", ".yaml", ".yml")
+_MOST_FILES = 2_000
+_MOST_DEPTH = 6
+_MOST_BYTES = 20_000_000
+_PASSED_OVER = {"node_modules", "out", "dist", "build", "__pycache__", "runs"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """An Idea of the list; `problem` says why one can't be read."""
+
+    key: str
+    about: str = ""
+    version: str = ""
+    has_plan: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """Where Ideas are: a folder, and those that are served under a name."""
+
+    folder: Path | None = None
+    named: Mapping[str, Idea] = field(default_factory=dict[str, Idea])
+
+    def listed(self) -> list[Listed]:
+        """The Ideas, by name. A JSON file that is no Idea is none; one that means to be and can't be read says so."""
+        found = [_listed(name, idea) for name, idea in self.named.items()]
+        for key, path in self._files():
+            try:
+                idea = Idea.load(path)
+            except IdeaError as error:
+                if _means_to_be(path):
+                    found.append(Listed(key=key, problem=error.message))
+                continue
+            except (ActumError, OSError):
+                continue
+            if RUN not in idea.meta:
+                found.append(_listed(key, idea))
+        return found
+
+    def open(self, key: str) -> Idea:
+        """The Idea of a name of the list.
+
+        Raises:
+            IdeaError: it isn't there, or can't be read.
+        """
+        if key in self.named:
+            return self.named[key]
+        path = next((path for own, path in self._files() if own == key), None)
+        if path is None:
+            raise IdeaError(f"there is no Idea {key}")
+        return Idea.load(path)
+
+    def file(self, key: str) -> Path | None:
+        """The file of an Idea, None for one that is served under a name."""
+        return None if key in self.named else next((path for own, path in self._files() if own == key), None)
+
+    @property
+    def roots(self) -> Sequence[Path]:
+        """The folders that the Ideas lie in."""
+        return [] if self.folder is None else [self.folder]
+
+    def _files(self) -> Iterator[tuple[str, Path]]:
+        """The files that may be Ideas, by their paths below the folder; no link is followed out of it."""
+        if self.folder is None:
+            return
+        count = 0
+        for at, folders, names in os.walk(self.folder):
+            here = Path(at)
+            depth = len(here.relative_to(self.folder).parts)
+            folders[:] = sorted(
+                one for one in folders if one[0] != "." and one not in _PASSED_OVER and depth < _MOST_DEPTH
+            )
+            for name in sorted(names):
+                path = here / name
+                if not name.endswith(_SUFFIXES) or path.is_symlink() or path.stat().st_size > _MOST_BYTES:
+                    continue
+                count += 1
+                if count > _MOST_FILES:
+                    return
+                yield path.relative_to(self.folder).as_posix(), path
+
+
+def _means_to_be(path: Path) -> bool:
+    """Whether a file that can't be read as an Idea looks like one."""
+    with path.open("rb") as file:
+        return b'"context"' in file.read(4_096)
+
+
+def _listed(key: str, idea: Idea) -> Listed:
+    return Listed(key=key, about=about_of(idea), version=str(idea.meta.get("version", "")), has_plan=_has_plan(idea))
+
+
+def about_of(idea: Idea, most: int = 200) -> str:
+    """What an Idea is in words: its own description, else the first that it says to the model."""
+    own = idea.meta.get("description")
+    if isinstance(own, str) and own:
+        return own[:most]
+    for message in idea.context:
+        for key in ("text", "message"):
+            if message.get("type") in {"text", "system", "user"} and isinstance(text := message.get(key), str):
+                return text if len(text) <= most else f"{text[:most]}…"
+    return ""
+
+
+def _has_plan(idea: Idea) -> bool:
+    return idea.solution is not None or any(message.get("type") == "plan" for message in idea.context)

@@ -1,0 +1,131 @@
+// What the pages can't do by themselves: follow a run, open a call beside the page, change a form in place.
+// Every page can be read, and every form sent, without it.
+"use strict";
+
+const byId = (id) => document.getElementById(id);
+
+// A run that goes on: lines are appended by their numbers, the timeline is replaced as a whole.
+function follow(live) {
+  const log = byId("log"), connection = byId("connection"), streamed = byId("streamed");
+  let last = Number(live.dataset.after), source = null, timer = 0;
+  const say = (words) => { connection.hidden = !words; connection.textContent = words; };
+  const append = (line) => {
+    if (line.seq <= last) return;
+    last = line.seq;
+    if (!line.text) return;
+    const item = document.createElement("li"), code = document.createElement("code");
+    item.dataset.seq = line.seq;
+    code.textContent = line.text;
+    item.append(code);
+    log.append(item);
+    while (log.children.length > 200) log.firstElementChild.remove();
+  };
+  const connect = () => {
+    source = new EventSource(`${live.dataset.events}?after=${last}`);
+    source.onopen = () => say("");
+    source.onerror = () => {
+      say("The connection is lost; trying again.");
+      if (source.readyState === EventSource.CLOSED) { clearTimeout(timer); timer = setTimeout(connect, 1000); }
+    };
+    source.addEventListener("change", (event) => {
+      const told = JSON.parse(event.data);
+      told.lines.forEach(append);
+      if (told.html) live.innerHTML = told.html;
+      const state = byId("state").firstElementChild;
+      if (state.textContent !== told.state) { state.textContent = told.state; state.className = `state ${told.state}`; }
+    });
+    source.addEventListener("text", (event) => {
+      const told = JSON.parse(event.data);
+      if (!streamed) return;
+      if (told.anew) streamed.textContent = "";
+      streamed.textContent += told.text;
+      streamed.hidden = !streamed.textContent;
+      byId("no-output").hidden = Boolean(streamed.textContent);
+    });
+    source.addEventListener("end", () => { source.close(); settle(); });
+  };
+  connect();
+}
+
+// The run is over or waits: the page as it is now takes the place of what was followed.
+async function settle() {
+  const answer = await fetch(location.href, { headers: { accept: "text/html" } });
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const focused = document.activeElement && document.activeElement.id;
+  byId("main").replaceWith(page.getElementById("main"));
+  if (focused && byId(focused)) byId(focused).focus();
+  begin();
+}
+
+// A call beside the page; with a modifier, or without a script, its own page.
+async function open(link) {
+  const answer = await fetch(link.href);
+  if (!answer.ok) { location.href = link.href; return; }
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const dialog = document.createElement("dialog"), close = document.createElement("button");
+  dialog.setAttribute("aria-label", link.textContent.trim());
+  close.textContent = "Close";
+  close.addEventListener("click", () => dialog.close());
+  const head = page.querySelector("h1"), title = document.createElement("h2");
+  title.append(...head.childNodes);
+  dialog.append(close, title, page.querySelector(".call-detail"));
+  dialog.addEventListener("close", () => { dialog.remove(); link.focus(); });
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+// Items and variants of a form come and go in place: the server makes the fields, as it does without a script.
+async function change(form, name, value) {
+  const data = new FormData(form);
+  data.set(name, value);
+  const answer = await fetch(form.action, { method: "POST", body: data });
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const part of ["[data-fields]", "[data-raw]"]) {
+    const old = form.querySelector(part), fresh = page.querySelector(`[data-form] ${part}`);
+    if (!old || !fresh) continue;
+    if (part === "[data-fields]") {
+      const files = [...old.querySelectorAll("input[type=file]")].filter((one) => one.files.length);
+      old.replaceChildren(...fresh.childNodes);
+      for (const one of files) { const place = byId(one.id); if (place) place.replaceWith(one); }
+    } else old.replaceChildren(...fresh.childNodes);
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest && event.target.closest("a[data-open]");
+  if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey && event.button === 0) {
+    const inside = link.closest("dialog");
+    event.preventDefault();
+    if (inside) inside.close();
+    open(link);
+  }
+});
+document.addEventListener("submit", (event) => {
+  const form = event.target, button = event.submitter;
+  if (!form.matches("[data-form]") || !button || !/^(add|drop|show|from-json)/.test(button.value)) return;
+  event.preventDefault();
+  const id = button.closest("fieldset") && button.closest("fieldset").id;
+  change(form, "do", button.value).then(() => {
+    const place = id && byId(id);
+    const next = place && place.querySelector("input:not([type=hidden]),select,textarea,button");
+    if (next) next.focus();
+  });
+});
+document.addEventListener("change", (event) => {
+  if (!event.target.matches || !event.target.matches("[data-which]")) return;
+  const id = event.target.id;
+  change(event.target.form, "do", "show").then(() => { if (byId(id)) byId(id).focus(); });
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "/" && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
+    const search = document.querySelector("input[type=search]");
+    if (search) { event.preventDefault(); search.focus(); }
+  }
+});
+
+function begin() {
+  const live = document.querySelector("[data-events]");
+  if (live) follow(live);
+}
+document.addEventListener("DOMContentLoaded", begin);
