@@ -175,6 +175,41 @@ def test_limits_are_set_listed_and_removed(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == f"{model}\n"
 
 
+@pytest.mark.rule("X0", "X5")
+def test_a_run_of_a_store_is_looked_at_without_exporting_it_by_hand_and_swept(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store = ["--store", ".actum/runs.db"]
+    run = submitted(capsys, "note.json", "-i", "text=coffee", "--id", "order-7")
+    assert run_command(["resume", run, *store]) == 2
+    assert "order-7 is queued: workers go on with it" in capsys.readouterr().err
+    with worker():
+        until_over(run, capsys)
+        assert run_command(["why", run, *store]) == 0
+        assert 'call 0.0 = "COFFEE"  by code' in capsys.readouterr().out
+        assert (run_command(["replay", run, *store]), capsys.readouterr()) == (
+            0,
+            ('output      same bytes  "COFFEE"\n', ""),
+        )
+        assert run_command(["export", run, "run.json", *store]) == 0
+        capsys.readouterr()
+        assert run_command(["why", "run.json"]) == 0
+        assert 'call 0.0 = "COFFEE"  by code' in capsys.readouterr().out
+        assert run_command(["fork", run, "forked.json", "--at", "1", *store]) == 2
+        assert "made 0 requests" in capsys.readouterr().err
+        assert run_command(["resume", run, *store]) == 0
+        again = capsys.readouterr().out.strip()
+        assert again != run
+        assert json.loads(until_over(again, capsys, "--quiet")[1]) == "COFFEE"
+    assert Path("noted").read_text() == "coffee\n", "what was recorded is not done again"
+    assert run_command(["sweep", "--keep", "done=1,failed=0", *store]) == 0
+    assert capsys.readouterr().out == "0\n"
+    assert run_command(["sweep", "--keep", "done=0", *store]) == 0
+    assert capsys.readouterr().out == "2\n"
+    assert run_command(["why", run, *store]) == 2
+    assert "there is no run order-7" in capsys.readouterr().err
+
+
 def test_a_schedule_is_made_listed_paused_and_removed_and_its_ticks_are_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -206,6 +241,9 @@ def _of(state: str, capsys: pytest.CaptureFixture[str]) -> bool:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["sweep", "--keep", "running=5"], "done, failed or cancelled, not 'running'"),
+        (["sweep", "--keep", "done=long"], "not 'long'"),
+        (["worker", "--keep", "done"], "--keep takes key=value"),
         (["limit", "--runs", "5"], "about a tenant or about a model"),
         (["limit", "--tenant", "a", "--requests", "5"], "are limits of models"),
         (["limit"], "no runs are kept at .actum/runs.db"),

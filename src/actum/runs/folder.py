@@ -280,6 +280,10 @@ class FolderStore:
                 await self.queue.push(delivery_of(row), within)
         return [row.id for row in lost]
 
+    async def sweep(self, state: State, before: float, most: int) -> int:
+        """Delete runs of a state that were over before a time; those that were kept by hand have none, and stay."""
+        return await self._off_loop(lambda: self._files.sweep(state, before, most))
+
     async def review(self) -> None:
         """Nothing is ever parked in a folder."""
 

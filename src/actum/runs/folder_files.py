@@ -19,7 +19,7 @@ from ..schema.json import JsonObject, decode, encode
 from ..sources.files import write_text
 from ..sources.run_log import RunLog
 from .kept_row import ROW, kept_row, row_in, source_in
-from .row import Row, Submission
+from .row import Row, State, Submission
 
 _TRIES = 10
 
@@ -68,6 +68,20 @@ class FolderFiles:
                 if not passes_over:
                     raise
         return rows
+
+    def sweep(self, state: State, before: float, most: int) -> int:
+        """Delete the files of runs of a state that were over before a time; how many runs there were."""
+        rows = self.rows(passes_over=True)
+        ends = {
+            row.id: row.ended or (row.created if state == "cancelled" else 0.0) for row in rows if row.state == state
+        }
+        swept = [run for run, ended in ends.items() if 0.0 < ended < before][:most]
+        for run in swept:
+            with self.locked(run):
+                path = self.path(run)
+                for one in (path, path.with_name(path.name + ".log"), self._sent_path(run)):
+                    one.unlink(missing_ok=True)
+        return len(swept)
 
     def is_told(self, run: str) -> bool:
         """Whether a run's log holds what its file doesn't."""

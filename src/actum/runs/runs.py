@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Literal, overload
 
 from ..app.idea import Idea
+from ..app.kept_run import with_origin
 from ..errors import RunEnded, RunError
 from ..execution.record.recovery import recovered
 from ..ideas.course import COURSE, is_note, whole_course
@@ -26,6 +27,7 @@ from .held import idea_of, ticks_in
 from .limits import Limits
 from .open import open_runs
 from .queue import Queue
+from .retention import sweep
 from .row import QUEUE, Row, State, Submission, check_id
 from .schedules import Missed, Schedule, Schedules
 from .sending import applied, check, decision, signal
@@ -182,6 +184,17 @@ class Runs:
         """What a run has come to; raises as `Run.result`."""
         return await (await self.get(id)).result(timeout=timeout)
 
+    async def sweep(self, keep: Mapping[State, float]) -> int:
+        """Delete the runs that have been over for longer than so many days, by state, with their records.
+
+        Returns:
+            How many there were.
+
+        Raises:
+            RunError: it is about a state that runs leave.
+        """
+        return await sweep(self.store, keep)
+
     async def list(
         self, *, state: State | None = None, tenant: str | None = None, before: Run | None = None, most: int = 100
     ) -> Sequence[Run]:
@@ -307,6 +320,30 @@ class Run:
         about = {ID: self.id, **row.about, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
         about |= {COURSE: course} if (course := whole_course(entries)) else {}
         return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
+
+    async def again(self, id: str | None = None) -> Run:
+        """Submit a new run that goes on from what this one has left; calls whose results it holds are not made again.
+
+        Raises:
+            RunError: this run is not over: workers go on with it.
+        """
+        row = await self.refresh()
+        if not row.is_over:
+            raise RunError(f"run {self.id} is {row.state}: workers go on with it, once what it waits for is there")
+        source, idea = await self._source(), await self.idea()
+        left = replace(idea, meta={key: value for key, value in idea.meta.items() if key != RUN})
+        new = replace(source, id=check_id(id or urandom(12).hex()), idea=left.text.to_dict(), input=None, at=None)
+        row, _ = await self._store.submit(new)
+        return Run(self._runs, row)
+
+    async def save(self, path: str | Path) -> None:
+        """Write the run into a file as `actum run --save` keeps one, which `actum.kept` reads.
+
+        Raises:
+            IdeaError: the file can't be written.
+        """
+        idea = await self.idea()
+        with_origin(idea, Path(path), idea.context.origin).save(path)
 
     async def _source(self) -> Submission:
         source = await self._store.source(self.id)

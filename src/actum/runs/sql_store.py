@@ -38,6 +38,9 @@ _RELEASE = (
     f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
 _SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number"
+_FORGET_ENTRIES = "DELETE FROM actum_entries WHERE run = ?"
+_FORGET_SENT = "DELETE FROM actum_sent WHERE run = ?"
+_FORGET = "DELETE FROM actum_runs WHERE id = ?"
 _SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
 
 
@@ -287,6 +290,17 @@ class SqlStore:
             for row in lost:
                 await self.queue.push(delivery_of(row), within)
         return [row.id for row in lost]
+
+    async def sweep(self, state: State, before: float, most: int) -> int:
+        """Delete runs of a state that were over before a time, so many at most; how many there were."""
+        async with self.database.transaction() as within:
+            found = await within.rows(
+                "SELECT id FROM actum_runs WHERE state = ? AND ended < ? ORDER BY ended LIMIT ?", state, before, most
+            )
+            runs = [(run,) for (run,) in found]
+            for statement in (_FORGET_ENTRIES, _FORGET_SENT, _FORGET) if runs else ():
+                await within.each(statement, runs)
+        return len(runs)
 
     async def review(self) -> None:
         """Have parked runs delivered that there is room for: their tenant's limit may be another one by now."""

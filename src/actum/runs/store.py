@@ -125,6 +125,10 @@ class RunStore(Protocol):
         """Have those of the runs delivered again that have no live delivery; nothing if another is just at that."""
         ...
 
+    async def sweep(self, state: State, before: float, most: int) -> int:
+        """Delete runs of a state that were over before a time, so many at most; how many there were."""
+        ...
+
     async def review(self) -> None:
         """Have parked runs delivered that there is room for by now."""
         ...

@@ -23,13 +23,16 @@ from .held import Carrier, Runner
 from .live.telling import LiveRuns
 from .pacing import Pacing
 from .record import Committer, LeasedRecord
-from .row import QUEUE, Ending, Row, Taken, check_tag
+from .retention import checked, sweep
+from .row import QUEUE, Ending, Row, State, Taken, check_tag
 from .runs import Runs
 from .store import RunStore
 
 _LOG = logging.getLogger("actum.worker")
 _LEAST_AGAIN, _MOST_AGAIN = 0.2, 5.0
 """Seconds between two tries of a database that is away."""
+_SWEEPS = 600.0
+"""Seconds between two looks for runs that are no longer kept."""
 _PAGE = 500
 """How many runs the reconciler looks at in one go."""
 
@@ -61,6 +64,7 @@ class Worker:
         drain: how many seconds its runs have to end once it is to stop; then others go on with them.
         roots: the folders that Ideas may lie in and read from; the current one by default (D12, D17).
         tags: what it has, such as the Activities of a desk: runs that ask for another tag are left to others.
+        keep: for how many days runs that are over are kept, by state; the others, if none is named, for good.
         name: what it is called in `Row.worker`; its host and process by default.
     """
 
@@ -75,6 +79,7 @@ class Worker:
         roots: Sequence[str | Path] = (),
         name: str | None = None,
         tags: Collection[str] = (),
+        keep: Mapping[State, float] | None = None,
     ) -> None:
         self.name = name or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
         self._store: RunStore = runs.store
@@ -82,6 +87,7 @@ class Worker:
         self._gate = Pacing(runs.store.database)
         self._queues = dict(queues or {QUEUE: 50})
         self._tags = sorted({check_tag(tag) for tag in tags})
+        self._keep = checked(keep or {})
         self._lease = lease
         self._drain = drain
         self._carrier = Carrier(runner=agent, roots=[Path(root) for root in roots] or [Path.cwd()])
@@ -116,7 +122,7 @@ class Worker:
         try:
             async with asyncio.TaskGroup() as tasks:
                 commits, tells = self._committer.commit(), self._live.send()
-                works = (commits, tells, self._watch(), self._reconcile(), self._tick(), self._drained())
+                works = (commits, tells, self._watch(), self._reconcile(), self._tick(), self._sweep(), self._drained())
                 beside = [tasks.create_task(work) for work in works]
                 try:
                     await self._supervise()
@@ -272,6 +278,13 @@ class Worker:
                 self._reached = time.monotonic()
             left = self._lease / 2 if comes is None else comes - time.time()
             await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease / 2)))
+
+    async def _sweep(self) -> None:
+        """Delete the runs that have been over for longer than they are kept."""
+        while self._keep and not self._stop.is_set():
+            with suppress(StoreUnavailable):
+                await sweep(self._store, self._keep)
+            await self._unless_stopped(_SWEEPS)
 
     # The end
 

@@ -19,6 +19,7 @@ from ...runs.row import QUEUE
 from ...runs.worker import Worker
 from ..options import CommandError, Roots, RunsPlace, Several, pair_of, runs_at
 from ..render.telling import tell
+from .sweep import kept_days
 
 _SLOTS = 50
 
@@ -34,6 +35,7 @@ async def worker(
     lease: float = 4.0,
     drain: float = 30.0,
     tag: Several = None,
+    keep: str | None = None,
     health_port: int | None = None,
     health_host: str = "127.0.0.1",
 ) -> int:
@@ -61,6 +63,8 @@ async def worker(
         How many seconds its runs have to end once it is to stop.
     tag
         What it has: runs that ask for another tag are left to others; may be repeated.
+    keep
+        For how many days runs that are over are kept, by state: done=30,failed=90,cancelled=7; else for good.
     health_port
         A port on which it says over HTTP how it is: GET /health, and GET /ready.
     health_host
@@ -68,6 +72,7 @@ async def worker(
     """
     if lease <= 0 or drain < 0:
         raise CommandError("--lease and --drain take seconds")
+    days = kept_days(keep) if keep else {}
     slots = _slots(queues) if queues else {QUEUE: _SLOTS}
     roots = [Path(one) for one in root or [str(Path.cwd())]]
     Code.to_run(activities).take_named()
@@ -80,7 +85,9 @@ async def worker(
 
     logging.getLogger("actum.worker").addHandler(_Telling())
     async with runs_at(store, makes=True) as runs:
-        serving = Worker(runs, agent_for, queues=slots, lease=lease, drain=drain, roots=roots, tags=tag or [])
+        serving = Worker(
+            runs, agent_for, queues=slots, lease=lease, drain=drain, roots=roots, tags=tag or [], keep=days
+        )
         _stop_on_signals(serving)
         tell(f"actum: {serving.name} serves {', '.join(f'{name}={most}' for name, most in slots.items())}")
         async with AsyncExitStack() as beside:
