@@ -22,7 +22,7 @@ async def kept_at(run: str, store: str | None) -> AsyncGenerator[str]:
         return
     async with runs_at(store) as runs:
         found = await runs.get(run)
-        # Below the current folder, so that what the run's Idea names there may be read, as for a file of one's own (D17).
+        # Below the current folder, so that what the run's Idea names there may be read, as for one's own file (D17).
         with TemporaryDirectory(prefix=".actum-", dir=Path.cwd()) as folder:
             path = Path(folder) / f"{found.id}.json"
             await found.save(path)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from ..app.kept_run import KeptRun
 from ..errors import IdeaError, RunError
 from ..schema.json import JsonObject, decode
+from ..sources.run_log import RunOpen
 from .database import Transaction
 from .folder_files import FolderFiles, known_of, seq_in
 from .kept_row import ROW, called, row_in, source_in
@@ -88,8 +89,8 @@ class FolderStore:
 
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out."""
-        rows = await self._off_loop(lambda: self._files.rows(passes_over=True))
-        return [row for row in rows if row.id > after and row.state in {"queued", "running"}][:most]
+        rows = await self._off_loop(self._files.owed)
+        return [row for row in rows if row.id > after][:most]
 
     # Owning
 
@@ -107,7 +108,10 @@ class FolderStore:
         kept = KeptRun.open(self._files.path(run))
         try:
             kept.__enter__()
-        except IdeaError:
+        except RunOpen:
+            return None
+        except IdeaError as error:
+            self._files.fail(run, error)  # nobody could ever go on with it: that is told at the run
             return None
         self._open[run] = kept
         row = row_in(run, kept.idea, self._files.sent(run))
