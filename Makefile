@@ -12,9 +12,9 @@ ANEW ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 
-.PHONY: help demo test docs reference gallery wheel interop chaos lint check fmt lock rules shape isolation approval bench fit clean
+.PHONY: help demo studio studio-parts test docs reference gallery wheel interop chaos lint check fmt lock rules shape isolation approval bench fit clean
 help:
-	@echo "make demo [FOLDER=path] [MODEL=name]   run the example, make test   run the tests,"
+	@echo "make demo [FOLDER=path] [MODEL=name]   run the examples, make studio   see their runs in a browser, make test   run the tests,"
 	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make engines   test workers with each version of the queue that is allowed, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
@@ -28,8 +28,18 @@ $(READY): pyproject.toml requirements.lock
 	@touch $@
 
 demo: $(READY)
-	$(BIN)/actum run examples/music/producer.json
-	$(BIN)/actum run examples/corpus/corpus.json $(if $(FOLDER),-i "folder=$(FOLDER)") $(if $(MODEL),--model "$(MODEL)")
+	@rm -f out/runs/music.json* out/runs/corpus.json*
+	$(BIN)/actum run examples/music/producer.json --save out/runs/music.json
+	$(BIN)/actum run examples/corpus/corpus.json --save out/runs/corpus.json $(if $(FOLDER),-i "folder=$(FOLDER)") $(if $(MODEL),--model "$(MODEL)")
+
+# Opens the Studio on the examples, and on what `make demo` has left of their runs.
+studio: $(READY)
+	@test -e out/runs/corpus.json || $(MAKE) --no-print-directory demo
+	$(BIN)/actum studio examples --runs out/runs
+
+# What only the tests of the Studio's pages use: axe-core, from npm, by its lock file.
+studio-parts:
+	@cd tests/studio/npm && npm ci --silent --ignore-scripts --no-audit --no-fund
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --durations 10
@@ -57,7 +67,7 @@ wheel: $(READY)
 # and frameworks, each in an environment of its own. Where no registry can be reached, it says so and is skipped.
 interop: $(READY)
 	@$(BIN)/python -m interop.parts || { code=$$?; test $$code = 3 && test -z "$$ACTUM_INTEROP" && exit 0 || exit 1; }; \
-	  $(BIN)/python -m pytest interop -n 2 --timeout 120 --durations 5
+	  $(BIN)/python -m pytest interop -n 2 --timeout 300 --durations 5
 
 # Everything that the tests can try: more kills and cases, an hour rather than minutes.
 chaos: $(READY)

@@ -12,7 +12,7 @@ import pytest
 from interop import parts
 
 ROOT = Path(__file__).parents[1]
-PATIENCE = 60
+PATIENCE = 240
 
 
 @pytest.fixture(scope="session")

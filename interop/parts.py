@@ -61,7 +61,7 @@ def node() -> Node:
     return Node(str(program), folder / "node_modules")
 
 
-def environment(name: str, requirements: Path, *, with_actum: bool = False) -> Path:
+def environment(name: str, requirements: Path) -> Path:
     """The folder of programs of an environment of its own.
 
     Raises:
@@ -73,8 +73,8 @@ def environment(name: str, requirements: Path, *, with_actum: bool = False) -> P
 
     def install() -> None:
         _run([str(uv), "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(folder)], HERE)
-        wanted = ["-r", str(requirements), *(["-e", str(HERE.parent)] if with_actum else [])]
-        _run([str(uv), "pip", "install", "--quiet", "--python", str(programs / "python"), *wanted], HERE)
+        install = [str(uv), "pip", "install", "--quiet", "--python", str(programs / "python"), "-r", str(requirements)]
+        _run(install, HERE)
 
     _once(folder, [requirements], install)
     return programs
@@ -111,6 +111,8 @@ if __name__ == "__main__":  # `make interop` asks here first, so that a machine 
     try:
         node()
         servers()
+        for wanted in sorted((HERE / "frameworks").glob("*.txt")):
+            environment(wanted.stem, wanted)
     except Missing as missing:
         print(f"skipped: the parts of interop can't be had here: {missing}", file=sys.stderr)
         sys.exit(3)

@@ -5,39 +5,22 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from interop import parts
+from interop.ideas import greeting
 
 from .conftest import output_of
-
-APP = '''
-from actum import tools
-
-@tools.tool
-async def send(to: str) -> str:
-    """Sends a greeting."""
-    return f"sent to {to}"
-'''
 
 
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 def test_a_model_that_is_the_hosts_plans_and_its_user_approves(
     node: parts.Node, actum: list[str], era: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "app.py").write_text(APP)
-    takes = {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}
-    idea: dict[str, Any] = {
-        "config": {"activities": ["app.py"]},
-        "context": [{"type": "system", "message": "Greet."}, {"type": "input", "schema": takes}],
-        "schema": {"type": "string"},
-    }
-    (tmp_path / "greet.json").write_text(json.dumps(idea))
     client = node.modules.parent / "client.mjs"  # which finds its modules beside it
     shutil.copy(Path(__file__).with_name("client.mjs"), client)
-    serving = [*actum, "serve", str(tmp_path / "greet.json"), "--stdio", "--approve", "hold", "--store", ":memory:"]
+    serving = [*actum, "serve", str(greeting(tmp_path)), "--stdio", "--approve", "hold", "--store", ":memory:"]
     told = output_of([node.program, str(client), era, "greet", '{"who": "Ann"}', *serving], tmp_path)
     seen = json.loads(told)
     assert seen["tools"] == ["greet", "answer"]

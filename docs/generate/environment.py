@@ -17,6 +17,7 @@ _TOLD: Mapping[str, str] = {
     "ACTUM_MODEL": "The model of `actum run` and of Ideas whose config names none, where no `--model` is given.",
     "ACTUM_RUNS": "The place of submitted runs, where no `--store` is given.",
     "ACTUM_STORE": "The store of Ideas, where no `--store` is given.",
+    "ACTUM_TOKENS": "The tokens for other servers that carry out delegates, as `HOST=TOKEN` with spaces between several.",
     "ACTUM_TOKEN": "The token that `actum serve` asks for, where no `--token-file` is given.",
     "OPENAI_ORG_ID": "The organisation that pays, which only OpenAI is told.",
     "OPENAI_PROJECT_ID": "The project that pays, likewise.",

@@ -57,7 +57,7 @@ def config_page() -> str:
     fields = _SCHEMA["properties"]["config"]["properties"]
     rows = [
         (code(name), json_type(fields[name]), _default(fields[name]), fields[name].get("description", ""),
-         *WEIGHTS[name])
+         _counts(name))
         for name in WEIGHTS
     ]  # fmt: skip
     limits = fields["limits"]["properties"]
@@ -65,10 +65,10 @@ def config_page() -> str:
     return "\n".join([
         "# Config and limits\n",
         "What an Idea says under `config`, and an agent by `Config(…)` and `Limits(…)`. Every field has a default. The "
-        "last three columns say whether a field of an Idea's config counts when the Idea is *your own* (you run it), "
-        "*local* (a delegate or tool from this machine) or *from outside* (fetched); "
+        "last column says for whom a field of an Idea's config counts: for an Idea that is your *own* (you run it), a *local* "
+        "one (a delegate or tool from this machine), one *from outside* (fetched), perhaps only by grant; "
         "[more on that](../semantics.md#what-an-ideas-config-means).\n",
-        table(["field", "is", "default", "what it does", "own", "local", "outside"], rows),
+        table(["field", "is", "default", "what it does", "counts for"], rows),
         "An example is `{\"model\": \"openai:gpt-5.2\", \"activities\": [\"tools.py\"], \"limits\": {\"usd\": 0.5}}`. "
         "`reader` may also be a model object in Python. `activities`, `model`, `servers`, `limits` and `origin` are "
         "of Ideas alone: in Python they are arguments of `Agent`, and `actum.connections.open` for servers.\n",
@@ -77,6 +77,13 @@ def config_page() -> str:
         "bounds that are fixed are listed under [Limits](../semantics.md#limits).\n",
         table(["limit", "is", "default", "what it bounds"], bounds),
     ])  # fmt: skip
+
+
+def _counts(name: str) -> str:
+    """For whom a field counts."""
+    weights = WEIGHTS[name]
+    told = zip(("own", "local", "from outside"), weights, strict=True)
+    return ", ".join(who if weight == "counts" else f"{who} by grant" for who, weight in told if weight != "no")
 
 
 def _default(schema: Mapping[str, Any]) -> str:

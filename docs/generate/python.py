@@ -88,7 +88,7 @@ def events_page() -> str:
 
 
 def _modules() -> Iterator[tuple[str, ModuleType]]:
-    for name in (*actum.__all__, *_FURTHER):
+    for name in dict.fromkeys([*actum.__all__, *_FURTHER]):
         value = getattr(actum, name, None)
         if value is None and name in _FURTHER:
             try:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 from staging import ROOT, Stage
 
+_PAGE = re.compile(r"^ +- (?:[^:]+: )?([\w/-]+\.md)$")
+
 
 def main() -> int:
     """Gather the pages and build the site; return its exit code."""
-    Stage(ROOT / "out" / "docs").fill()
+    stage = Stage(ROOT / "out" / "docs")
+    stage.fill()
+    there = {str(place) for place in stage.pages.values()}
+    lines = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").splitlines()
+    # A page may be written on another branch than its place in the navigation.
+    kept = [line for line in lines if (page := _PAGE.match(line)) is None or page[1] in there]
+    settings = (
+        "\n".join(kept).replace("docs_dir: out/docs", "docs_dir: docs").replace("site_dir: out/site", "site_dir: site")
+    )
+    (ROOT / "out" / "mkdocs.yml").write_text(f"{settings}\n", encoding="utf-8")
     return subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", "mkdocs.yml"],
+        [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", "out/mkdocs.yml"],
         cwd=ROOT, check=False,
     ).returncode  # fmt: skip
 

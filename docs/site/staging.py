@@ -58,6 +58,9 @@ class Stage:
             FileNotFoundError: a page links to what isn't there.
         """
         shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        for name in ("site.css", "site.js"):
+            shutil.copyfile(Path(__file__).with_name(name), self.folder / name)
         for path, place in self.pages.items():
             self._write(place, self.linked(path.read_text(encoding="utf-8"), path.parent, place))
         done: set[Path] = set()

@@ -99,3 +99,38 @@ async def test_an_idea_is_served_over_stdio_and_what_it_prints_goes_to_the_log()
         assert [tool.name for tool in (await client.list_tools()).tools] == ["loud", "answer"]
         assert (await client.call_tool("loud", {"text": "hi"})).structured_content == {"result": "HI"}
     assert text_of(".actum/runs.db") is None
+
+
+CHECKED: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "sum",
+        {"context": [{"type": "plan", "plan": [], "output": 3}], "schema": {"type": "integer"}},
+        'the tool sum; returns {"result": …}; only reads',
+    ),
+    (
+        "ask",
+        {"context": [{"type": "text", "text": "Say."}], "schema": {"type": "object"}},
+        "the tool ask; returns an object; the host's model answers; only reads",
+    ),
+    ("two words", {"context": [], "schema": {}}, "can't be served: its name may hold"),
+]
+
+
+@pytest.mark.parametrize(("name", "idea", "tells"), CHECKED)
+def test_check_says_how_an_idea_would_be_served(
+    name: str, idea: Any, tells: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ACTUM_MODEL", raising=False)
+    written(f"{name}.json", idea)
+    assert run_command(["check", f"{name}.json"]) == 0
+    assert f"  mcp: {tells}" in capsys.readouterr().out
+
+
+def test_check_names_the_calls_that_wait(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = {"command": sys.executable, "args": [str(SERVING)], "only": ["send"]}
+    written("mcp.json", {"mcpServers": {"s": entry}})
+    assert run_command(["mcp", "pin"]) == 0
+    capsys.readouterr()
+    written("idea.json", {"config": {"servers": "mcp.json"}, "context": [], "schema": {}})
+    assert run_command(["check", "idea.json", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mcp"]["waiting"] == ["s/send"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import json
 import os
 import socket
 import sys
@@ -45,6 +46,7 @@ TOOLS = [
     tool("huge", {"size": {"type": "integer"}}),
     tool("lie", outputSchema={**OBJECT, "properties": {"n": {"type": "integer"}}, "required": ["n"]}),
     tool("mute", outputSchema={**OBJECT, "properties": {"n": {"type": "integer"}}}),
+    tool("traced"),
     tool("print"),
     tool("ask"),
     tool("noted"),
@@ -150,6 +152,9 @@ class Serving:
     async def do_mute(self, _ctx: Any, _given: dict[str, Any]) -> Any:
         return types.CallToolResult(content=[text("7")])
 
+    async def do_traced(self, ctx: Any, _given: dict[str, Any]) -> Any:
+        return types.CallToolResult(content=[], structured_content=dict(ctx.meta or {}))
+
     async def do_print(self, _ctx: Any, _given: dict[str, Any]) -> Any:
         print("not JSON")
         return types.CallToolResult(content=[text("printed")])
@@ -163,6 +168,22 @@ class Serving:
 
 def text(said: str) -> types.TextContent:
     return types.TextContent(type="text", text=said)
+
+
+def malformed() -> None:
+    """A server of no SDK, which lists what is no tool."""
+    broken = [{"name": "broken", "inputSchema": 3}, {"inputSchema": OBJECT}, 7]
+    known: dict[str, Any] = {
+        "initialize": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                       "serverInfo": {"name": "raw", "version": "1"}},
+        "tools/list": {"tools": [*broken, tool("fine")]},
+    }  # fmt: skip
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "id" in asked:
+            found = known.get(asked["method"])
+            end = {"error": {"code": -32601, "message": "none"}} if found is None else {"result": found}
+            print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **end}), flush=True)
 
 
 async def over_stdio(server: Server[Any]) -> None:
@@ -193,6 +214,9 @@ def main() -> None:
         sys.exit(1)
     if given.kind == "silent":
         sys.stdin.read()
+        return
+    if given.kind == "malformed":
+        malformed()
         return
     server = Serving(given.kind, given.log).server
     asyncio.run(over_stdio(server) if given.http is None else over_http(server, given.http))

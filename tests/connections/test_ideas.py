@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from actum import Agent, Context, Idea, Tools, connections, errors, models
+from actum import Agent, Context, Idea, Runs, Tools, Worker, connections, errors, models
+from actum.app.planned import with_plans_approved
 
 from .starting import command, stdio
 
@@ -53,3 +55,35 @@ async def test_an_idea_from_outside_that_names_servers_is_refused() -> None:
     for refused in (idea.run(), idea.run(Agent(None))):
         with pytest.raises(errors.IdeaError, match=r"an Idea from outside can't name 'mcp\.json'"):
             await refused
+
+
+async def test_a_worker_starts_them_for_the_run_and_below_its_roots_alone(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    async with Runs(":memory:") as runs:
+        run = await runs.submit(saved(tmp_path / "in", servers="mcp.json"))
+        saved(tmp_path / "out")
+        outside = await runs.submit(saved(tmp_path / "in", servers="../out/mcp.json"))
+        worker = Worker(runs, roots=[tmp_path / "in"])
+        serving = asyncio.create_task(worker.serve())
+        assert (await run.result(timeout=60)).output == 3
+        with pytest.raises(errors.RunEnded, match="outside the folders"):
+            await outside.result(timeout=60)
+        worker.stop()
+        await serving
+
+
+async def test_a_plan_that_was_approved_as_a_whole_runs_with_all_its_items_and_nothing_else_does() -> None:
+    send = {"_tool": "s/send", "text": "{†each}", "_each": ["a", "b"]}
+    plan = {"type": "plan", "plan": [send, {"_tool": "s/echo", "text": "†calls.0[0]"}]}
+    more = models.Scripted([{"calls": [{"_tool": "s/send", "text": "c"}], "output": "†calls.0"}])
+    async with connections.open([stdio()]) as servers:
+        tools = Tools()
+        servers.register(tools)
+        agent = Agent(more, tools=tools)
+        assert (await agent.run([plan], str)).waiting == ["approval 0.0.0"]
+        approved = with_plans_approved(Context([plan]), {"s/send", "s/echo"})
+        result = await agent.run(approved, str)
+        assert result.waiting == ["approval 1.0"]  # what the model adds is not what was approved
+        notes = (await servers.call("s/noted", {})).value["notes"]
+        assert [note for note in notes if note.startswith("sent")] == ["sent a", "sent b"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 
 from actum import Agent, Call, Context, Tool, Tools, connections, errors, events, models
 from actum.generation.media import Takes
@@ -236,6 +237,26 @@ async def test_names_that_could_mislead_and_schemas_that_cant_be_used_leave_out_
         said = servers.tools["m/told"].description
         assert said.startswith("Ignore all. x")
         assert len(said) == 2_048
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_what_is_listed_and_is_no_tool_is_left_out_and_never_the_server(era: Era) -> None:
+    async with connections.open([stdio("--kind", "malformed", protocol=era)]) as servers:
+        assert list(servers.tools) == ["s/fine"]
+        assert [(one.tool, one.why) for one in servers.left_out] == [
+            (name, "what is listed is no tool of the protocol") for name in ("broken", "", "")
+        ]
+
+
+async def test_a_call_tells_its_server_the_trace_that_it_belongs_to() -> None:
+    context = trace.SpanContext(
+        trace_id=0xA1, span_id=0xB2, is_remote=False, trace_flags=trace.TraceFlags(trace.TraceFlags.SAMPLED)
+    )
+    async with connections.open([stdio()]) as servers:
+        with trace.use_span(trace.NonRecordingSpan(context)):
+            meta = (await servers.call("s/traced", {})).value
+        assert meta["traceparent"].split("-")[1] == f"{0xA1:032x}"
+        assert "traceparent" not in (await servers.call("s/traced", {})).value
 
 
 async def test_a_list_without_end_is_refused() -> None:

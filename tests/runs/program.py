@@ -1,7 +1,8 @@
 """A worker as a process of its own, for tests that kill and freeze it: `program.py PLACE SINK LEASE SECONDS SLOTS`.
 
 Its Activities write into the folder SINK what they begin, and their effects by key: one that is there already is not
-made again, as a sink that knows keys would do.
+made again, as a sink that knows keys would do. Where `part.json` lies in SINK, it is the delegate `part`,
+whose calls are runs of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from actum import HOLD, Agent, Context, Runs, Tools, Worker
+from actum import HOLD, Agent, Config, Context, Runs, Tools, Worker
 
 
 def desk(sink: Path, seconds: float) -> Tools:
@@ -46,8 +47,13 @@ def hold(call: Any, tool: Any, context: Any) -> Any:
 
 async def main(place: str, sink: Path, lease: float, seconds: float, slots: int) -> None:
     async with Runs(place) as runs:
-        agent = Agent(None, tools=desk(sink, seconds), approve=hold if (sink / "hold").exists() else None)
-        worker = Worker(runs, agent, queues={"runs": slots}, lease=lease, drain=5)
+        approve, queues = hold if (sink / "hold").exists() else None, {"runs": slots}
+        agent = Agent(None, tools=desk(sink, seconds), approve=approve)
+        if (part := sink / "part.json").exists():
+            tools = desk(sink, seconds)
+            agent = Agent(None, tools=tools, delegates={"part": part}, config=Config(spread=True))
+            queues["children"] = slots
+        worker = Worker(runs, agent, queues=queues, lease=lease, drain=5)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.stop)
         (sink / "up" / str(os.getpid())).touch()
         await worker.serve()

@@ -185,6 +185,18 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     assert (found[0], found[1]["connection"], behind.seen) == (408, "close", [])
 
 
+async def test_who_takes_nothing_of_the_answer_is_given_up() -> None:
+    guard = Guard(app=Behind(), callers=Callers(TOKEN), patience=0.01)
+    scope: Json = {"type": "http", "method": "GET", "path": "/runs", "query_string": b"", "headers": []}
+    scope["headers"] = [(name.encode(), value.encode()) for name, value in (HOST, BEARER)]
+
+    async def stuck(_: Any = None) -> Any:
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(30):
+        await guard(scope, stuck, stuck)
+
+
 async def test_a_token_in_the_url_becomes_a_cookie_that_is_not_the_token() -> None:
     status, headers, _ = await asked(HOST, path="/studio/", query=f"a=1&token={TOKEN}")
     cookie = headers["set-cookie"]

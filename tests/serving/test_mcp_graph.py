@@ -39,19 +39,32 @@ async def test_without_an_output_the_results_of_all_calls_come_back() -> None:
     assert result.structured_content == {"result": [{"n": 3}, {"n": 2}]}
 
 
-async def test_all_that_is_wrong_with_a_plan_is_said_at_once_and_what_was_done() -> None:
+async def test_all_that_is_wrong_with_a_plan_is_said_at_once_and_nothing_of_it_runs() -> None:
+    desk = Desk()
     calls = [
-        {"_tool": "look", "name": "Ann"},
+        {"_tool": "send", "to": "Ann", "n": 1},
         {"_tool": "lok"},
         {"_tool": "look"},
-        {"_tool": "look", "name": "†calls.0.m"},
+        {"_tool": "look", "name": "{†calls.9}"},
     ]
-    result = await carried(Desk(), calls=calls, output="†calls.3")
+    approves = {"elicitation_callback": elicited("accept", decision="approve")}
+    result = await carried(desk, client=approves, calls=calls, output="{†calls.0 + }")
     words = said(result)
     assert result.is_error
-    assert all(f"call {index} (" in words for index in (1, 2, 3))
+    assert words.startswith("Nothing was carried out.")
+    assert all(f"call {index}: " in words for index in (1, 2, 3))
+    assert "the output: " in words
     assert "near it: look" in words
-    assert "Done, and not undone: calls 0 (look)" in words
+    assert desk.sent == []
+
+
+async def test_what_fails_on_the_way_is_said_with_what_was_done() -> None:
+    calls = [{"_tool": "look", "name": "{†each}", "_each": ["Ann"]}, {"_tool": "fail"}, {"_value": 1}]
+    result = await carried(Desk(), calls=calls, output="†calls.1")
+    words = said(result)
+    assert result.is_error
+    assert "call 1 (fail): " in words
+    assert "Done, and not undone: calls 0 (look)." in words
 
 
 @pytest.mark.parametrize("calls", [None, 3, [3], {"_tool": "look"}, [[]]])

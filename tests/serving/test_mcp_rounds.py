@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from actum.serving.hosting import Hosting
 
-from .hosts import Desk, Json, client_of, data, elicited, first_round, host_of, said
+from .hosts import ERAS, Desk, Era, Json, client_of, data, elicited, first_round, host_of, said
 
 APPROVED = types.ElicitResult(action="accept", content={"decision": "approve"})
 ELICITS = {"elicitation_callback": elicited("cancel")}
@@ -66,6 +66,23 @@ async def test_a_state_without_responses_is_asked_again_with_the_same_words() ->
         first = await first_round(client, "sending", {"who": "Ann"})
         second = await again(client, first.request_state, {})
         assert (second.input_requests, second.request_state) == (first.input_requests, first.request_state)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_user_is_asked_also_where_a_run_goes_on_by_its_handle(era: Era, tmp_path: Path) -> None:
+    desk, place = Desk(), tmp_path / "runs.db"
+    send = {"calls": [{"_tool": "send", "to": "Ann", "n": 1}], "output": "†calls.0"}
+    own: dict[str, Json] = {"own": {"context": [{"type": "system", "message": "Send."}], "schema": {"type": "string"}}}
+    async with client_of(host_of(desk, place=place, ideas=own, graph=True), era) as client:
+        run = (await data(client, "own", {}))["run"]
+        held = await data(client, "answer", {"run": run, "answer": send})
+        plan = said(await client.call_tool("carry_out", {"calls": send["calls"]}))
+    approves = {"elicitation_callback": elicited("accept", decision="approve")}
+    async with client_of(host_of(desk, place=place, ideas=own, graph=True), era, **approves) as client:
+        assert await data(client, "answer", {"run": held["run"]}) == {"done": True, "output": "sent 1 to Ann"}
+        handle = plan.rpartition("run '")[2].removesuffix("'.")
+        assert await data(client, "carry_out", {"run": handle}) == {"result": ["sent 1 to Ann"]}
+    assert desk.sent == [("Ann", 1)] * 2
 
 
 async def test_another_server_process_goes_on_with_what_one_has_asked(tmp_path: Path) -> None:

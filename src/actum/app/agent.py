@@ -14,6 +14,7 @@ from ..execution.calls.approval import Approve
 from ..execution.delegation.delegation import Delegation
 from ..execution.delegation.linking import Linking, has_links
 from ..execution.delegation.resolver import Resolver, SavedRequest
+from ..execution.delegation.spreading import Ancestor
 from ..execution.emitter import Emitter
 from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
@@ -73,6 +74,7 @@ class Agent:
         resolver: finds delegates its own way, instead of `delegates`, `roots` and `fetcher` (D2).
         fetcher: fetches delegates from URLs; bounds and cache are its own (D12).
         store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one (X4).
+        tokens: for other servers that carry out delegates, by host; beside those of ACTUM_TOKENS.
         message_types: further message types: a handler, or `dict` for a data kind with the short form (M2, M3).
         trace: how runs are traced; by default as soon as OpenTelemetry or `logging` has somebody to tell, False never.
 
@@ -93,6 +95,7 @@ class Agent:
         resolver: Resolver | None = None,
         fetcher: Fetcher | None = None,
         store: Store | str | Path | None = None,
+        tokens: Mapping[str, str] | None = None,
         message_types: Mapping[str, MessageType] | None = None,
         trace: Trace | bool | None = None,
     ) -> None:
@@ -106,6 +109,7 @@ class Agent:
             store = open_store(store)
         self.store = store
         self.delegates = dict(delegates or {})
+        self._tokens = {host.lower(): token for host, token in (tokens or {}).items()}
         self.roots = tuple(Path(root) for root in roots)
         self.trace = trace
         self._resolver = resolver
@@ -168,6 +172,23 @@ class Agent:
         async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
             emit = Emitter(sink, trace=tracer_of(self.trace))
             return await self._loop(context, schema, input, emit, Recorder.of(record))
+
+        return Stream(begin)
+
+    def carried(
+        self,
+        context: Context,
+        schema: Any,
+        record: Record,
+        *,
+        budget: Budget,
+        lineage: Sequence[Ancestor] = (),
+    ) -> Stream:
+        """The run as a worker carries it out: going on with what was spent, and within the delegates that led to it."""
+
+        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+            emit = Emitter(sink, trace=tracer_of(self.trace))
+            return await self._loop(context, schema, None, emit, Recorder.of(record), budget, lineage)
 
         return Stream(begin)
 
@@ -398,10 +419,11 @@ class Agent:
         emit: Emitter,
         record: Recorder | None = None,
         budget: Budget | None = None,
+        lineage: Sequence[Ancestor] = (),
     ) -> Loop:
         budget = budget or Budget(self.limits)
         own, schema = await self._linked(context, schema)
-        return Loop(self._setup(own, schema, input, budget, emit, record), budget, emit)
+        return Loop(self._setup(own, schema, input, budget, emit, record, lineage), budget, emit)
 
     async def _linked(self, given: Given, schema: Any) -> tuple[Context, Any]:
         """What was given, its schemas closed over the Ideas that they refer to (X4)."""
@@ -419,12 +441,13 @@ class Agent:
         budget: Budget,
         emit: Emitter,
         record: Recorder | None = None,
+        lineage: Sequence[Ancestor] = (),
     ) -> Setup:
         own = with_input(context, input)
         shape = shape_of(schema)
         Validator(shape.schema, at="schema")
         telling = record or Recorder()
-        delegation = self._delegation(own, budget, emit, telling)
+        delegation = self._delegation(own, budget, emit, telling).below(lineage)
         return Setup(runtime=delegation.runtime, context=own, shape=shape, delegate=delegation, record=telling)
 
     def _delegation(
@@ -439,7 +462,7 @@ class Agent:
             data_kinds=context.data_kinds,
             media=MediaReader(roots=self.roots, fetcher=self._fetcher, most=self.config.max_media_bytes),
         )
-        machine = LocalMachine(registered=DEFAULT, delegates=self.delegates)
+        machine = LocalMachine(registered=DEFAULT, delegates=self.delegates, tokens=self._tokens)
         return Delegation(runtime, self.resolver(context.data_kinds), machine, budget, emit, record or Recorder())
 
     def _own(self, given: Given) -> Context:

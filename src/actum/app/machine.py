@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ..generation.model import Model
+from ..protocol.config import Config
 from ..protocol.registry import Registry
 from ..sources.modules import load_activities
+from ..sources.remote import Remote
 from .coercion import model_of
+
+TOKENS = "ACTUM_TOKENS"
+"""The environment variable with the tokens for other servers: `HOST=TOKEN`, with its port where it has one, spaced."""
+
+
+def tokens_of(text: str) -> dict[str, str]:
+    """The tokens by host that a text lists."""
+    pairs = (part.partition("=") for part in text.split())
+    return {host.lower(): token for host, sign, token in pairs if sign and host and token}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +31,16 @@ class LocalMachine:
 
     registered: Registry
     delegates: Collection[str] = ()
+    tokens: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The tokens for other servers, by their hosts; beside those of ACTUM_TOKENS."""
     _models: dict[str, Model] = field(default_factory=dict[str, Model])
+
+    def remote(self, address: str, config: Config) -> Remote:
+        """The Idea at an address of another server, with the token for its host."""
+        netloc = urlsplit(address).netloc.lower()
+        token = {**tokens_of(os.environ.get(TOKENS, "")), **self.tokens}.get(netloc)
+        most = config.max_delegate_bytes
+        return Remote(address=address, token=token, allow_hosts=config.allow_hosts, most_bytes=most)
 
     def model(self, name: str) -> Model:
         """The model of this name, the same for the same name.

@@ -23,6 +23,7 @@ from ..protocol.origin import is_url, told
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, is_object
 from ..sources.fetch import Fetcher, joined
+from ..sources.remote import SCHEMES
 from ..sources.roots import locate, read_below
 from .saved import SavedIdea
 
@@ -86,6 +87,8 @@ class DelegateResolver:
             raise DelegateForbidden(f"a delegate from outside can't reach {told(reference)!r}")
         if reference.startswith(_IDEA):
             return await self._addressed(reference)
+        if reference.startswith(SCHEMES):
+            raise DelegateForbidden(f"{told(reference)!r} is carried out by its server, and can't be read here")
         if "://" in reference:
             raise DelegateForbidden(f"{told(reference)!r}: delegates are read from http, https, idea: and files")
         bases = [Path(tool.origin).parent] if tool.origin else list(self.roots)

@@ -45,3 +45,15 @@ async def serving(files: Sequence[Path], tools: Registry) -> AsyncGenerator[Regi
         for file in files:
             (await stack.enter_async_context(connected(file))).register(own)
         yield own
+
+
+def are_connected(file: Path, tools: Registry) -> bool:
+    """Whether a registry has tools of the servers of a file already.
+
+    Raises:
+        ServerError: the file can't be used.
+    """
+    from ..connections.servers_file import servers_of
+
+    begun = tuple(server.begin for server in servers_of(file))
+    return any(tool.name.startswith(begun) for tool in tools) if begun else False

@@ -25,7 +25,7 @@ _BROKEN_PIPE = 141
 COMMANDS = {
     "run": "Run an Idea: its output goes to stdout as JSON, what happens on the way to stderr.",
     "check": "Check an Idea and its local delegates without running them: every problem with its line.\n\n"
-    "Where there are none, it also says which form of the schema each provider would get.",
+    "Where there are none, it also says which form of the schema each provider would get, and how it would be served.",
     "show": "Show what the model would get of an Idea: messages, schema, and the graph of its plan.",
     "call": "Make one call of a tool and print its value as JSON.",
     "mcp": "The MCP servers of a file: add one, list them, show a server's tools, call one, or pin what they are now."

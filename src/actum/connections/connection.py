@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import DelegateError, ServerError, words_of
 from ..protocol.context import Progress
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, is_list, is_object
 from .adapting import visible
 from .process import Tail, process_of
 from .server import Server
@@ -50,6 +50,8 @@ class Connection:
     environment: Mapping[str, str]
     listed: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     """Its tools by name, as they were listed when it was last started."""
+    malformed: list[str] = field(default_factory=list[str])
+    """The names of what it listed that are no tools, empty where they have none."""
     starts: int = 0
     """How often it has been started."""
     tail: Tail = field(default_factory=Tail)
@@ -132,7 +134,7 @@ class Connection:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self.server.start_timeout):
                     client = await self._enter(stack)
-                    self.listed = await _listed(client, self.server)
+                    self.listed, self.malformed = await _listed(client, self.server)
                 self.starts += 1
                 self._start, self._client, start.client = None, client, client
                 start.done.set()
@@ -243,28 +245,73 @@ def _telling(told: Progress) -> ProgressFnT:
     return tell
 
 
-async def _listed(client: Client, server: Server) -> dict[str, JsonObject]:
-    """All tools of a server; of two of one name the first.
+async def _listed(client: Client, server: Server) -> tuple[dict[str, JsonObject], list[str]]:
+    """All tools of a server, of two of one name the first; and the names of those that are none.
 
     Raises:
         ServerError: it lists more than can be taken.
     """
     found: dict[str, JsonObject] = {}
+    malformed: list[str] = []
     cursor: str | None = None
     size = 0
     for _ in range(_MOST_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        for tool in page.tools:
-            listed: JsonObject = tool.model_dump(mode="json", by_alias=True, exclude_unset=True)
-            size += len(encode(listed))
-            found.setdefault(tool.name, listed)
-        cursor = page.next_cursor
-        if len(found) > _MOST_TOOLS or size > server.most_bytes:
+        tools, cursor = await _page(client, cursor)
+        for one in tools:
+            listed = _sound(one)
+            size += len(encode(one))
+            if listed is None:
+                malformed.append(_name_of(one))
+            else:
+                found.setdefault(listed["name"], listed)
+        if len(found) + len(malformed) > _MOST_TOOLS or size > server.most_bytes:
             break
         if cursor is None:
-            return found
+            return found, malformed
     what = f"more than {_MOST_TOOLS} tools, {_MOST_PAGES} pages or {server.most_bytes} bytes"
     raise ServerError(f"lists {what}", server=server.name, code="server_start")
+
+
+async def _page(client: Client, cursor: str | None) -> tuple[list[Any], str | None]:
+    """One page of tools. The SDK refuses a page as a whole for one malformed tool: then it is read as it was sent."""
+    from pydantic import ValidationError
+
+    try:
+        page = await client.list_tools(cursor=cursor)
+    except ValidationError:
+        return await _page_as_sent(client, cursor)
+    return [tool.model_dump(mode="json", by_alias=True, exclude_unset=True) for tool in page.tools], page.next_cursor
+
+
+async def _page_as_sent(client: Client, cursor: str | None) -> tuple[list[Any], str | None]:
+    from mcp_types import ListToolsRequest, PaginatedRequestParams
+
+    request = ListToolsRequest(params=PaginatedRequestParams(cursor=cursor))
+    data = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+    options: Any = {}
+    session: Any = client.session  # it has no public way to a result that isn't judged
+    session._stamp(data, options)
+    raw: JsonObject = await session._dispatcher.send_raw_request(data["method"], data.get("params"), options)
+    tools, following = raw.get("tools"), raw.get("nextCursor")
+    if not is_list(tools) or not (following is None or isinstance(following, str)):
+        raise ValueError("the list of tools is none")
+    return list(tools), following
+
+
+def _sound(listed: Any) -> JsonObject | None:
+    """A tool as it was listed, None if that is no tool."""
+    from mcp_types import Tool
+    from pydantic import ValidationError
+
+    try:
+        return Tool.model_validate(listed).model_dump(mode="json", by_alias=True, exclude_unset=True)
+    except ValidationError:
+        return None
+
+
+def _name_of(listed: Any) -> str:
+    name: Any = listed.get("name") if is_object(listed) else None
+    return name[:128] if isinstance(name, str) else ""
 
 
 def _first(error: BaseException) -> BaseException:

@@ -101,6 +101,10 @@ class Servers:
         drift = list(pins.drift(server, connection.listed))
         self.drift.extend(drift)
         refused = {one.tool for one in drift}
+        for name in filter(server.offers, connection.malformed):
+            self.left_out.append(
+                LeftOut(server=server.name, tool=name, why="what is listed is no tool of the protocol")
+            )
         for name, listed in connection.listed.items():
             if not server.offers(name) or name in refused:
                 continue

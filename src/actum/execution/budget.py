@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -22,6 +22,22 @@ _LITTLE = 1
 _UNBOUNDED = 2**62
 MESSAGE = 16 * LEAST
 """What a message counts as beside the values in it: its marks, and what is known of its call."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What a run has spent, so that one that goes on elsewhere, or the one that it is a part of, counts it."""
+
+    requests: int = 0
+    calls: int = 0
+    bytes: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Spent:
+        """The same from JSON, as `asdict` makes it."""
+        own = {key: value for key, value in told.items() if key != "usage"}
+        return cls(**own, usage=Usage(**told.get("usage", {})))
 
 
 @dataclass(slots=True)
@@ -53,6 +69,36 @@ class Budget:
         self._most = _UNBOUNDED if self.limits.bytes is None else self.limits.bytes
         if self.limits.seconds is not None:
             self._end = self.started + self.limits.seconds
+
+    @property
+    def spent(self) -> Spent:
+        """What has been spent so far."""
+        return Spent(requests=self.requests, calls=self.calls, bytes=self.bytes, usage=self.usage)
+
+    def charge(self, spent: Spent) -> None:
+        """Count what a part of the run has spent elsewhere; what begins next finds out that it was too much."""
+        self.requests += spent.requests
+        self.calls += spent.calls
+        self.bytes += spent.bytes
+        self.pay(spent.usage)
+
+    @property
+    def left(self) -> Limits:
+        """What is left to spend, as the limits of a part of the run that is carried out elsewhere."""
+
+        def rest(most: float | None, spent: float | None) -> Any:
+            return most if most is None or spent is None else max(0, most - spent)
+
+        limits = self.limits
+        return Limits(
+            requests=rest(limits.requests, self.requests),
+            calls=rest(limits.calls, self.calls),
+            seconds=self.seconds_left,
+            tokens=rest(limits.tokens, self.usage.tokens),
+            usd=rest(limits.usd, self.usage.usd),
+            depth=limits.depth,
+            bytes=rest(limits.bytes, self.bytes),
+        )
 
     def ask(self, *, kept: int = 0) -> None:
         """Spend one request, of which the last `kept` are for others (D18).

@@ -49,6 +49,7 @@ WEIGHTS: Mapping[str, _Weights] = {
     "settings": _ASKS,
     "tool_budget": _ASKS,
     "references": _ASKS,
+    "spread": _ASKS,
     "parallel": _BOUNDS,
     "drain": _BOUNDS,
     "allow_hosts": _BOUNDS,

@@ -6,6 +6,7 @@
 - `price(context, toolset, limits)`: who carries its calls out, in how many steps and requests: a `Price`.
 - `isolation(agent, context, tool)`: what a call would be given, and what not: an `Isolation`.
 - `compare(old, new)`: the `Change` between two Ideas, or a `Comparison` of two kept runs.
+- `account_of(run, name)`: what a kept run did, answer by answer and call by call: an `Account`.
 - `why(run, reference)`: where a value of a kept run came from: its `Origin`s.
 
 Nothing here asks a model, makes a call or runs code: modules with Activities are read as they are written. Kept runs
@@ -14,6 +15,7 @@ themselves are in `actum.kept`.
 
 from ..ideas.change import Change
 from ..protocol.provenance import Origin
+from .account import Account, AnswerSeen, CallSeen, account_of
 from .checking import Check, Problem, check
 from .comparing import Comparison, Entry, Row, compare
 from .forms import PROVIDERS, Form, forms, schema_for
@@ -21,9 +23,13 @@ from .isolation import Hidden, Isolation, isolation
 from .origins import why
 from .plan_graph import Edge, PlanGraph, Vertex, graph_of
 from .pricing import Price, price
+from .served import Serving
 
 __all__ = [
     "PROVIDERS",
+    "Account",
+    "AnswerSeen",
+    "CallSeen",
     "Change",
     "Check",
     "Comparison",
@@ -37,7 +43,9 @@ __all__ = [
     "Price",
     "Problem",
     "Row",
+    "Serving",
     "Vertex",
+    "account_of",
     "check",
     "compare",
     "forms",

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..app.agent import Agent
 from ..app.coercion import blocking
+from ..app.idea import Idea
 from ..app.loading import Code, agent_at, config_of, register_ideas
 from ..connections.looking import register_pinned
 from ..dataflow.expression import parse
@@ -27,6 +28,7 @@ from .forms import Form, forms
 from .isolation import open_scopes
 from .plan_problems import JsonPath
 from .problems import Findings, inspect, parsed
+from .served import Serving, served_as
 
 _MOST_FILES = 200
 """How many delegates are looked into."""
@@ -58,6 +60,8 @@ class Check:
     problems: tuple[Problem, ...]
     forms: tuple[Form, ...] = ()
     left_out: tuple[str, ...] = ()
+    served: Serving | None = None
+    """How it would be served to hosts of MCP, if there are no problems."""
 
 
 def check(
@@ -100,6 +104,7 @@ def check(
         problems=tuple(Problem(error=error, file=str(idea), path=at) for error, at in found.problems),
         forms=shown or (),
         left_out=left_out,
+        served=served_as(Idea.load(path), path.stem, checker.agent),
     )
 
 

@@ -46,6 +46,8 @@ class Premises:
     toolset: Toolset
     incoming: Sequence[Reference] | None = None
     may_be_delegate: bool = False
+    is_authored: bool = True
+    """Whether a developer has written the calls, who may add to what their tools declare (S9); else a model has."""
 
     def may_bring(self, reference: Reference) -> bool:
         """Whether what a reference names may come from outside of the context."""
@@ -68,7 +70,8 @@ def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterat
     """The errors of a plan's calls, each with the index of its call; None for one of the output."""
     journal = Journal(around.context)
     register = Register(journal, around.toolset)
-    plan = _Plan(around, journal, Declared(journal, register), count=len(calls), jobs=register.jobs)
+    answer = Script(is_authored=around.is_authored)
+    plan = _Plan(around, journal, Declared(journal, register), count=len(calls), jobs=register.jobs, answer=answer)
     for index, element in enumerate(calls):
         try:
             plan.add(index, element)

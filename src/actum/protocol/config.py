@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from ..errors import SchemaError
+from ..schema.json import is_list
 
 _SWITCHES = (
     "meta", "paths", "reasoning", "flow", "shapes", "readers", "sealed", "upfront", "instanced_output",
@@ -47,6 +48,9 @@ class Config:
     """How many tokens, roughly, tools' schemas may take before only their names are offered (T12)."""
     references: Literal["wide", "aside"] | None = None
     """The form of references in the composed schema; None leaves it to the model's profile (T9)."""
+    spread: bool | Sequence[str] = False
+    """Has delegates and the items of an `_each` carried out as runs of their own, those of all tools or of these; where
+    nobody keeps runs (`Runs`), the run carries them out itself."""
     parallel: int = 1_000
     """How many calls run at once."""
     drain: float = 10.0
@@ -100,10 +104,17 @@ class Config:
             value = getattr(self, name)
             if isinstance(value, str) or not isinstance(value, Sequence | None) or (value is None and name != "tools"):
                 raise SchemaError(f"{name} must be a list, not {value!r}", path=f"config.{name}")
+        if not isinstance(self.spread, bool):
+            _check_names(self.spread, "spread", "true, false or a list of tools")
         if not isinstance(self.settings, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it may come from a file
             raise SchemaError(f"settings must be an object, not {self.settings!r}", path="config.settings")
         if isinstance(self.drain, bool) or not isinstance(self.drain, int | float) or not self.drain >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
             raise SchemaError(f"drain must be a number of seconds, not {self.drain!r}", path="config.drain")
+
+
+def _check_names(value: object, name: str, what: str) -> None:
+    if not is_list(value) or not all(isinstance(one, str) for one in value):
+        raise SchemaError(f"{name} must be {what}, not {value!r}", path=f"config.{name}")
 
 
 def _is_model(value: object) -> bool:
@@ -137,3 +148,16 @@ class Limits:
                 raise SchemaError(
                     f"{name} must be a number that is not negative, or None; not {value!r}", path=f"limits.{name}"
                 )
+
+    def narrowed(self, by: Mapping[str, Any]) -> Limits:
+        """These limits, where the others are narrower, those: nothing that is said here is widened.
+
+        Raises:
+            SchemaError: one of the others is none.
+        """
+        others = Limits(**by)
+        least: dict[str, Any] = {}
+        for name in by:
+            values = [value for value in (getattr(self, name), getattr(others, name)) if value is not None]
+            least[name] = min(values, default=None)
+        return replace(self, **least)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..app.kept_run import KeptRun
-from ..errors import IdeaError, RunError
+from ..errors import Fenced, IdeaError, RunError
 from ..schema.json import JsonObject, decode
 from ..sources.run_log import RunOpen
 from .database import Transaction
@@ -23,7 +24,8 @@ from .kept_row import ROW, called, row_in, source_in
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
 from .row import Ending, Row, State, Submission, Taken, Told
-from .sending import DEADLINE
+from .sending import DEADLINE, OVER
+from .spreading import parts_of
 from .sql_rows import delivery_of
 from .sqlite import SqliteDatabase
 
@@ -54,8 +56,12 @@ class FolderStore:
 
     # What is known
 
-    async def submit(self, one: Submission, within: Transaction | None = None) -> tuple[Row, bool]:
+    async def submit(
+        self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
+    ) -> tuple[Row, bool]:
         """Keep a run in a new file and have it delivered, unless there is one of its id."""
+        if one.parent is not None and lease is not None and self._lease(one.parent) != lease:
+            raise Fenced(f"{one.parent}: it is nobody's any more")
         row, is_new = await self._off_loop(lambda: self._files.submit(one))
         if is_new:
             await self._push(row, row.at, within)
@@ -189,14 +195,36 @@ class FolderStore:
         """The leases that runs have now which are owned here."""
         return await self._off_loop(lambda: {run: self._lease(run) for run in runs})
 
-    async def end(self, run: str, lease: int, ending: Ending) -> bool:
+    async def end(self, run: str, lease: int, ending: Ending, parent: str | None = None) -> bool:
         """Write what a run has come to, if it is owned under this lease and nobody has cancelled it."""
         row = await self._off_loop(lambda: self._end(run, lease, ending))
+        if row is not None and row.is_over:
+            await self._over(row)
         if row is not None and ending.state == "waiting":
+            if parts_of(row.waiting):
+                await self._wake(run)  # those that it waits for may be over already
             due = [one["due"] for one in self._files.sent(run)]
             if due:
                 await self._push(row, None if None in due else min(due))
         return row is not None
+
+    async def _over(self, row: Row) -> None:
+        """Let a run be over: of what it has begun nothing goes on, and who has waited for it may."""
+        if row.state != "done":
+            for part in await self._parts(row.id):
+                await self.cancel(part)
+        if row.parent is not None:
+            await self._wake(row.parent)
+
+    async def _wake(self, parent: str) -> None:
+        """Call a run that waits for others, if they are all over."""
+        if not await self._parts(parent):
+            await self.send(parent, OVER)
+
+    async def _parts(self, run: str) -> list[str]:
+        """The runs that carry out calls of a run and are not over."""
+        rows = await self._off_loop(lambda: self._files.rows(passes_over=True))
+        return [row.id for row in rows if row.parent == run and not row.is_over]
 
     def _end(self, run: str, lease: int, ending: Ending) -> Row | None:
         with self._files.locked(run):
@@ -268,6 +296,8 @@ class FolderStore:
         row = await self.send(run, {"cancel": True})
         if row is not None:
             await self.queue.cancel(run)
+            if not row.is_over:
+                await self._over(replace(row, state="cancelled"))
         return row
 
     # Deliveries

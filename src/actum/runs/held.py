@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,6 +14,7 @@ from ..app.idea import Idea
 from ..app.kept_run import notes
 from ..app.loading import agent_at
 from ..app.noting import Noting
+from ..app.serving import are_connected, servers_file, serving
 from ..errors import ActumError, Fenced, IdeaError, RunError
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
@@ -24,8 +26,10 @@ from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode, is_object
 from .record import LeasedRecord
-from .row import Ending, Submission, Taken
+from .row import Ending, Row, Submission, Taken
 from .sending import applied
+from .spreading import Spreading, budget_of, lineage_of
+from .store import RunStore
 
 _LOG = logging.getLogger("actum.worker")
 Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
@@ -36,17 +40,18 @@ Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
 class Carrier:
     """Carries runs out. Ideas whose files lie outside of `roots` are refused."""
 
+    store: RunStore
     runner: Runner = None
     roots: Sequence[Path] = field(default_factory=lambda: [Path.cwd()])
 
-    async def __call__(self, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
+    async def __call__(self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
         """Carry a run on from where its record ends, until it has an output, waits, or fails; `live` takes its events.
 
         Raises:
             Fenced: another process owns it by now.
         """
         try:
-            return await self._carried(taken, record, live)
+            return await self._carried(row, taken, record, live)
         except Fenced:
             raise
         except ActumError as error:
@@ -55,13 +60,31 @@ class Carrier:
             _LOG.exception("run %s", taken.source.id)  # its words may be data's, and are for the operator alone
             return Ending(state="failed", error=RunError(f"it failed from within: {type(error).__name__}").to_dict())
 
-    async def _carried(self, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
-        idea, agent = self._prepared(taken.source)
+    async def _carried(self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
+        idea, agent = self._prepared(await self._outermost(taken.source))
+        async with serving(self._servers(idea, agent), agent.tools) as tools:
+            agent = copy(agent)
+            agent.tools = tools
+            own = idea if taken.source.child is None else idea_of(taken.source)
+            return await self._streamed(row, taken, record, live, own, agent)
+
+    async def _streamed(
+        self,
+        row: Row,
+        taken: Taken,
+        record: LeasedRecord,
+        live: Callable[[AnyEvent], None],
+        idea: Idea,
+        agent: Agent,
+    ) -> Ending:
         context, schema = await _context(taken, idea, agent)
         ticks = ticks_in(taken.entries, taken.source.id)
+        record.spread = Spreading(self.store, row, taken.source)
+        budget, lineage = budget_of(agent.limits, taken.source, row), lineage_of(taken.source)
+        context = applied(context, taken.sent)
         noting = Noting()
         try:
-            async with agent.stream(applied(context, taken.sent), schema, record=record) as stream:
+            async with agent.carried(context, schema, record, budget=budget, lineage=lineage) as stream:
                 async for event in stream:
                     live(event)
                     noting.take(event)
@@ -70,7 +93,16 @@ class Carrier:
                 result = stream.result
         finally:
             record(course_entry(noting.rows()))
-        return _ending(result, _about(result, agent))
+        return _ending(result, {**_about(result, agent), "spent": asdict(budget.spent)})
+
+    async def _outermost(self, source: Submission) -> Submission:
+        """What the run was made of that somebody has submitted: its agent is that of all that carry out its calls."""
+        if source.child is None:
+            return source
+        found = await self.store.source(source.child["root"])
+        if found is None:
+            raise RunError(f"run {source.id}: the run that it is a part of is gone")
+        return found
 
     def _prepared(self, source: Submission) -> tuple[Idea, Agent]:
         """The Idea of a run, and the agent that runs it."""
@@ -78,11 +110,22 @@ class Carrier:
         self._check_origin(source)
         if isinstance(self.runner, Agent):
             agent = self.runner.fitted(idea, roots=self.roots)
+            agent.limits = agent.limits.narrowed(idea.config.get("limits", {}))  # who submits may spend less
         elif self.runner is not None:
             agent = self.runner(idea)
         else:
             agent = agent_at(self.roots).fitted(idea, is_own=True, roots=self.roots)
         return idea.identified(agent.config), agent
+
+    def _servers(self, idea: Idea, agent: Agent) -> list[Path]:
+        """The files of the tool servers that an Idea names, but for those that are connected already (D12).
+
+        An agent that was given starts none, as in `Idea.run`.
+        """
+        named = () if isinstance(self.runner, Agent) else idea.settings(has_model=True).servers
+        folder = idea.source.parent if idea.source is not None else Path.cwd()
+        files = [servers_file(name, folder, self.roots) for name in named]
+        return [file for file in files if not are_connected(file, agent.tools)]
 
     def _check_origin(self, source: Submission) -> None:
         """Refuse an Idea that would reach files which this worker's user has not named (D12)."""
@@ -102,7 +145,8 @@ async def _context(taken: Taken, idea: Idea, agent: Agent) -> tuple[Context, Any
         except ValueError as error:
             raise RunError(f"{taken.source.id}: its record is damaged: {error}") from None
         return await agent.prepared(reached, idea.schema)
-    context = idea.context if agent.model is not None else idea.without_model()
+    is_whole = agent.model is not None or taken.source.child is not None
+    context = idea.context if is_whole else idea.without_model()
     return await agent.prepared(context, idea.schema, input=taken.source.input)
 
 

@@ -32,6 +32,8 @@ def kept_row(one: Submission, created: float) -> JsonObject:
         "at": one.at,
         "patience": one.patience,
         "tag": one.tag,
+        "parent": one.parent,
+        "child": one.child,
         "input": one.input,
         "created": created,
         "begun": False,
@@ -60,6 +62,7 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         at=own.get("at"),
         patience=own.get("patience"),
         tag=own.get("tag"),
+        parent=own.get("parent"),
         worker=own.get("worker"),
         output=about.get("output"),
         waiting=tuple(map(str, waiting)) if is_list(waiting) else (),
@@ -110,4 +113,6 @@ def source_in(run: str, idea: Idea) -> Submission:
         at=row.get("at"),
         patience=row.get("patience"),
         tag=row.get("tag"),
+        parent=row.get("parent"),
+        child=row.get("child"),
     )

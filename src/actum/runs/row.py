@@ -17,6 +17,8 @@ OVER = frozenset[State]({"done", "failed", "cancelled"})
 QUEUE = "runs"
 """The queue that is meant if none is named."""
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,59}")
+CHILDREN = "children"
+"""The queue of runs that carry out calls of others: of its own, so that those who wait for them can't starve them."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 
 
@@ -37,6 +39,10 @@ class Submission:
     """The tag that a worker has to have."""
     patience: float | None = None
     """How many seconds it waits for decisions before those that are still out are refused."""
+    parent: str | None = None
+    """The run of which it carries out a call."""
+    child: JsonObject | None = None
+    """Where that call is, and what bounds it (see `spreading.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +58,8 @@ class Row:
     at: float | None = None
     patience: float | None = None
     tag: str | None = None
+    parent: str | None = None
+    """The run of which it carries out a call."""
     worker: str | None = None
     output: Json = None
     waiting: Sequence[str] = ()

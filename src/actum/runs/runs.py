@@ -31,6 +31,7 @@ from .retention import sweep
 from .row import QUEUE, Row, State, Submission, check_id
 from .schedules import Missed, Schedule, Schedules
 from .sending import applied, check, decision, signal
+from .spreading import parts_of
 from .store import RunStore
 from .submitting import Given, submission_of
 
@@ -278,22 +279,44 @@ class Run:
         return Context(recovered(own), origin=idea.context.origin) if own else idea.context
 
     async def pending(self) -> Sequence[Pending]:
-        """The calls of it that wait for a decision, with what each is about; not those that were decided on already."""
-        return approvals.pending(await self._decided())
+        """The calls of it that wait for a decision, with what each is about; those of its parts among
+        them, not those that were decided on already."""
+        found = approvals.pending(await self._decided())
+        for place, part in await self._parts():
+            found += [replace(one, of=f"{place}/{one.of}") for one in await part.pending()]
+        return found
+
+    async def _parts(self) -> Sequence[tuple[str, Run]]:
+        """The runs that it waits for, by the places of the calls that they carry out."""
+        found = list[tuple[str, Run]]()
+        for one in parts_of((await self.refresh()).waiting):
+            source = await self._store.source(one)
+            if source is not None and source.child is not None and (row := await self._store.get(one)) is not None:
+                found.append((source.child["place"], Run(self._runs, row)))
+        return found
+
+    async def _within(self, of: str) -> tuple[Run, str]:
+        """The part of it in which a place or a gate lies, or itself, and what that is called there."""
+        for place, part in await self._parts():
+            if of.startswith(f"{place}/"):
+                return await part._within(of.removeprefix(f"{place}/"))
+        return self, of
 
     async def decide(
         self, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
     ) -> None:
         """Decide on the call that waits at a place; raises as `Runs.decide`."""
-        item = decision(of, ruling, reason, parameters)
-        check(await self._decided(), item)
-        await self._send(item, None)
+        part, own = await self._within(of)
+        item = decision(own, ruling, reason, parameters)
+        check(await part._decided(), item)
+        await part._send(item, None)
 
     async def signal(self, name: str, value: Json = True, *, at: datetime | None = None) -> None:
         """Put a value at a gate; raises as `Runs.signal`."""
-        item = signal(name, value)
-        check(await self.context(), item)
-        await self._send(item, None if at is None else at.timestamp())
+        part, own = await self._within(name)
+        item = signal(own, value)
+        check(await part.context(), item)
+        await part._send(item, None if at is None else at.timestamp())
 
     async def _decided(self) -> Context:
         """Its context with what it was sent and has not taken up: a decision that was given can't be given again."""

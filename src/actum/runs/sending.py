@@ -17,6 +17,8 @@ from ..schema.json import Json, JsonObject
 
 DEADLINE: JsonObject = {"deadline": True}
 """The time for decisions is over: the calls that still wait for one are refused."""
+OVER: JsonObject = {"over": True}
+"""The runs that it has waited for are over."""
 _TOO_LATE = "nobody has decided on it in time"
 
 
@@ -54,6 +56,8 @@ def applied(context: Context, sent: Iterable[JsonObject]) -> Context:
 def _taken(context: Context, item: JsonObject) -> Context:
     if "gate" in item:
         return approvals.opened(context, item["gate"], item["value"])
+    if "over" in item:
+        return context  # a run that it has waited for: what that has come to is looked up where it is needed
     if "deadline" in item:
         for one in approvals.pending(context):
             context = approvals.decided(context, one.of, "deny", reason=_TOO_LATE)

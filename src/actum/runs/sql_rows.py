@@ -11,10 +11,10 @@ from .queue import Delivery, lane
 from .row import Row, Submission
 
 COLUMNS = (
-    "id, state, lease, tenant, queue, priority, begins, patience, worker, output, waiting, error, about, created, "
-    "ended, tag"
+    "id, state, lease, tenant, queue, priority, begins, patience, parent, "
+    "worker, output, waiting, error, about, created, ended, tag"
 )
-SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience, tag"
+SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience, parent, child, tag"
 
 
 async def row_at(within: Transaction, run: str, locked: str = "") -> Row | None:
@@ -28,7 +28,7 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
     found = await within.rows(f"SELECT {SOURCE} FROM actum_runs WHERE id = ?", run)
     if not found:
         return None
-    run, idea, origin, given, tenant, queue, priority, at, patience, tag = found[0]
+    run, idea, origin, given, tenant, queue, priority, at, patience, parent, child, tag = found[0]
     return Submission(
         id=run,
         idea=object_of(idea),
@@ -40,13 +40,15 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
         at=at,
         patience=patience,
         tag=tag,
+        parent=parent,
+        child=None if child is None else object_of(child),
     )
 
 
 def row_of(values: Sequence[Any]) -> Row:
     """How far a run is, from the columns of its row."""
-    run, state, lease, tenant, queue, priority, at, patience, worker, *rest = values
-    output, waiting, error, about, created, ended, tag = rest
+    run, state, lease, tenant, queue, priority, at, patience, parent, *rest = values
+    worker, output, waiting, error, about, created, ended, tag = rest
     return Row(
         id=run,
         state="queued" if state == "parked" else state,
@@ -56,6 +58,7 @@ def row_of(values: Sequence[Any]) -> Row:
         priority=int(priority),
         at=at,
         patience=patience,
+        parent=parent,
         worker=worker,
         output=None if output is None else decode(output),
         waiting=tuple(_list(waiting)) if waiting else (),

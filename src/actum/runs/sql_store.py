@@ -16,13 +16,15 @@ from ..schema.json import JsonObject, encode
 from .admission import Admission
 from .database import Database, Transaction
 from .live.channel import Channel
+from .parts import cancelled, check_owner, open_parts, woken
 from .queue import Queue
 from .row import Ending, Row, State, Submission, Taken, Told
+from .spreading import parts_of
 from .sql_rows import COLUMNS, SOURCE, delivery_of, object_of, row_at, row_of, source_at, text_of
 
 _ADD = (
     f"INSERT INTO actum_runs ({SOURCE}, state, created) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
 )
 _IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?))"
 _CLAIM = (
@@ -38,6 +40,11 @@ _RELEASE = (
     f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
 _SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number"
+_IS_FREE = (
+    "AND NOT EXISTS (SELECT 1 FROM actum_runs AS other WHERE other.id = actum_runs.parent "
+    "AND other.state NOT IN ('done', 'failed', 'cancelled'))"
+)
+"""Whether a run carries out a call of none that goes on: that one may still ask for its result."""
 _FORGET_ENTRIES = "DELETE FROM actum_entries WHERE run = ?"
 _FORGET_SENT = "DELETE FROM actum_sent WHERE run = ?"
 _FORGET = "DELETE FROM actum_runs WHERE id = ?"
@@ -55,13 +62,20 @@ class SqlStore:
         self.channel: Channel = database.channel
         self._admission = Admission(lambda row, within: queue.push(delivery_of(row), within))
 
-    async def submit(self, one: Submission, within: Transaction | None = None) -> tuple[Row, bool]:
-        """Keep a run and have it delivered, unless there is one of its id; whether it is new."""
+    async def submit(
+        self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
+    ) -> tuple[Row, bool]:
+        """Keep a run and have it delivered, unless there is one of its id; whether it is new.
+
+        Of a run with a parent only if that still has this `lease`.
+        """
         if within is None:
             async with self.database.transaction() as own:
-                return await self.submit(one, own)
+                return await self.submit(one, own, lease=lease)
+        if one.parent is not None and lease is not None:
+            await check_owner(within, self.database, one.parent, lease)
         source = [one.id, encode(one.idea), one.origin, None if one.input is None else encode(one.input)]
-        stands = [one.tenant, one.queue, one.priority, one.at, one.patience, one.tag]
+        stands = [one.tenant, one.queue, one.priority, one.at, one.patience, one.parent, text_of(one.child), one.tag]
         is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
         row = await row_at(within, one.id)
         assert row is not None
@@ -182,7 +196,7 @@ class SqlStore:
         found = await within.rows(f"SELECT id, lease FROM actum_runs WHERE id IN ({marks}) ORDER BY id{locked}", *runs)
         return {run: int(lease) for run, lease in found}
 
-    async def end(self, run: str, lease: int, ending: Ending) -> bool:
+    async def end(self, run: str, lease: int, ending: Ending, parent: str | None = None) -> bool:
         """Write what a run has come to, if it still has this lease.
 
         One that is to wait and was sent something meanwhile is delivered again, in the same transaction.
@@ -191,19 +205,41 @@ class SqlStore:
         said = (ending.output, list(ending.waiting), ending.error, ending.about)
         async with self.database.transaction() as within:
             limit = await self._admission.locked(within, run)
+            if parent is not None:
+                await row_at(within, parent, self.database.update)
             found = await within.rows(_END, ending.state, *map(text_of, said), ended, run, lease)
             if found and ending.state == "waiting":
                 await self._wait(within, row_of(found[0]))
+            elif found:
+                await self._over(within, row_of(found[0]))
             if found and limit is not None:
                 await self._admission.go_on(within, limit)
             await self.database.tell(within, [run])
         return bool(found)
+
+    async def _over(self, within: Transaction, row: Row) -> None:
+        """Let a run be over: of what it has begun nothing goes on, and who has waited for it may."""
+        if row.state == "failed":
+            await self._cancel_all(within, await open_parts(within, self.database, row.id))
+        await self._wake(within, row.parent)
+
+    async def _wake(self, within: Transaction, parent: str | None) -> None:
+        if parent is not None and (row := await woken(within, parent)) is not None:
+            await self.queue.push(delivery_of(row, at=None), within)
+
+    async def _cancel_all(self, within: Transaction, runs: Sequence[str]) -> None:
+        for run in runs:
+            for one in await cancelled(within, self.database, run):
+                await self.queue.cancel(one, within)
+                await self.database.tell(within, [one])
 
     async def _wait(self, within: Transaction, row: Row) -> None:
         """Let a run wait: until it is sent what is to be, or until its patience is at an end."""
         now = time.time()
         if row.patience is not None and any(one.startswith("approval ") for one in row.waiting):
             await within.rows(f"{_SEND} RETURNING number", row.id, text_of({"deadline": True}), now + row.patience, 1)
+        if parts_of(row.waiting):
+            await self._wake(within, row.id)  # those that it waits for may be over already
         due = await within.rows(
             "SELECT due FROM actum_sent WHERE run = ? ORDER BY due IS NOT NULL, due LIMIT 1", row.id
         )
@@ -236,19 +272,16 @@ class SqlStore:
             return [object_of(item) for _, item in await within.rows(_SENT, run, time.time())]
 
     async def cancel(self, run: str) -> Row | None:
-        """End a run for good, whoever works on it; None if there is none. Returns how far it was."""
+        """End a run for good, whoever works on it, and those that carry out its calls; how far it was."""
         async with self.database.transaction() as within:
             limit = await self._admission.locked(within, run)
+            known = await row_at(within, run)
+            if known is not None and known.parent is not None:
+                await row_at(within, known.parent, self.database.update)
             row = await row_at(within, run, self.database.update)
             if row is not None and not row.is_over:
-                await within.rows(
-                    "UPDATE actum_runs SET state = 'cancelled', lease = lease + 1, worker = NULL, ended = ? "
-                    "WHERE id = ? RETURNING id",
-                    time.time(),
-                    run,
-                )
-                await self.queue.cancel(run, within)
-                await self.database.tell(within, [run])
+                await self._cancel_all(within, [run])
+                await self._wake(within, row.parent)
                 if limit is not None:
                     await self._admission.go_on(within, limit)
         return row
@@ -295,7 +328,10 @@ class SqlStore:
         """Delete runs of a state that were over before a time, so many at most; how many there were."""
         async with self.database.transaction() as within:
             found = await within.rows(
-                "SELECT id FROM actum_runs WHERE state = ? AND ended < ? ORDER BY ended LIMIT ?", state, before, most
+                f"SELECT id FROM actum_runs WHERE state = ? AND ended < ? {_IS_FREE} ORDER BY ended LIMIT ?",
+                state,
+                before,
+                most,
             )
             runs = [(run,) for (run,) in found]
             for statement in (_FORGET_ENTRIES, _FORGET_SENT, _FORGET) if runs else ():

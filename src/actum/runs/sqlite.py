@@ -84,7 +84,9 @@ class SqliteDatabase:
                 await self.on_thread(self._committed)
             except BaseException as error:
                 # Where it was cancelled while it began or ended, the thread does that all the same, and this after it.
-                is_undone = await asyncio.shield(self.on_thread(self._rolled_back))
+                # It is handed over at once: who is cancelled again and again, as scopes of anyio do, comes no further.
+                undoing = asyncio.get_running_loop().run_in_executor(self._thread, self._rolled_back)
+                is_undone = await asyncio.shield(undoing)
                 if transaction is not None and is_ending and not is_undone:
                     self._tell(transaction)
                 if isinstance(error, sqlite3.Error) or (transaction is None and isinstance(error, OSError)):

@@ -28,10 +28,13 @@ class RunStore(Protocol):
         """Where its schedules are kept, and its deliveries where it has no other queue."""
         ...
 
-    async def submit(self, one: Submission, within: Transaction | None = None) -> tuple[Row, bool]:
+    async def submit(
+        self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
+    ) -> tuple[Row, bool]:
         """Keep a run and have it delivered, unless there is one of its id; whether it is new.
 
-        With `within`, a transaction of its database, it is delivered only if that is committed.
+        With `within`, a transaction of its database, it is delivered only if that is committed. Of a run with a parent
+        only if that still has this `lease`; raises Fenced.
         """
         ...
 
@@ -86,10 +89,11 @@ class RunStore(Protocol):
         """The leases that runs have now."""
         ...
 
-    async def end(self, run: str, lease: int, ending: Ending) -> bool:
+    async def end(self, run: str, lease: int, ending: Ending, parent: str | None = None) -> bool:
         """Write what a run has come to, if it still has this lease.
 
-        One that is to wait and was sent something meanwhile is delivered again.
+        One that is to wait and was sent something meanwhile is delivered again. So is its `parent`, if it has waited
+        for this one last; with one that fails, those that carry out its calls are cancelled.
         """
         ...
 
@@ -114,7 +118,8 @@ class RunStore(Protocol):
         ...
 
     async def cancel(self, run: str) -> Row | None:
-        """End a run for good, whoever works on it; how far it was, None if there is none."""
+        """End a run for good, whoever works on it, and those that carry out its calls; how far it was, None if there
+        is none."""
         ...
 
     async def owed(self, after: str, most: int) -> list[Row]:

@@ -61,6 +61,13 @@ VERSIONS = (
     CREATE INDEX actum_schedules_next ON actum_schedules (comes) WHERE is_paused = 0
     """
     ),
+    Version(
+        adds="""
+    ALTER TABLE actum_runs ADD COLUMN parent TEXT;
+    ALTER TABLE actum_runs ADD COLUMN child TEXT;
+    CREATE INDEX actum_runs_parts ON actum_runs (parent) WHERE parent IS NOT NULL
+    """
+    ),
     # A run that is parked has a state of its own, which programs before take for none that they could claim.
     Version(
         adds="""

@@ -24,7 +24,7 @@ from .live.telling import LiveRuns
 from .pacing import Pacing
 from .record import Committer, LeasedRecord
 from .retention import checked, sweep
-from .row import QUEUE, Ending, Row, State, Taken, check_tag
+from .row import CHILDREN, QUEUE, Ending, Row, State, Taken, check_tag
 from .runs import Runs
 from .store import RunStore
 
@@ -33,6 +33,8 @@ _LEAST_AGAIN, _MOST_AGAIN = 0.2, 5.0
 """Seconds between two tries of a database that is away."""
 _SWEEPS = 600.0
 """Seconds between two looks for runs that are no longer kept."""
+QUEUES: Mapping[str, int] = {QUEUE: 50, CHILDREN: 100}
+"""The queues that a worker takes from where nobody says so, with the slots of each."""
 _PAGE = 500
 """How many runs the reconciler looks at in one go."""
 
@@ -85,12 +87,12 @@ class Worker:
         self._store: RunStore = runs.store
         self._schedules = runs.schedules
         self._gate = Pacing(runs.store.database)
-        self._queues = dict(queues or {QUEUE: 50})
+        self._queues = dict(queues or QUEUES)
         self._tags = sorted({check_tag(tag) for tag in tags})
         self._keep = checked(keep or {})
         self._lease = lease
         self._drain = drain
-        self._carrier = Carrier(runner=agent, roots=[Path(root) for root in roots] or [Path.cwd()])
+        self._carrier = Carrier(store=self._store, runner=agent, roots=[Path(root) for root in roots] or [Path.cwd()])
         self._committer = Committer(self._store, lease / 2)
         self._live = LiveRuns(self._store.channel)
         self._reached = -math.inf
@@ -190,9 +192,9 @@ class Worker:
             taken = await self._store.taken(row.id)
             record = owned.record = self._committer.record(row.id, row.lease, taken.seq, taken.consumed, owned.cut)
             record.confirmed, record.gate = asked, self._gate
-            ending = await self._told(taken, record)
+            ending = await self._told(row, taken, record)
             await record.settled()
-            await self._store.end(row.id, row.lease, ending)
+            await self._store.end(row.id, row.lease, ending, row.parent)
         except Fenced:
             return
         except asyncio.CancelledError:
@@ -204,11 +206,11 @@ class Worker:
                 del self._owned[row.id]
             await self._store.forget(row.id, row.lease)
 
-    async def _told(self, taken: Taken, record: LeasedRecord) -> Ending:
+    async def _told(self, row: Row, taken: Taken, record: LeasedRecord) -> Ending:
         """Carry a run out, and tell those who listen what happens meanwhile."""
         live = self._live.begin(record.run, record.lease, lambda: record.seq)
         try:
-            ending = await self._carrier(taken, record, live)
+            ending = await self._carrier(row, taken, record, live)
             await self._live.flush(record.run)
             return ending
         finally:

@@ -21,6 +21,15 @@ START: JsonObject = {
             "description": "Messages behind the Idea's own: texts, data, images; no tools, no plans.",
         },
         "id": _ID,
+        "limits": {
+            "type": "object",
+            "properties": {
+                name: {"type": "number", "minimum": 0}
+                for name in ("requests", "calls", "seconds", "tokens", "usd", "depth", "bytes")
+            },
+            "additionalProperties": False,
+            "description": "What the run may spend; it may be less than its Idea and its server allow, not more.",
+        },
         "priority": {"type": "integer", "minimum": -1000, "maximum": 1000},
         "patience": {
             "type": "number",

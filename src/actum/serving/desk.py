@@ -13,7 +13,10 @@ from typing import Any
 
 from ..app.idea import Idea
 from ..errors import IdeaError, RunError
+from ..ideas.config import IdeaConfig
 from ..protocol.approvals import Ruling
+from ..protocol.config import Limits
+from ..protocol.message import TRACE
 from ..runs.held import Runner
 from ..runs.row import State
 from ..runs.runs import Run, Runs
@@ -25,6 +28,7 @@ from .mcp_options import McpOptions
 from .refusals import Refusal
 
 _LOG = logging.getLogger("actum.serving")
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
@@ -176,8 +180,12 @@ class Desk:
         id: str | None = None,
         priority: int = 0,
         patience: float | None = None,
+        limits: Mapping[str, Any] | None = None,
+        trace: str | None = None,
     ) -> tuple[Run, bool]:
         """A run of an Idea, with more messages behind its own; whether it is new: the same `id` is the same run.
+
+        `limits` narrow those of the run. `trace` is the `traceparent` of who asks, which the run's span links to.
 
         Raises:
             Refusal: there is no such Idea, the id is another's, or the caller has too many runs under way.
@@ -189,7 +197,13 @@ class Desk:
             if known is not None:
                 return known, False
             await self._check_room(caller)
-            own = replace(idea, context=idea.context.extended(messages))
+            own = replace(idea, context=idea.context.extended(_traced(messages, trace)))
+            if limits:
+                config = IdeaConfig.parse(idea.config)
+                least = (config.limits or Limits()).narrowed(limits)
+                known = idea.config.get("limits", {})
+                narrower = {name: getattr(least, name) for name in {*known, *limits}}
+                own = replace(own, config={**idea.config, "limits": narrower})
             run = await self.runs.submit(own, input=input, id=id, tenant=caller, priority=priority, patience=patience)
         return run, True
 
@@ -277,6 +291,14 @@ class Desk:
             if text["context"][:begins] == own["context"] and text.get("schema") == own.get("schema"):
                 return name
         return None
+
+
+def _traced(messages: Iterable[Mapping[str, Any]], trace: str | None) -> list[Mapping[str, Any]]:
+    """The messages, of which the last says where whoever sends them is traced."""
+    own = list(messages)
+    if own and trace is not None and _TRACEPARENT.fullmatch(trace):
+        own[-1] = {**own[-1], TRACE: trace}
+    return own
 
 
 def named_ideas(given: Mapping[str, Idea | Mapping[str, Any] | str | Path]) -> dict[str, Idea]:

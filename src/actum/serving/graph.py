@@ -12,30 +12,35 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from ..app.agent import Agent
 from ..app.idea import Idea
 from ..execution.calls.approval import HOLD, Approve, Reply
 from ..generation.offer import Toolset, offered
+from ..inspection.plan_problems import Premises, plan_problems
+from ..inspection.served import reads_only
 from ..protocol.call import Call
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
+from ..protocol.message import BY
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, is_list
 from ..schema.shapes import told
 from .hosting import Failed
-from .offering import Offered, reads_only
+from .offering import Offered
 from .telling import failure_words
 from .wire import decode_object
 
 CARRY_OUT, FIND = "carry_out", "find_tools"
 MOST_INLINE = 6_000
 """How many characters the schemas of all tools may take before a host is given `find_tools` instead."""
-_MOST_FOUND = 12
+_MOST_FOUND = 10
 _MOST_NAMES = 60
-_LONGEST = 300
+_MOST_PROBLEMS = 20
+_LONGEST = 200
 _WORD = re.compile(r"[a-z0-9]+")
 _RUN: JsonObject = {
     "type": "string",
@@ -112,11 +117,17 @@ class Graph:
 
     def idea(self, given: JsonObject) -> Idea:
         """A plan as an Idea, marked as a model's. Without an output it comes to the results of its calls."""
-        own: list[Any] = given["calls"]
-        output = given.get("output")
-        if output is None:
-            output = [f"{{†calls.{index}}}" for index, call in enumerate(own) if "_then" not in call]
-        return Idea(context=Context([{"type": "plan", "plan": own, "output": output, "_by": "model"}]), schema={})
+        plan = {"type": "plan", "plan": given["calls"], "output": _output_of(given), BY: "model"}
+        return Idea(context=Context([plan]), schema={})
+
+    def problems(self, given: JsonObject) -> str | None:
+        """What is wrong with a plan, as far as that is known before anything of it runs; None for a sound one."""
+        around = Premises(context=Context(), toolset=self._toolset, incoming=(), is_authored=False)
+        found = list(islice(plan_problems(given["calls"], _output_of(given), around), _MOST_PROBLEMS))
+        if not found:
+            return None
+        lines = [f"{'the output' if index is None else f'call {index}'}: {error.message}" for error, index in found]
+        return "\n".join(["Nothing was carried out. Mend the plan and send it again, whole:", *lines])
 
     def words(self, stop: Failed) -> str:
         """What a plan that failed has come to."""
@@ -127,11 +138,18 @@ class Graph:
         names, query = given.get("names"), given.get("query")
         chosen = [tool for tool in self.tools if is_list(names) and tool.name in names]
         if isinstance(query, str):
-            chosen += [tool for tool in _nearest(self.tools, query) if tool not in chosen]
+            chosen += [tool for tool in nearest(self.tools, query) if tool not in chosen]
         chosen = chosen[:_MOST_FOUND] if chosen or names or query else list(self.tools[:_MOST_FOUND])
         if given.get("full") is True:
             return {"tools": [{"name": tool.name, "parameters": tool.parameters} for tool in chosen]}
         return {"tools": lines_of(chosen)}
+
+
+def _output_of(given: JsonObject) -> Any:
+    """The output of a plan: what its author says, else the results of all calls, null for what is skipped."""
+    if given.get("output") is not None:
+        return given["output"]
+    return [f"{{†calls.{index}}}" for index, call in enumerate(given["calls"]) if "_then" not in call]
 
 
 _OUTPUT = (
@@ -187,7 +205,7 @@ def _about(tool: Tool) -> str:
     return f": {words if len(words) <= _LONGEST else words[:_LONGEST] + '…'}" if words else ""
 
 
-def _nearest(tools: Sequence[Tool], query: str) -> list[Tool]:
+def nearest(tools: Sequence[Tool], query: str) -> list[Tool]:
     """The tools that have most of the words of a query, rare words first; all of a group whose name it is."""
     if group := [tool for tool in tools if tool.name.partition("/")[0] == query.strip()]:
         return group

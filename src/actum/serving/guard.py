@@ -45,7 +45,7 @@ class Guard:
 
     `hosts` are the names under which this server is asked, each with its port, or without: then any port is meant.
     `origins` are pages of other hosts that may call it (CORS), such as `http://localhost:5173`. `most` bounds a body in
-    bytes, `patience` how many seconds it may take to arrive.
+    bytes, `patience` how many seconds it may take to arrive, and a piece of an answer to be taken.
     """
 
     app: App
@@ -70,11 +70,25 @@ class Guard:
             return
         headers = Headers.of(scope)
         origin = headers.one("origin")
-        answer = _with_headers(send, self._shared(origin))
+        answer = _with_headers(self._bounded(send), self._shared(origin))
         try:
             await self._judged(scope, headers, origin, receive, answer)
         except Refusal as refusal:
             await _refuse(answer, refusal)
+        except _NotTaken:
+            return  # the server closes the connection, since the answer isn't complete
+
+    def _bounded(self, send: Send) -> Send:
+        """What sends, and gives up on who takes nothing of the answer any more."""
+
+        async def sending(message: Message) -> None:
+            try:
+                async with asyncio.timeout(self.patience):
+                    await send(message)
+            except TimeoutError:
+                raise _NotTaken from None
+
+        return sending
 
     async def _judged(self, scope: Scope, headers: Headers, origin: str | None, receive: Receive, send: Send) -> None:
         host = self._host(headers)
@@ -187,6 +201,10 @@ class Guard:
             return first.pop() if first else await receive()
 
         return given
+
+
+class _NotTaken(Exception):
+    """Who has asked takes nothing of the answer any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,11 +75,12 @@ class Served:
         only: Sequence[str] | None = None,
         quota: Quota | None = None,
         most_bytes: int = 16 * 1024 * 1024,
+        patience: float = 30.0,
     ) -> Guard:
         """The ASGI application. Its lifespan carries the runs out, so the server has to run that (as uvicorn does).
 
         `token` is the secret of who owns the server; or several callers by name, each of whom has its own runs, `""`
-        being the owner. `hosts` and `origins` are as for `Guard`; `only` names the parts that are served.
+        being the owner. `hosts`, `origins` and `patience` are as for `Guard`; `only` names the parts that are served.
 
         Raises:
             IdeaError: there is no such part.
@@ -92,7 +93,7 @@ class Served:
         callers = Callers(token, quota)
         self.desk.quota = callers.quota
         app: Any = application(self.desk, _installed() if only is None else [name for name in PARTS if name in only])
-        return Guard(app=app, callers=callers, hosts=hosts, origins=origins, most=most_bytes)
+        return Guard(app=app, callers=callers, hosts=hosts, origins=origins, most=most_bytes, patience=patience)
 
     def mcp(
         self,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..app.idea import Idea
 from ..errors import ActumError, RunError
+from ..inspection.served import needs_model
 from ..runs.held import Runner
 from ..runs.runs import Run, Runs
 from ..schema.json import JsonObject, encode, is_object
@@ -26,7 +27,7 @@ from .graph import Graph, held_unless_reading
 from .guard import CALLER
 from .hosting import Asked, Done, Failed, Found, Held, Hosting, Spent, Stop, handle_of
 from .mcp_options import Keyless, McpOptions
-from .offering import Offered, needs_model, of_idea
+from .offering import Offered, of_idea
 from .telling import held_words, progress_words
 
 if TYPE_CHECKING:
@@ -144,6 +145,8 @@ class Host:
 
     async def _called(self, ctx: Context, params: types.CallToolRequestParams, given: JsonObject) -> Reply:
         caller = _caller(ctx)
+        if params.request_state is not None and isinstance(given.get("run"), str):
+            return await self._resumed(ctx, params, await self._same_run(params.request_state, caller, given["run"]))
         if params.name == ANSWER:
             return await self._answered(ctx, caller, given)
         offer = self.offers[params.name]
@@ -154,16 +157,34 @@ class Host:
             return _result(offer.result(graph.found(given)))
         if params.request_state is not None:
             found = await self.hosting.find(params.request_state, caller, offer.name, given)
-            stop, after = await self._stop(ctx, found.run)
-            took = await self._respond(found, stop, params.input_responses or {})
-            if params.input_responses and not took and isinstance(stop, Held | Asked):
-                return self._not_done(found.run, stop, offer)  # its user has put it off
-            return await self._until(ctx, found.run, offer, after)
+            return await self._resumed(ctx, params, found)
         if graph is not None and "run" in given:
             return await self._looked(ctx, caller, given["run"])
+        if graph is not None and (problems := graph.problems(given)) is not None:
+            return _failed(problems)
         idea, is_input = (graph.idea(given), False) if graph is not None else (self.ideas[offer.name], True)
         run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input)
         return await self._until(ctx, run, offer)
+
+    async def _same_run(self, state: str, caller: str, handle: str) -> Found:
+        """The run that a state and the handle in the arguments both lead to.
+
+        Raises:
+            Spent: they don't, or lead to none.
+        """
+        found = await self.hosting.find(state, caller)
+        if handle.rsplit(".", 2)[0] != found.run.id:
+            raise Spent
+        return found
+
+    async def _resumed(self, ctx: Context, params: types.CallToolRequestParams, found: Found) -> Reply:
+        """Go on with a call that has asked, by the responses of the host."""
+        offer = self.offers[found.name]
+        stop, after = await self._stop(ctx, found.run)
+        took = await self._respond(found, stop, params.input_responses or {})
+        if params.input_responses and not took and isinstance(stop, Held | Asked):
+            return self._not_done(found.run, stop, offer)  # its user has put it off
+        return await self._until(ctx, found.run, offer, after)
 
     async def _answered(self, ctx: Context, caller: str, given: JsonObject) -> Reply:
         """Go on with a run by the `answer` tool."""

@@ -6,7 +6,6 @@ protocol before 2026-07-28. Where the host's own model may be asked, a result sa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,13 +14,13 @@ from typing import Any
 from ..app.agent import Agent
 from ..app.saved import SavedIdea
 from ..errors import IdeaError
-from ..generation.offer import Toolset, offered
+from ..generation.offer import offered
+from ..inspection.served import can_name, reads_only
 from ..schema.gathering import gathered
 from ..schema.infer import shape_of
 from ..schema.json import Json, JsonObject, is_object
 from ..schema.validator import Validator
 
-_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}")
 _LONGEST = 1_000
 RESULT, OUTPUT = "result", "output"
 ASKING = (
@@ -105,7 +104,7 @@ def check_name(name: str) -> str:
     Raises:
         IdeaError: it can't be one.
     """
-    if not _NAME.fullmatch(name):
+    if not can_name(name):
         raise IdeaError(f"{name!r} is no name to serve under: up to 64 letters, digits, '_', '-' and '.'")
     return name
 
@@ -126,19 +125,6 @@ def of_idea(idea: SavedIdea, name: str, agent: Agent, *, is_asking: bool) -> Off
         output=output,
         is_asking=is_asking,
         annotations={"readOnlyHint": True} if only_reads else {"openWorldHint": True},
-    )
-
-
-def needs_model(idea: SavedIdea) -> bool:
-    """Whether nothing is there that could run without a model: no plan, and no saved answer (P3)."""
-    return idea.solution is None and not any(message.get("type") == "plan" for message in idea.context)
-
-
-def reads_only(toolset: Toolset) -> bool:
-    """Whether everything that can be reached by these tools only reads; of a delegate nobody knows."""
-    return all(
-        name in toolset.latent or (tool.effects == "none" and not tool.is_delegated)
-        for name, tool in toolset.tools.items()
     )
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
 _MOST_LISTED = 500
+_OVER = "over"
+"""What the id of the last event ends with: who has seen that has seen all."""
 _LONGEST_WAIT = 60
 """Seconds that a request may wait for a run to be over."""
 
@@ -100,6 +102,8 @@ class _Api:
             id=body.get("id"),
             priority=body.get("priority", 0),
             patience=body.get("patience"),
+            limits=body.get("limits"),
+            trace=request.headers.get("traceparent"),
         )
         await _waited(run, request)
         headers = {"location": f"/runs/{run.id}"}
@@ -126,10 +130,11 @@ class _Api:
         """The entries of a run's record behind the last one that the caller has, as they are written."""
         run = await self._found(request)
         text = request.headers.get("last-event-id") or request.query_params.get("after", "0")
-        if not (text.isascii() and text.isdecimal() and len(text) < 16):
+        number, _, end = text.partition(".")
+        if not (number.isascii() and number.isdecimal() and len(number) < 16):
             raise Refusal(422, "parameters", "after, or Last-Event-ID, is the number of an entry")
-        after = int(text)
-        if run.row.is_over and after and not await self.desk.runs.store.entries(run.id, after, 1):
+        after = int(number)
+        if end == _OVER and run.row.is_over and not await self.desk.runs.store.entries(run.id, after, 1):
             return Response(status_code=204)  # a browser comes back until it is told so
         query = request.query_params
         stays, live = query.get("until") == "over", query.get("live") in {"true", "1"}
@@ -148,7 +153,7 @@ class _Api:
             told = await self._told(run)
             if told != said:
                 said = told
-                yield frame(told, event="state")
+                yield frame(told, event="state", id=f"{after}.{_OVER}" if run.row.is_over else None)
             if run.row.is_over or not stays:
                 return
             while (await run.refresh()).state == "waiting":

@@ -12,5 +12,8 @@ async def stdio(server: Server[Any]) -> None:
     """Serve until the host closes its end. What the process prints meanwhile goes to standard error."""
     from mcp.server.stdio import stdio_server
 
-    async with stdio_server() as (reads, writes):
-        await server.run(reads, writes, server.create_initialization_options())
+    try:
+        async with stdio_server() as (reads, writes):
+            await server.run(reads, writes, server.create_initialization_options())
+    except* BrokenPipeError:
+        pass  # the host is gone, in the middle of an answer

@@ -41,8 +41,9 @@ def failure_words(stop: Failed) -> str:
     """What a plan has come to that failed: every error with its call, and what stays done."""
     lines = [f"call {_index(place)} ({tool}): {error}" for place, (tool, error) in stop.failed.items()]
     lines = lines or [stop.message]
-    if stop.done:
-        done = ", ".join(f"{_index(place)} ({tool})" for place, tool in stop.done.items())
+    whole = {_index(place): tool for place, tool in stop.done.items() if tool and "." not in _index(place)}
+    if whole:
+        done = ", ".join(f"{index} ({tool})" for index, tool in whole.items())
         lines.append(f"Done, and not undone: calls {done}. Write a plan of what is left.")
     return "\n".join(lines)
 

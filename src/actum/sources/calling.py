@@ -15,23 +15,33 @@ from ..protocol.origin import told
 from .hosts import is_inner_name, literal_address
 from .judging import connected, judged
 
+LOST = (httpx2.TransportError,)
+"""The errors of a connection that is lost, or can't be made."""
 _SECONDS = httpx2.Timeout(30.0, read=None)
 """An answer may take as long as its caller waits for it."""
 
 
 def client_of(
-    url: str, *, headers: Mapping[str, str], allow_hosts: Collection[str], most_bytes: int
+    url: str,
+    *,
+    headers: Mapping[str, str],
+    allow_hosts: Collection[str],
+    most_bytes: int,
+    trusts_written: bool = True,
 ) -> httpx2.AsyncClient:
-    """A client for one address: no proxies, cookies or credentials of this machine, and nothing compressed."""
+    """A client for one address: no proxies, cookies or credentials of this machine, and nothing compressed.
+
+    `trusts_written`: an address that is written as a private one is what its user has asked for.
+    """
     own = {"user-agent": "actum", **headers, "accept-encoding": "identity"}
-    network = _Judged(url, allow_hosts)
+    network = _Judged(url, allow_hosts, trusts_written=trusts_written)
     return httpx2.AsyncClient(
         transport=_Transport(network, most_bytes), headers=own, timeout=_SECONDS, trust_env=False, max_redirects=5
     )
 
 
-async def check_address(url: str, allow_hosts: Collection[str]) -> None:
-    """Whether a connection to an address may be made.
+async def check_address(url: str, allow_hosts: Collection[str], *, trusts_written: bool = True) -> None:
+    """Whether a connection to an address may be made. `trusts_written` is as for `client_of`.
 
     Raises:
         DelegateForbidden: not to this one, or it isn't one.
@@ -44,19 +54,19 @@ async def check_address(url: str, allow_hosts: Collection[str]) -> None:
         host, port, parts = None, 0, urlsplit("")
     if parts.scheme not in {"http", "https"} or not host or "@" in parts.netloc:
         raise DelegateForbidden(f"{told(url)!r} is no address of http or https without credentials")
-    await _Judged(url, allow_hosts).addresses(host, port)
+    await _Judged(url, allow_hosts, trusts_written=trusts_written).addresses(host, port)
 
 
 class _Judged:
     """The network behind a client: every connection leads to addresses that were judged for it."""
 
-    def __init__(self, url: str, allow_hosts: Collection[str]) -> None:
+    def __init__(self, url: str, allow_hosts: Collection[str], *, trusts_written: bool = True) -> None:
         self._at = repr(told(url))
         self._allowed = {host.lower().rstrip(".") for host in allow_hosts}
         host = (urlsplit(url).hostname or "").lower()
         # A name that can only mean a host of this network is what the user has asked for. A name of the public
         # internet isn't: where it leads is decided by whoever runs it.
-        if host and _is_written_private(host):
+        if trusts_written and host and _is_written_private(host):
             self._allowed.add(host.rstrip("."))
 
     async def addresses(self, host: str, port: int) -> list[str]:

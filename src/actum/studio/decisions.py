@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,12 +26,14 @@ from .posting import posted
 from .run_pages import account_at
 from .secrets import without_secrets
 from .studio import Studio
+from .words import json_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-_MOST_ROWS = 400
+_ROWS = 60
+"""So many rows of a comparison are on one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +148,17 @@ class Decisions:
         ideas = [without_secrets(await run.idea()) for run in runs]
         found = compare(ideas[0].text, ideas[1].text, (names[0], names[1]))
         assert isinstance(found, Comparison)
-        rows = found.rows[:_MOST_ROWS]
+        pages = -(-len(found.rows) // _ROWS) or 1
+        given = request.query_params.get("page", "1")
+        at = max(1, min(int(given) if given.isdecimal() and len(given) < 7 else 1, pages))
         return page(
             self.studio,
             "compare.html",
             runs=runs,
             accounts=accounts,
-            rows=rows,
-            left_out=len(found.rows) - len(rows),
+            rows=found.rows[(at - 1) * _ROWS : at * _ROWS],
+            page=at,
+            pages=pages,
             is_same=found.is_same,
             requests=_paired(accounts[0], accounts[1]),
         )
@@ -189,11 +193,7 @@ def _before(idea: Idea, name: str, at: int) -> list[tuple[int, str]]:
         raise IdeaError(f"there is no request {at} to fork before: the run made {len(ticks)}")
     messages = enumerate(idea.context.messages[: ticks[at - 1].at])
     fixed = {"plan", "approval", "suspended", "input"}
-    return [
-        (index, json.dumps(message, ensure_ascii=False, indent=2))
-        for index, message in messages
-        if message.get("type") not in fixed
-    ]
+    return [(index, json_of(message)) for index, message in messages if message.get("type") not in fixed]
 
 
 def _changes(texts: Mapping[str, str], messages: Sequence[tuple[int, str]]) -> dict[int, JsonObject | None]:

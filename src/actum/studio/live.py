@@ -21,6 +21,7 @@ from ..runs.following import Entry
 from ..runs.runs import Run
 from ..schema.json import JsonObject, encode
 from ..schema.quoting import printable
+from .drawing import graph_with_values
 from .pages import render
 from .secrets import hidden, without_secrets
 from .timeline import timeline_of
@@ -52,11 +53,11 @@ async def _frames(
     coming: asyncio.Task[Any] | None = None
     picture = _Picture(run, link, secrets)
     lines: list[JsonObject] = []
-    last, due = after, 0.0
+    last, due, is_new = after, 0.0, False
     try:
         while True:
             coming = coming or asyncio.create_task(_next(following))
-            left = max(0.0, due - time.monotonic()) if lines else _PING
+            left = max(0.0, due - time.monotonic()) if is_new else _PING
             await asyncio.wait([coming, ended], timeout=left, return_when=asyncio.FIRST_COMPLETED)
             if ended.done():
                 return
@@ -66,15 +67,17 @@ async def _frames(
                     break
                 if isinstance(told, Entry):
                     last = told.seq
-                    lines.append({"seq": told.seq, "text": hidden(line_of(told.data) or "", secrets)})
-                elif (text := _text(told.data)) is not None:
-                    yield _frame("text", {**text, "text": hidden(text["text"], secrets)})
-            if lines and time.monotonic() >= due:
+                    is_new = True
+                    if (text := line_of(told.data)) is not None:
+                        lines.append({"seq": told.seq, "text": hidden(text, secrets)})
+                elif (piece := _text(told.data)) is not None:
+                    yield _frame("text", {**piece, "text": hidden(piece["text"], secrets)})
+            if is_new and time.monotonic() >= due:
                 began = time.monotonic()
                 yield _frame("change", await picture.change(lines), last)
-                lines = []
+                lines, is_new = [], False
                 due = time.monotonic() + max(_LEAST, _SHARE * (time.monotonic() - began))
-            elif not lines and not (coming is None or coming.done()):
+            elif not is_new and not (coming is None or coming.done()):
                 yield b": ping\n\n"
         yield _frame("change", await picture.change(lines), last)
         yield _frame("end", {"state": run.state})
@@ -102,7 +105,10 @@ class _Picture:
         with suppress(ActumError):
             idea = without_secrets(await self._run.idea())
             account = account_of(idea, self._run.id, time.time() if self._run.row.is_under_way else None)
-            page = render("live.html", account=account, line=timeline_of(account), link=self._link, live=True)
+            last = account.answers[-1] if account.answers else None
+            graph = None if last is None else graph_with_values(account, last, self._link)
+            line = timeline_of(account)
+            page = render("live.html", account=account, line=line, link=self._link, live=True, graph=graph)
             own["html"] = hidden(page, self._secrets)
         return own
 

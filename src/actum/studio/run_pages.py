@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from starlette.responses import HTMLResponse, Response
@@ -19,7 +20,7 @@ from ..runs.store import RunStore
 from .answering import page
 from .drawing import graph_with_values
 from .live import line_of, stream
-from .requests import known_requests
+from .requests import RequestSent, known_requests
 from .run_file import run_page, title_of
 from .secrets import hidden, without_secrets
 from .studio import BASE, Studio
@@ -32,6 +33,8 @@ _PAGE = 100
 """So many calls of an answer are on one page."""
 _MOST_ANSWERS = 25
 _LONGEST = 80_000
+_MOST_KNOWN = 12
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +42,13 @@ class RunPages:
     """The routes that only look."""
 
     studio: Studio
+    _known: OrderedDict[str, Any] = field(default_factory=OrderedDict[str, Any])
+    """What was made of the runs that were looked at last, if they are over: nothing changes any more."""
 
     async def show(self, request: Request) -> Response:
         """The run as a whole."""
         run, account = await self._account(request)
-        last = await _last(self.studio.runs.store, run)
+        last = await self._once(run, "last", lambda: _last(self.studio.runs.store, run))
         link = linker(run.id)
         graphs = {one.number: graph_with_values(account, one, link) for one in account.answers[:_MOST_ANSWERS]}
         size = 0
@@ -62,8 +67,9 @@ class RunPages:
             graphs=graphs,
             shown=_PAGE // 2,
             most_answers=_MOST_ANSWERS,
-            pending=await run.pending(),
+            pending=await run.pending() if run.state == "waiting" else (),
             price=_price(account),
+            why=_why(account),
             last=last.seq,
             lines=last.lines,
         )
@@ -114,7 +120,8 @@ class RunPages:
         """What the model was sent in one request."""
         run, account = await self._account(request)
         number = request.path_params["number"]
-        found = {one.number: one for one in await known_requests(await run.idea(), run.id)}
+        sent = await self._once(run, "sent", lambda: _sent(run))
+        found = {one.number: one for one in sent}
         answer = next((one for one in account.answers if one.request == number), None)
         if answer is None:
             raise IdeaError(f"there is no request {number} in this run")
@@ -134,7 +141,24 @@ class RunPages:
 
     async def _account(self, request: Request) -> tuple[Run, Account]:
         run = await self._run(request)
-        return run, await account_at(run)
+        return run, await self._once(run, "account", lambda: account_at(run))
+
+    async def _once(self, run: Run, what: str, make: Callable[[], Awaitable[T]]) -> T:
+        """Something made of a run; once only if it is over."""
+        key = f"{what} {run.id}"
+        if run.row.is_over and key in self._known:
+            self._known.move_to_end(key)
+            return self._known[key]
+        made = await make()
+        if run.row.is_over:
+            self._known[key] = made
+            while len(self._known) > _MOST_KNOWN:
+                self._known.popitem(last=False)
+        return made
+
+
+async def _sent(run: Run) -> Sequence[RequestSent]:
+    return await known_requests(await run.idea(), run.id)
 
 
 async def account_at(run: Run) -> Account:
@@ -165,6 +189,14 @@ async def _last(store: RunStore, run: Run, most: int = 40) -> _Last:
                 lines.append((seq, text))
         lines = lines[-most:]
     return _Last(seq, lines)
+
+
+def _why(account: Account) -> Any:
+    """Where the output came from; None where there is none, or the record doesn't say."""
+    try:
+        return None if account.output is None else account.why()
+    except ActumError:
+        return None
 
 
 def _price(account: Account) -> Any:

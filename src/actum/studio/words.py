@@ -25,8 +25,9 @@ def text_of(value: Any, most: int | None = MOST) -> str:
 
 
 def json_of(value: Any) -> str:
-    """A value as JSON on several lines, whole: the text of a field that is read back."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    """A value as JSON on several lines, whole, to be read back: what would steer is spelled out."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def seconds(value: float | None) -> str:

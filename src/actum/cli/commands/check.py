@@ -22,7 +22,7 @@ def check(
 ) -> int:
     """Check an Idea and its local delegates without running them: every problem with its line.
 
-    Where there are none, it also says which form of the schema each provider would get.
+    Where there are none, it also says which form of the schema each provider would get, and how it would be served.
 
     Parameters
     ----------
@@ -44,7 +44,8 @@ def check(
     if json:
         problems = [problem.to_dict() for problem in found.problems]
         providers = {form.provider: form.to_dict() for form in found.forms}
-        say_json({"problems": problems, "providers": providers})
+        served = {} if found.served is None else {"mcp": found.served.to_dict()}
+        say_json({"problems": problems, "providers": providers, **served})
     else:
         _print(found)
     return 2 if found.problems else 0
@@ -65,3 +66,5 @@ def _print(found: inspection.Check) -> None:
         more = [f"and {rest} more changes"] if rest > 0 else []
         for line in [*form.why, *form.changes[:_MOST_CHANGES], *more]:
             say(f"      {line}")
+    if found.served is not None:
+        say(f"  mcp: {found.served}")

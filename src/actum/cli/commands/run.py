@@ -12,6 +12,7 @@ from ... import inspection
 from ...app import kept
 from ...app.agent import Agent
 from ...app.loading import Code, Loaded, load
+from ...app.planned import with_plans_approved
 from ...app.tools import DEFAULT
 from ...generation.offer import offered
 from ...protocol.context import Context
@@ -135,7 +136,9 @@ async def _planned(
         price = inspection.price(plans, toolset, loaded.limits, usage)
         return f"{text_of(inspection.graph_of(plans, toolset=toolset))}\n{price_of(price)}"
 
-    return await questions.plan(context, shown), given
+    approved = await questions.plan(context, shown)
+    tools = offered(approved, DEFAULT, loaded.config.tools).tools
+    return with_plans_approved(approved, {name for name, tool in tools.items() if tool.is_held}), given
 
 
 async def _run(

@@ -15,13 +15,10 @@ from ...app.idea import Idea
 from ...app.loading import Code, agent_at
 from ...execution.calls.approval import HOLD, Reply
 from ...runs.health import watched
-from ...runs.row import QUEUE
-from ...runs.worker import Worker
+from ...runs.worker import QUEUES, Worker
 from ..options import CommandError, Roots, RunsPlace, Several, pair_of, runs_at
 from ..render.telling import tell
 from .sweep import kept_days
-
-_SLOTS = 50
 
 
 async def worker(
@@ -73,7 +70,7 @@ async def worker(
     if lease <= 0 or drain < 0:
         raise CommandError("--lease and --drain take seconds")
     days = kept_days(keep) if keep else {}
-    slots = _slots(queues) if queues else {QUEUE: _SLOTS}
+    slots = _slots(queues) if queues else dict(QUEUES)
     roots = [Path(one) for one in root or [str(Path.cwd())]]
     Code.to_run(activities).take_named()
 

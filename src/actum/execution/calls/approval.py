@@ -76,7 +76,13 @@ class Approvals:
     def decision(self, job: Job) -> Decision | None:
         """What was decided of a call, before this run or in it."""
         decisions = self._journal.decisions
-        return decisions.find(job.of, job.call) if decisions.by_place else None
+        if not decisions.by_place:
+            return None
+        found = decisions.find(job.of, job.call)
+        if found is None and job.parent is not None:  # a plan that was approved as a whole, its items unseen
+            whole = decisions.find(job.parent.of, job.parent.call)
+            found = whole if whole is not None and whole.ruling == "approve" and whole.shown is None else None
+        return found
 
     def is_about(self, job: Job) -> bool:
         """Whether a call is decided on before it runs."""

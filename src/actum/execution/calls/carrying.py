@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -32,9 +32,12 @@ from .results import Results
 from .retrying import Retrying
 from .tracing import begin_call, end_call
 
+ANOTHER = "run"
+"""What stands before the id of another run that a run waits for."""
+
 
 class Suspended(Exception):
-    """A delegate has ended without an output, because it waits for a decision (L6)."""
+    """A call has ended without a result: its delegate waits for a decision (L6), or another run carries it out."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,6 +68,20 @@ class Delegate(Protocol):
 
         Raises:
             Suspended: it waits for a decision; what it has reached is in the suspension.
+        """
+        ...
+
+    def takes_item(self, tool: Tool) -> bool:
+        """Whether it carries out the calls of a tool for the items of a list, as runs of their own."""
+        ...
+
+    def item(
+        self, call: Call, tool: Tool, context: Context, scopes: Sequence[str], suspension: Suspension
+    ) -> Awaitable[Any]:
+        """The result of a call for an item; raises as it itself.
+
+        Raises:
+            Suspended: another run carries it out, which is not over.
         """
         ...
 
@@ -152,8 +169,9 @@ class Carrier:
                 return Answered(call)
             if self.journal.settled is not None:
                 await self.journal.settled()
-            if job.tool.is_delegated or (activity := self.register.toolset.activity(job.tool, call)) is None:
-                return await self._delegated(job, call, context)
+            activity = None if job.tool.is_delegated else self.register.toolset.activity(job.tool, call)
+            if activity is None or (job.parent is not None and self.delegate.takes_item(job.tool)):
+                return await (self._delegated if activity is None else self._apart)(job, call, context)
             keyed = self._keyed(job, context) if activity.sees_context else context
             return await invoke(call, job.tool, keyed, activity, self.budget, self._again(job, activity))
         except Fenced:  # it is the run that is lost, not this call
@@ -201,6 +219,16 @@ class Carrier:
         self.budget.take_parameters(crossing, job.tool.name)
         return crossing
 
+    async def _apart(self, job: Job, call: Call, context: Context) -> Carried:
+        """Let a run of its own make the call for an item."""
+        suspension = Suspension(place=job.place, call=job.call)
+        try:
+            return judged(
+                await self.delegate.item(call, job.tool, context, job.scopes, suspension), job.tool, self.budget
+            )
+        except Suspended:
+            return Held(suspension.waiting)
+
     async def _delegated(self, job: Job, call: Call, context: Context) -> Carried:
         """Let the delegate continue from where it was cut before; if it is cut again, keep its context (L8)."""
         before = self.journal.decisions.suspended(job.of, job.call)
@@ -223,6 +251,8 @@ class Carrier:
 
 
 def _within(place: str, waiting: str) -> str:
-    """What a delegate waits for, as its parent names it."""
+    """What a delegate waits for, as its parent names it; another run has its name everywhere."""
+    if waiting.startswith(f"{ANOTHER} "):
+        return waiting
     of = waiting.removeprefix("approval ")
     return f"{place}/{of}" if of == waiting else f"approval {place}/{of}"

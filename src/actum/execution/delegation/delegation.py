@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,7 +38,7 @@ from ...schema.infer import shape_of
 from ...schema.json import JsonObject, is_object
 from ...schema.validator import Validator
 from ..budget import Budget
-from ..calls.carrying import Suspended, Suspension
+from ..calls.carrying import ANOTHER, Suspended, Suspension
 from ..calls.invoking import Output, invoke
 from ..calls.job import Yield
 from ..emitter import Emitter
@@ -47,8 +47,10 @@ from ..record.recorder import Recorder
 from ..setup import Runtime, Setup
 from .linking import Linking
 from .reading import read
+from .remote import carried_out, check_remote, is_remote
 from .resolver import Machine, Resolver, SavedRequest
 from .sealing import divided, marked
+from .spreading import Ancestor, Child, Ended, context_of_item, failure_of, is_spread
 
 CATCH_ALL = "_delegate"
 """The name of the Activity that carries out every delegated call: one registered under it takes its place (D16)."""
@@ -64,6 +66,8 @@ class Delegation:
     budget: Budget
     emit: Emitter
     record: Recorder = field(default_factory=Recorder)
+    lineage: tuple[Ancestor, ...] = ()
+    """The delegates that led here, from the outermost run on."""
 
     async def __call__(self, call: Call, tool: Tool, context: Context, suspension: Suspension | None = None) -> Any:
         """The output of the delegate's own run, which sees of its parent only the scoped context (D4, D7).
@@ -82,6 +86,8 @@ class Delegation:
             return await self._read(call, tool, kept, context.key)
         if name == ANONYMOUS:
             return await self.latent(call, tool, context, kept)
+        if is_remote(name):
+            return await self._remote(name, call, tool, context, kept.place)
         found = await self._found(name, tool)
         serving = self._serving(name, tool)
         if serving is None:
@@ -96,6 +102,12 @@ class Delegation:
         name: str = tool.fixed("_delegate")
         if self._in_its_place(name, tool) is not None:
             return tool
+        if is_remote(name):
+            self._check_remote(name, tool)
+            there = await self.machine.remote(name, self.runtime.config).interface()
+            takes, gives = there.get("input"), there.get("output")
+            own = takes if is_object(takes) else None
+            return merge_contract(tool, own, gives if is_object(gives) else None, {})
         found = await self._found(name, tool)
         declared = _declared(found.context)
         takes = notes_of(declared, "input", declared.data_kinds).get("schema")
@@ -107,6 +119,19 @@ class Delegation:
             raise _unusable(name, tool, found, error) from error
         defaults = declared.get("†input", {})
         return merge_contract(tool, takes, gives, defaults if is_object(defaults) else {})
+
+    async def _remote(self, name: str, call: Call, tool: Tool, context: Context, place: Place) -> Any:
+        """Let another server carry a call out."""
+        self._check_remote(name, tool)
+        remote = self.machine.remote(name, self.runtime.config)
+        try:
+            return await carried_out(remote, call, context, place, self.budget, self.emit)
+        except DelegateError as error:
+            raise error.of(told(name), tool.name) from error
+
+    def _check_remote(self, name: str, tool: Tool) -> None:
+        config = self.runtime.config
+        check_remote(name, tool, grants=tuple(config.grants), sealed=config.sealed)
 
     async def latent(self, call: Call, tool: Tool, context: Context, kept: Suspension | None = None) -> Any:
         """Let a model carry out one call by itself: one request whose schema is the tool's `_output` (D9)."""
@@ -146,8 +171,8 @@ class Delegation:
     def _check_depth(self, name: str, tool: Tool) -> None:
         limit = self.budget.limits.depth
         most = self.runtime.config.max_depth if limit is None else min(limit, self.runtime.config.max_depth)
-        if self.emit.depth >= most:
-            chain = [*(str(one.get("_delegate", one.tool)) for one in self.emit.path), name]
+        if len(self.lineage) >= most:
+            chain = [*(one.name for one in self.lineage), name]
             raise DelegateDepthExceeded(
                 f"delegates nest deeper than {most}: {' → '.join(map(told, chain))}", tool=tool.name
             )
@@ -193,13 +218,16 @@ class Delegation:
         self, name: str, call: Call, tool: Tool, found: SavedRequest, scoped: Context, kept: Suspension
     ) -> Any:
         try:
-            loop = self._loop(call, found, scoped, kept)
+            setup, inner = self._setup(call, found, scoped, kept)
         except DelegateError as error:
             raise error.of(told(name), tool.name) from error
         except ActumError as error:
             raise _unusable(name, tool, found, error) from error
         try:
-            result = await _kept(loop, kept)
+            if kept.context is None and is_spread(self.runtime.config, tool) and self.record.spread is not None:
+                child = inner.child(self.record.at, kept.place, setup.context, setup.shape.schema)
+                return await self._apart(child, tool, kept)
+            result = await _kept(Loop(setup, self.budget, inner.emit), kept)
             if result.output is None and result.errors:
                 # Without a model a run ends without an output; to its caller, that is a failure like any other.
                 raise DelegateError(result.errors[0].code)
@@ -214,10 +242,55 @@ class Delegation:
             # The message of an error inside may quote the delegate's private context: only its kind crosses (D11).
             raise DelegateError(error.code, tool=tool.name, chain=[told(name)]) from error
 
-    def _loop(self, call: Call, found: SavedRequest, scoped: Context, kept: Suspension) -> Loop:
+    def below(self, lineage: Sequence[Ancestor]) -> Delegation:
+        """The same of a run that these delegates led to, one by one."""
+        inner = self
+        for one in lineage:
+            inner = replace(inner, runtime=inner._runtime_of(one.found), lineage=(*inner.lineage, one))
+        return inner
+
+    def takes_item(self, tool: Tool) -> bool:
+        """Whether the calls of a tool for the items of a list are runs of their own."""
+        return self.record.spread is not None and is_spread(self.runtime.config, tool)
+
+    async def item(
+        self, call: Call, tool: Tool, context: Context, scopes: Sequence[str], suspension: Suspension
+    ) -> Any:
+        """The result of a call for an item of a list, which a run of its own makes."""
+        own = context_of_item(call, tool, context, scopes, self.runtime.registry)
+        child = self.child(self.record.at, suspension.place, own, None)
+        return await self._apart(child, tool, suspension, is_item=True)
+
+    def child(self, at: Sequence[str], place: Place, context: Context, schema: Any) -> Child:
+        """The run that is to carry out the call at a place, within what bounds this one."""
+        return Child(
+            place="/".join([*at, str(place)]),
+            context=list(context),
+            schema=schema,
+            origin=context.origin,
+            lineage=[one.to_dict() for one in self.lineage],
+            limits=self.budget.left,
+        )
+
+    async def _apart(self, child: Child, tool: Tool, kept: Suspension, *, is_item: bool = False) -> Any:
+        """What a run of its own has come to; until it has come to something, the call waits for it."""
+        assert self.record.spread is not None
+        ended: Ended | str = await self.record.spread(child)
+        if isinstance(ended, str):
+            kept.waiting = (f"{ANOTHER} {ended}",)
+            raise Suspended
+        self.budget.charge(ended.spent)
+        self.budget.check()
+        if ended.error is not None:
+            raise failure_of(ended.error, tool, is_item=is_item)
+        return ended.output
+
+    def _setup(self, call: Call, found: SavedRequest, scoped: Context, kept: Suspension) -> tuple[Setup, Delegation]:
+        """What a delegate's run is made of, and what carries out its own delegates."""
         runtime = self._runtime_of(found)
         emit, record = self.emit.below(call, kept.place), self.record.below(kept.place, dict(kept.call))
-        inner = replace(self, runtime=runtime, emit=emit, record=record)
+        lineage = (*self.lineage, Ancestor(str(call.get("_delegate", call.tool)), found))
+        inner = replace(self, runtime=runtime, emit=emit, record=record, lineage=lineage)
         messages = kept.context
         if messages is None:
             own = found if runtime.config.meta is False else _with_meta(found)
@@ -237,7 +310,7 @@ class Delegation:
         setup = Setup(
             runtime=runtime, context=context, shape=shape_of(found.schema), delegate=inner, record=inner.record
         )
-        return Loop(setup, self.budget, inner.emit)
+        return setup, inner
 
     @staticmethod
     def _messages(found: SavedRequest, scoped: Context, call: Call) -> list[JsonObject]:

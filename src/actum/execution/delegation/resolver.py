@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ...generation.model import Model
+from ...protocol.config import Config
 from ...protocol.context import Context
 from ...protocol.registry import Registry
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
+from ...sources.remote import Remote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,10 @@ class Machine(Protocol):
     @property
     def delegates(self) -> Collection[str]:
         """The names under which delegates are registered."""
+        ...
+
+    def remote(self, address: str, config: Config) -> Remote:
+        """The Idea at an address of another server, with the token for its host."""
         ...
 
     def model(self, name: str) -> Model:

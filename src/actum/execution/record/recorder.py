@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ...generation.gate import Gate
 from ...protocol.place import Place
@@ -55,12 +55,15 @@ class Recorder:
     lease: int | None = None
     gate: Gate | None = None
     """What lets its requests in, where others ask the same models."""
+    spread: Callable[[Any], Awaitable[Any]] | None = None
+    """What has calls carried out as runs of their own (`delegation.spreading.Spread`); None where nobody does."""
 
     @classmethod
     def of(cls, record: Tell | Record | None) -> Recorder:
         """The recorder of a run that is told to this record."""
         settled, lease, gate = (getattr(record, name, None) for name in ("settled", "lease", "gate"))
-        return cls(record, settled=settled, lease=lease, gate=gate)
+        spread = getattr(record, "spread", None)
+        return cls(record, settled=settled, lease=lease, gate=gate, spread=spread)
 
     def __call__(self, entry: Entry) -> None:
         """Tell one entry."""
@@ -69,4 +72,5 @@ class Recorder:
 
     def below(self, place: Place, call: JsonObject) -> Recorder:
         """The recorder of the delegate that the call at a place leads to."""
-        return Recorder(self.tell, (*self.at, str(place)), call, self.settled, self.lease, self.gate)
+        more = (self.settled, self.lease, self.gate, self.spread)
+        return Recorder(self.tell, (*self.at, str(place)), call, *more)

@@ -99,8 +99,8 @@ class _Building:
         value = common["value"]
         if kind == "text" and isinstance(value, str) and "\n" in value:
             kind = "lines"
-        if kind in {"text", "lines"} and not (value is ABSENT or isinstance(value, str)):
-            kind = "json"  # it is shown as what it is, with what is wrong with it
+        if kind in {"text", "lines"} and not (value is ABSENT or _is_plain(value)):
+            kind = "json"  # it is shown as what it is, with what is wrong with it, or would steer who reads it
         is_text = own.get("type") == "string"
         limits = {name: own[key] for key, name in _LIMITS.items() if key in own and (is_text == ("ength" in key))}
         if own.get("type") == "integer":
@@ -176,6 +176,10 @@ class _Building:
             if self._schemas.accepts(one, value):
                 return at
         return next((at for at, one in enumerate(variants) if _is_like(one, value)), 0)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) and all(line.isprintable() for line in value.split("\n"))
 
 
 def _is_like(schema: JsonObject, value: Any) -> bool:

@@ -201,7 +201,10 @@ def initial(schemas: Schemas, schema: Any, depth: int = 0) -> Any:
     if kind == "fixed":
         return fixed_value(own)
     if kind == "object":
-        parts = {name: initial(schemas, own["properties"][name], depth + 1) for name in own["properties"]}
+        required: Any = own.get("required", [])
+        asked = {name: schemas.of(part) for name, part in own["properties"].items()}
+        begun = {name: part for name, part in asked.items() if name in required or "default" in part}
+        parts = {name: initial(schemas, part, depth + 1) for name, part in begun.items()}
         return {name: value for name, value in parts.items() if value is not ABSENT}
     if kind == "list":
         least: Any = own.get("minItems", 0)

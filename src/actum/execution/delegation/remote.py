@@ -1,0 +1,117 @@
+"""A call that another server carries out: what crosses to it, what it may spend, what comes back (D4, D5, S1-S6)."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from ...errors import DelegateForbidden
+from ...events import CallProgress
+from ...messages.media import MEDIA
+from ...protocol.call import Call
+from ...protocol.context import Context
+from ...protocol.message import DATA_KINDS, kind_of
+from ...protocol.origin import is_url, told
+from ...protocol.place import Place
+from ...protocol.tool import Tool
+from ...protocol.usage import Usage
+from ...schema.json import JsonObject, is_object
+from ...sources.remote import SCHEMES, Remote
+from ..budget import Budget
+from ..emitter import Emitter
+
+_CROSSES = frozenset({"text", "system", "user", "assistant", "data"}) | DATA_KINDS | MEDIA
+
+
+def is_remote(name: str) -> bool:
+    """Whether a `_delegate` is carried out by another server."""
+    return name.startswith(SCHEMES)
+
+
+def check_remote(name: str, tool: Tool, *, grants: tuple[str, ...], sealed: bool) -> None:
+    """Refuse what may not leave this machine: the calls of an Idea from outside, and those of sealed runs (D12, S10).
+
+    Raises:
+        DelegateForbidden: it may not.
+    """
+    if is_url(tool.origin) and name not in grants:
+        raise DelegateForbidden(f"a delegate from outside can't reach {told(name)!r}", tool=tool.name)
+    if sealed:
+        raise DelegateForbidden(
+            "a sealed run can't be carried out elsewhere: what is sealed is shown there", tool=tool.name
+        )
+
+
+async def carried_out(remote: Remote, call: Call, context: Context, place: Place, budget: Budget, emit: Emitter) -> Any:
+    """The output of an Idea on another server, which sees nothing but the scoped context and the call's parameters.
+
+    It is begun once for the key of the call, whoever asks again.
+
+    Raises:
+        DelegateError: it failed, or can't be reached; or what would cross can't.
+    """
+    messages = [_crossing(message) for message in context]
+    if call.parameters:
+        messages.append({"type": "input", "input": dict(call.parameters)})
+    body: JsonObject = {"messages": messages}
+    if limits := left_of(budget, emit.depth):
+        body["limits"] = limits
+    key = f"call-{hashlib.sha256(context.key.encode()).hexdigest()[:40]}"
+
+    def waits(run: str) -> None:
+        if emit.sink:
+            emit(CallProgress(call=call, place=place, done=0.0, message=f"waits for a decision there: run {run}"))
+
+    trace: str = getattr(emit.trace, "traceparent", "")
+    result = await remote.run(key, body, traceparent=trace, waits=waits)
+    spent = _usage(result.usage)
+    budget.requests += spent.requests
+    budget.pay(spent)
+    return result.output
+
+
+def left_of(budget: Budget, depth: int) -> JsonObject:
+    """What is left of the limits that a delegate elsewhere has to keep, too."""
+    limits, usage = budget.limits, budget.usage
+    left: dict[str, float | None] = {
+        "requests": None if limits.requests is None else limits.requests - budget.requests,
+        "seconds": budget.seconds_left,
+        "tokens": None if limits.tokens is None else limits.tokens - (usage.tokens or 0),
+        "usd": None if limits.usd is None else limits.usd - (usage.usd or 0.0),
+        "depth": None if limits.depth is None else limits.depth - depth - 1,
+    }
+    return {name: max(value, 0) for name, value in left.items() if value is not None}
+
+
+def _crossing(message: JsonObject) -> JsonObject:
+    """A message as it crosses: without marks, and without the gates of the run that it leaves (C7)."""
+    if message.get("type") not in _CROSSES and kind_of(message) is None:
+        raise DelegateForbidden(f"messages of the type {message.get('type')!r} can't cross to another server")
+    own = {key: value for key, value in message.items() if not key.startswith("_")}
+    if own.get("type") in MEDIA and "path" in own:
+        raise DelegateForbidden("a file of this machine can't cross to another server by its path")
+    if kind_of(message) == "state":
+        own = {key: _ungated(value) for key, value in own.items() if key != "approvals"}
+    return own
+
+
+def _ungated(value: Any) -> Any:
+    return {key: member for key, member in value.items() if key != "approvals"} if is_object(value) else value
+
+
+def _usage(told_there: JsonObject) -> Usage:
+    """What the other server says that it has spent; what is no count counts as unknown."""
+
+    def count(name: str) -> int | None:
+        value = told_there.get(name)
+        return value if type(value) is int and value >= 0 else None
+
+    usd: Any = told_there.get("usd")
+    price = float(usd) if type(usd) in {int, float} and usd >= 0 else None
+    return Usage(
+        requests=count("requests") or 0,
+        input_tokens=count("input_tokens"),
+        output_tokens=count("output_tokens"),
+        cached_tokens=count("cached_tokens"),
+        usd=price,
+    )

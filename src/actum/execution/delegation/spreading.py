@@ -1,0 +1,132 @@
+"""Calls as runs of their own, carried out on whatever machine has room for them: `Config(spread=…)`.
+
+Which calls these are and what such a run begins with is decided here; who carries it out is for whoever keeps runs. The
+run that has made the call doesn't wait for it: it ends as waiting, and goes on when its children are over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ...dataflow.reference import Reference
+from ...errors import (
+    ActivityError,
+    ActumError,
+    DelegateDepthExceeded,
+    DelegateError,
+    DelegateForbidden,
+    DelegateNotFound,
+    LimitExceeded,
+)
+from ...protocol.approvals import approval
+from ...protocol.call import Call
+from ...protocol.config import Config, Limits
+from ...protocol.context import Context
+from ...protocol.registry import Registry
+from ...protocol.tool import Tool
+from ...schema.json import Json, JsonObject
+from ..budget import Spent
+from .resolver import SavedRequest
+
+_OF_DELEGATES = (DelegateError, DelegateNotFound, DelegateForbidden, DelegateDepthExceeded)
+_KEPT = ("_activity", "_delegate")
+"""The meta-properties of a call that go with it into a run of its own; the others say what becomes of its result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Child:
+    """A call that is to be a run of its own: what that begins with, and what it runs in."""
+
+    place: str
+    """Where the call is, from the run that asks for it: `0.0`, in a delegate `0.0/1.2`."""
+    context: Sequence[JsonObject]
+    schema: Any
+    origin: str | None
+    lineage: Sequence[JsonObject]
+    """The delegates that led to it from the outermost run on, each as JSON (`Ancestor`)."""
+    limits: Limits
+    """What is left to spend."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What has become of such a run: an output, or an error as JSON."""
+
+    output: Json = None
+    error: JsonObject | None = None
+    spent: Spent = field(default_factory=Spent)
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestor:
+    """A delegate that led to a run, by its name, and of its saved request what bounds it and those below it."""
+
+    name: str
+    found: SavedRequest
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Ancestor:
+        """The same from JSON."""
+        roots = None if told["roots"] is None else [Path(root) for root in told["roots"]]
+        origin = Context((), origin=told["origin"])
+        found = SavedRequest(context=origin, config=told["config"], is_foreign=told["is_foreign"], roots=roots)
+        return cls(told["name"], found)
+
+    def to_dict(self) -> JsonObject:
+        """The same as JSON."""
+        found = self.found
+        roots = None if found.roots is None else [str(root) for root in found.roots]
+        bounds: JsonObject = {"config": dict(found.config), "is_foreign": found.is_foreign, "roots": roots}
+        return {"name": self.name, "origin": found.context.origin, **bounds}
+
+
+Spread: TypeAlias = Callable[[Child], Awaitable[Ended | str]]
+"""Has a call carried out as a run of its own: what that has come to, or its id while it is under way. The same call
+twice is one run."""
+
+
+def is_spread(config: Config, tool: Tool) -> bool:
+    """Whether the calls of a tool are to be runs of their own where somebody keeps runs."""
+    return config.spread if isinstance(config.spread, bool) else tool.name in config.spread
+
+
+def context_of_item(call: Call, tool: Tool, scoped: Context, scopes: Sequence[str], registry: Registry) -> Context:
+    """What a run begins with that makes one call, for an item of a list: a plan of that call alone.
+
+    Its values are data beside the plan, so that nothing in them is read as a reference (E3). It was approved where the
+    list was (L6).
+    """
+    kind = _free_kind(scoped)
+    meta: JsonObject = {key: call[key] for key in _KEPT if key in call}
+    given = {name: str(Reference(kind, (name,))) for name in call.parameters}
+    made: JsonObject = {"_tool": tool.name, **given, **meta, **({"_scopes": list(scopes)} if scopes else {})}
+    own = [] if registry.find(tool.name) is tool else [{"type": "tool", "tool": {tool.name: dict(tool.schema)}}]
+    data: JsonObject = {"type": "data", "kind": kind, "data": dict(call.parameters)}
+    plan: JsonObject = {"type": "plan", "plan": [made], "output": "†calls.0"}
+    messages = [*own, *scoped, data, plan, approval("0.0", made, "approve")]
+    return Context.checked(messages, scoped.data_kinds, scoped.origin)
+
+
+def _free_kind(scoped: Context) -> str:
+    """A name for the values of a call that nothing else in its context has."""
+    taken = {str(message.get(key)) for message in scoped for key in ("type", "kind")} | set(scoped.data_kinds)
+    return next(name for number in range(len(taken) + 1) if (name := f"item{number or ''}") not in taken)
+
+
+def failure_of(error: JsonObject, tool: Tool, *, is_item: bool) -> ActumError:
+    """Why a run of its own has failed, for the call that it was: of a delegate's error only the kind crosses (D11)."""
+    code, message = str(error.get("code")), str(error.get("message"))
+    data: Any = error.get("data") or {}
+    if code == LimitExceeded.code:
+        return LimitExceeded(message, limit=str(data.get("limit")))
+    if is_item:
+        return ActivityError(message.removeprefix(f"tool {tool.name!r}: "), tool=tool.name)
+    kind = next((one for one in _OF_DELEGATES if one.code == code), None)
+    if kind is None:
+        return DelegateError(code, tool=tool.name)
+    own = message.removeprefix(f"tool {error.get('tool')!r}: ")
+    reason = own.rpartition(" failed: ")[2] if "chain" in data else own
+    return kind(reason, tool=tool.name, chain=data.get("chain", ()))

@@ -1,0 +1,94 @@
+"""Calls of a run that are carried out as runs of their own, in a queue of their own (`Config.spread`).
+
+Each has an id made of its parent's and the place of the call: a parent that is resumed finds it instead of making
+another. The parent ends as waiting; the end of the last that it waits for lets it go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from typing import Any
+
+from ..app.idea import Idea
+from ..errors import DelegateError
+from ..execution.budget import Budget, Spent
+from ..execution.calls.carrying import ANOTHER
+from ..execution.delegation.spreading import Ancestor, Child, Ended
+from ..protocol.config import Limits
+from ..schema.json import JsonObject, encode
+from .row import CHILDREN, Row, Submission
+from .store import RunStore
+
+
+def child_id(parent: str, place: str) -> str:
+    """The id of the run that carries out the call of a run at a place."""
+    return sha256(f"{parent}\0{place}".encode()).hexdigest()[:40]
+
+
+class Spreading:
+    """Has calls of one run that is owned carried out by others."""
+
+    def __init__(self, store: RunStore, row: Row, source: Submission) -> None:
+        self._store = store
+        self._row = row
+        self._source = source
+
+    async def __call__(self, child: Child) -> Ended | str:
+        """What the run of a call has come to, or its id while it is under way; it is submitted if there is none.
+
+        Raises:
+            Fenced: another process owns the run by now.
+            DelegateError: another run has the id.
+        """
+        found = await self._store.get(child_id(self._row.id, child.place))
+        if found is None:
+            found, _ = await self._store.submit(self._submission(child), lease=self._row.lease)
+        if found.parent != self._row.id:
+            raise DelegateError("another run has the id of this call's")
+        if not found.is_over:
+            return found.id
+        spent = Spent.of(found.about.get("spent", {}))
+        if found.state == "cancelled":
+            return Ended(error={"code": "cancelled", "message": "it was cancelled"}, spent=spent)
+        return Ended(output=found.output, error=found.error, spent=spent)
+
+    def _submission(self, child: Child) -> Submission:
+        above = self._source.child
+        root: str = self._row.id if above is None else above["root"]
+        idea: JsonObject = {"context": list(child.context)}
+        idea |= {} if child.schema is None else {"schema": child.schema}
+        bounds: JsonObject = {"root": root, "place": child.place, "lineage": list(child.lineage)}
+        bounds["limits"] = asdict(child.limits)
+        return Submission(
+            id=child_id(self._row.id, child.place),
+            idea=Idea.read(encode(idea), "a part of the run").text.to_dict(),
+            origin=child.origin,
+            tenant=self._row.tenant,
+            queue=CHILDREN,
+            priority=self._row.priority,
+            patience=self._row.patience,
+            tag=self._row.tag,
+            parent=self._row.id,
+            child=bounds,
+        )
+
+
+def budget_of(limits: Limits, source: Submission, row: Row) -> Budget:
+    """What a run may spend, less what it had spent when it last waited."""
+    own = Limits(**source.child["limits"]) if source.child is not None else limits
+    budget = Budget(own)
+    budget.charge(Spent.of(row.about.get("spent", {})))
+    return budget
+
+
+def lineage_of(source: Submission) -> Sequence[Ancestor]:
+    """The delegates that led to a run."""
+    told: Any = () if source.child is None else source.child["lineage"]
+    return [Ancestor.of(one) for one in told]
+
+
+def parts_of(waiting: Sequence[str]) -> list[str]:
+    """The ids of the other runs among what a run waits for."""
+    return [one.removeprefix(f"{ANOTHER} ") for one in waiting if one.startswith(f"{ANOTHER} ")]

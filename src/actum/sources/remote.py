@@ -1,0 +1,235 @@
+"""Runs on another Actum server, over its HTTP API: begun once, followed through lost connections, cut with the caller.
+
+What it answers is from outside: nothing of it but an output, a state, counts and codes is used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from ..errors import DelegateError, DelegateForbidden, DelegateNotFound
+from ..protocol.origin import told
+from ..schema.json import JsonObject, NotJson, decode, encode, is_object
+from .event_stream import ServerSent, TooLarge, server_sent
+
+SCHEMES = ("actum+https://", "actum+http://")
+"""What the address of an Idea that another server carries out begins with: `actum+https://HOST/NAME`."""
+_AGAIN, _LONGEST_PAUSE = 0.2, 5.0
+"""Seconds between two tries to reach the server."""
+_PATIENCE = 60.0
+"""Seconds for which it may be away before the call fails."""
+_SILENCE = 45.0
+"""Seconds without a word, pings included, after which a connection is taken for lost."""
+_FAREWELL = 5.0
+"""Seconds that a cancelled call takes to have its run cancelled, too."""
+_MOST_BEGUN = 20
+"""How often a run that was cancelled by a former owner of the call is begun anew."""
+_CODE = re.compile(r"[a-z][a-z_]{0,39}")
+_TO_THE_END = {"until": "over"}
+_OVER = frozenset({"done", "failed", "cancelled"})
+
+
+class Away(Exception):
+    """The server can't be reached now, or says that it can't answer now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteRun:
+    """What a run on another server came to."""
+
+    output: Any
+    usage: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remote:
+    """An Idea at an address. `token` is for its host; `allow_hosts` are those whose addresses may be private (D12)."""
+
+    address: str
+    token: str | None
+    allow_hosts: Collection[str]
+    most_bytes: int
+    patience: float = _PATIENCE
+
+    @property
+    def base(self) -> str:
+        """The URL of the server.
+
+        Raises:
+            DelegateForbidden: the address is none, or not safe: without encryption only hosts that are allowed.
+        """
+        parts = urlsplit(self.address.removeprefix("actum+"))
+        if not parts.hostname or "@" in parts.netloc or parts.query or parts.fragment or not self.name:
+            raise DelegateForbidden(f"{told(self.address)!r} is no address such as actum+https://host/name")
+        if parts.scheme != "https" and not _is_named(parts.hostname, parts.netloc, self.allow_hosts):
+            raise DelegateForbidden(f"{told(self.address)!r}: without https only hosts in allow_hosts are called")
+        return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').rpartition('/')[0]}"
+
+    @property
+    def name(self) -> str:
+        """The name of the Idea there."""
+        return urlsplit(self.address).path.rstrip("/").rpartition("/")[2]
+
+    async def interface(self) -> JsonObject:
+        """What the Idea takes and gives, as the server says."""
+        await self._judged()
+        return await self._asked("GET", f"/ideas/{quote(self.name, safe='')}")
+
+    async def run(
+        self, key: str, body: JsonObject, *, traceparent: str = "", waits: Callable[[str], None] | None = None
+    ) -> RemoteRun:
+        """Have the Idea run there, once for one key; `waits` is told the id of a run that waits for a decision.
+
+        Cancelled, it has the run cancelled, too. One that a former owner of the call has cancelled begins anew.
+
+        Raises:
+            DelegateError: it failed, or the server can't be reached or refuses.
+        """
+        await self._judged()
+        for number in range(_MOST_BEGUN):
+            own = key if number == 0 else f"{key}-{number}"
+            headers = {"traceparent": traceparent} if traceparent else {}
+            begun = await self._asked("POST", "/runs", {**body, "idea": self.name, "id": own}, headers)
+            if begun.get("state") != "cancelled":
+                return await self._awaited(own, waits)
+        raise DelegateError("its runs are cancelled there again and again")
+
+    async def _judged(self) -> None:
+        """Refuse an address that may not be called, before it is tried again and again; raises as `run`."""
+        from .calling import check_address
+
+        await check_address(self.base, self.allow_hosts, trusts_written=False)
+
+    async def _awaited(self, run: str, waits: Callable[[str], None] | None) -> RemoteRun:
+        try:
+            row = await self._followed(run, waits)
+        except asyncio.CancelledError:
+            with suppress(DelegateError, Away, TimeoutError):
+                async with asyncio.timeout(_FAREWELL):
+                    await self._asked("POST", f"/runs/{run}/cancel", {})
+            raise
+        if row["state"] == "done":
+            usage = row.get("usage")
+            return RemoteRun(output=row.get("output"), usage=usage if is_object(usage) else {})
+        error = row.get("error")
+        code = str(error.get("code")) if is_object(error) else "cancelled"
+        raise DelegateError(code if _CODE.fullmatch(code) else "failed")
+
+    async def _followed(self, run: str, waits: Callable[[str], None] | None) -> JsonObject:
+        """How a run has ended: followed from event to event, from the last one on where the connection is lost."""
+        from .calling import LOST
+
+        after, pause, heard = "", _AGAIN, time.monotonic()
+        while True:
+            try:
+                async with aclosing(self._events(run, after)) as events:
+                    async for event in events:
+                        pause, heard = _AGAIN, time.monotonic()
+                        after = event.id or after
+                        row = _row(event.data) if event.name == "state" else None
+                        if row is not None and row["state"] in _OVER:
+                            return row
+                        if row is not None and row["state"] == "waiting" and waits is not None:
+                            waits(run)
+            except (*LOST, Away, TimeoutError):
+                pass
+            except TooLarge:
+                raise DelegateError(f"an event of it is larger than {self.most_bytes} bytes") from None
+            if time.monotonic() - heard > self.patience:
+                raise DelegateError("the server can't be reached any more")
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _events(self, run: str, after: str) -> AsyncGenerator[ServerSent]:
+        """The events of a run behind one, as long as the connection lasts; the last `state` where there are no more."""
+        headers = {"last-event-id": after} if after else {}
+        path = f"{self.base}/runs/{run}/events"
+        async with self._client() as client, client.stream("GET", path, params=_TO_THE_END, headers=headers) as answer:
+            await self._check(answer)
+            if answer.status_code == 204:
+                yield ServerSent(name="state", data=encode(await self._asked("GET", f"/runs/{run}")))
+                return
+            events = aiter(server_sent(answer.aiter_bytes(), self.most_bytes))
+            while True:
+                async with asyncio.timeout(_SILENCE):
+                    event = await anext(events, _END)
+                if event is _END:
+                    return
+                if event is not None:
+                    yield event
+
+    async def _asked(
+        self, method: str, path: str, body: JsonObject | None = None, headers: Mapping[str, str] | None = None
+    ) -> JsonObject:
+        """What the server answers; asked again where it is away: all that is asked may be asked twice."""
+        from .calling import LOST
+
+        began, pause = time.monotonic(), _AGAIN
+        content = None if body is None else encode(body).encode()
+        kind = {} if body is None else {"content-type": "application/json"}
+        while True:
+            try:
+                async with asyncio.timeout(_SILENCE), self._client() as client:
+                    url = f"{self.base}{path}"
+                    answer = await client.request(method, url, content=content, headers={**kind, **(headers or {})})
+                    await self._check(answer)
+                    return _object(answer.content)
+            except (*LOST, Away, TimeoutError):
+                if time.monotonic() - began > self.patience:
+                    raise DelegateError("the server can't be reached") from None
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _client(self) -> Any:
+        from .calling import client_of
+
+        bearer = {} if self.token is None else {"authorization": f"Bearer {self.token}"}
+        return client_of(
+            self.base, headers=bearer, allow_hosts=self.allow_hosts, most_bytes=self.most_bytes, trusts_written=False
+        )
+
+    async def _check(self, answer: Any) -> None:
+        """Judge the status of an answer."""
+        status: int = answer.status_code
+        if status < 300:
+            return
+        await answer.aread()
+        if status in {408, 429} or status >= 500:
+            raise Away
+        if status in {401, 403, 421}:
+            raise DelegateForbidden("the server refuses the token for its host (ACTUM_TOKENS), or has none for it")
+        if status == 404:
+            raise DelegateNotFound("nothing of that name is served there")
+        raise DelegateError(f"the server refuses the call ({status})")
+
+
+_END: Any = object()
+
+
+def _is_named(host: str, netloc: str, allowed: Collection[str]) -> bool:
+    known = {one.lower().rstrip(".") for one in allowed}
+    return not known.isdisjoint({host.lower(), netloc.lower()})
+
+
+def _row(text: str) -> JsonObject:
+    found = _object(text.encode())
+    if not isinstance(found.get("state"), str):
+        raise DelegateError("the server's answer is none of an Actum server")
+    return found
+
+
+def _object(content: bytes) -> JsonObject:
+    try:
+        found = decode(content.decode())
+    except (NotJson, UnicodeDecodeError):
+        found = None
+    if not is_object(found):
+        raise DelegateError("the server's answer is none of an Actum server")
+    return found

@@ -1,0 +1,322 @@
+"""Calls as runs of their own: delegates and items, each once, within what bounds their parent (D10, D11, L5-L8)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import HOLD, Agent, Config, Limits, Run, Runs, errors, models
+from actum.runs.spreading import child_id
+from actum.schema.json import encode
+
+from ..effort import EFFORT
+from .desks import Desk, Json, plan, serving, until
+from .fleet import fleet, judged, remembering
+
+pytestmark = pytest.mark.rule("L8")
+
+SPREAD = Config(spread=True)
+INPUT: Json = {"type": "input", "schema": {"type": "object", "properties": {"of": {"type": "string"}}}}
+
+
+def part(tool: str, of: str = "†input.of") -> Json:
+    """A delegate that makes one call."""
+    made = {"type": "plan", "plan": [{"_tool": tool, "of": of}], "output": "†calls.0"}
+    return {"context": [INPUT, made], "config": {"tools": [tool]}}
+
+
+PART = part("step")
+TOOL: Json = {
+    "type": "tool",
+    "tool": {"part": {"type": "object", "properties": {"of": {"type": "string"}}, "_delegate": "part", "_output": {}}},
+}
+
+
+def parent(*calls: Json, output: Any) -> Json:
+    made = plan(*calls, output=output)
+    return {"context": [TOOL, *made["context"]]}
+
+
+def two(output: str = "{†calls.0}{†calls.1}") -> Json:
+    return parent({"_tool": "part", "of": "a"}, {"_tool": "part", "of": "b"}, output=output)
+
+
+def agent(desk: Desk, part: Json = PART, **more: Any) -> Agent:
+    return desk.agent(delegates={"part": part}, config=more.pop("config", SPREAD), **more)
+
+
+async def _done(run: Run) -> Any:
+    async def is_over() -> bool:
+        return (await run.refresh()).is_over
+
+    await until(is_over)
+    return (await run.result()).output
+
+
+async def parts(runs: Runs, run: Run) -> Sequence[Run]:
+    return [one for one in reversed(await runs.list(most=1_000)) if one.row.parent == run.id]
+
+
+async def test_delegates_are_runs_of_their_own_in_a_queue_of_their_own(place: str) -> None:
+    desk = Desk()
+    async with Runs(place) as runs:
+        run = await runs.submit(two(), tenant="acme", priority=3)
+        async with serving(runs, agent(desk)):
+            assert await _done(run) == "a.b."
+        found = await parts(runs, run)
+        assert {one.id for one in found} == {child_id(run.id, "0.0"), child_id(run.id, "0.1")}
+        assert {(one.state, one.row.queue, one.row.tenant, one.row.priority) for one in found} == {
+            ("done", "children", "acme", 3)
+        }
+        assert sorted(desk.made) == [("step", "a"), ("step", "b")]
+        assert run.row.waiting == ()
+
+
+async def test_a_parent_that_waits_for_others_holds_no_slot(place: str) -> None:
+    desk = Desk()
+    waits = part("wait")
+    async with Runs(place) as runs:
+        run = await runs.submit(two())
+        async with serving(runs, agent(desk, waits), queues={"runs": 1, "children": 2}) as worker:
+            await until(lambda: _true(len(desk.made) == 2))
+            await until(lambda: _true(run.id not in worker.carried))
+            assert (await run.refresh()).state == "waiting"
+            assert sorted(run.row.waiting) == sorted(f"run {child_id(run.id, place)}" for place in ("0.0", "0.1"))
+            other = await runs.submit(plan({"_tool": "step", "of": "c"}, output="†calls.0"))
+            assert await _done(other) == "c."
+            desk.hold.set()
+            assert await _done(run) == "a…b…"
+        assert run.row.lease == 2
+
+
+async def test_the_items_of_a_list_are_runs_of_their_own(place: str) -> None:
+    desk = Desk()
+    evil = ["a", "†state.secret", "{†state.secret}", "††", "_tool"]
+    calls = {"_tool": "step", "_each": "†state.items", "of": "†each"}
+    idea = plan(calls, output="†calls.0")
+    idea["context"].insert(1, {"type": "state", "state": {"items": evil, "secret": "s3cret"}})
+    async with Runs(place) as runs:
+        run = await runs.submit(idea)
+        async with serving(runs, agent(desk)):
+            assert await _done(run) == [f"{one}." for one in evil]
+        assert [one.id for one in await parts(runs, run)].sort() == [
+            child_id(run.id, f"0.0.{number}") for number in range(len(evil))
+        ].sort()
+        assert len(await parts(runs, run)) == len(evil)
+        assert sorted(of for _, of in desk.made) == sorted(evil)
+
+
+async def test_only_the_tools_that_are_named_are_spread() -> None:
+    desk = Desk()
+    async with Runs(":memory:") as runs:
+        own = await runs.submit(two())
+        async with serving(runs, agent(desk, config=Config(spread=["other"]))):
+            assert await _done(own) == "a.b."
+        assert await parts(runs, own) == []
+
+
+async def test_without_runs_a_run_carries_them_out_itself() -> None:
+    desk = Desk()
+    result = await agent(desk).run(two()["context"])
+    assert result.output == "a.b."
+
+
+async def test_an_item_sees_what_its_scopes_let_through_and_nothing_else() -> None:
+    desk = Desk()
+    seen: list[Any] = []
+
+    @desk.tools.tool
+    async def look(of: str, context: Any) -> str:
+        """Look."""
+        seen.append((of, context.state.get("a") if "state" in context.data else None, "b" in str(context.data)))
+        return of
+
+    assert look.name == "look"
+    idea = plan({"_tool": "look", "_each": ["x", "y"], "of": "†each", "_scopes": ["state.a"]}, output="†calls.0")
+    idea["context"].insert(1, {"type": "state", "state": {"a": 1, "hidden": "b"}})
+    async with Runs(":memory:") as runs:
+        run = await runs.submit(idea)
+        async with serving(runs, agent(desk)):
+            assert await _done(run) == ["x", "y"]
+    assert sorted(seen) == [("x", 1, False), ("y", 1, False)]
+
+
+@pytest.mark.rule("D10")
+async def test_parts_of_parts_are_bounded_by_the_depth_of_all() -> None:
+    desk = Desk()
+    deep = parent({"_tool": "part", "of": "x"}, output="†calls.0") | {"config": {"spread": True}}
+    async with Runs(":memory:") as runs:
+        run = await runs.submit(parent({"_tool": "part", "of": "a"}, output="†calls.0"))
+        async with serving(runs, agent(desk, deep, config=Config(spread=True, max_depth=3))):
+            with pytest.raises(errors.RunEnded, match="delegates nest deeper than 3: part → part → part → part"):
+                await _done(run)
+        assert len(await runs.list()) == 4
+
+
+@pytest.mark.rule("D11")
+async def test_a_part_that_fails_fails_its_call_and_tells_nothing_of_what_it_had() -> None:
+    desk = Desk()
+    fails = part("fail", "s3cret")
+    async with Runs(":memory:") as runs:
+        run = await runs.submit(parent({"_tool": "part", "of": "a"}, output="†calls.0"))
+        async with serving(runs, agent(desk, fails)):
+            with pytest.raises(errors.RunEnded, match="the delegate 'part' failed: activity") as failed:
+                await _done(run)
+        assert "s3cret" not in str(failed.value)
+
+
+@pytest.mark.rule("L5")
+async def test_what_parts_spend_is_spent_of_their_parents_budget() -> None:
+    desk = Desk()
+    asks: Json = {"context": [INPUT, {"type": "text", "text": "say"}], "schema": {"type": "string"}}
+    said: Json = {"calls": [], "output": "said"}
+    model = models.Scripted([said], repeat_last=True)
+    chain = parent({"_tool": "part", "of": "a"}, {"_tool": "part", "of": "†calls.0"}, output="†calls.1")
+    async with Runs(":memory:") as runs:
+        enough, few = await runs.submit(chain, id="enough"), await runs.submit(chain, id="few")
+        async with serving(runs, lambda idea: agent(desk, asks, model=model, limits=Limits(requests=2))):
+            assert await _done(enough) == "said"
+            assert enough.row.about["usage"]["requests"] == 2
+            await _done(few)
+        many = await runs.submit(chain, id="many")
+        async with serving(runs, agent(desk, asks, model=model, limits=Limits(requests=1))):
+            with pytest.raises(errors.RunEnded, match="requests without an output") as failed:
+                await _done(many)
+        assert failed.value.code == "limit_exceeded"
+
+
+@pytest.mark.rule("L7")
+async def test_who_cancels_a_run_cancels_its_parts(place: str) -> None:
+    desk = Desk()
+    waits = part("wait")
+    async with Runs(place) as runs:
+        run = await runs.submit(two())
+        async with serving(runs, agent(desk, waits)) as worker:
+            await until(lambda: _true(len(desk.made) == 2))
+            await run.cancel()
+            await until(lambda: _true(not worker.carried))
+        assert {one.state for one in await runs.list()} == {"cancelled"}
+
+
+async def test_a_part_that_is_cancelled_fails_its_call(place: str) -> None:
+    desk = Desk()
+    waits = part("wait")
+    async with Runs(place) as runs:
+        run = await runs.submit(parent({"_tool": "part", "of": "a"}, output="†calls.0"))
+        async with serving(runs, agent(desk, waits)):
+            await until(lambda: _true(len(desk.made) == 1))
+            await runs.cancel(child_id(run.id, "0.0"))
+            with pytest.raises(errors.RunEnded, match="the delegate 'part' failed: cancelled"):
+                await _done(run)
+
+
+@pytest.mark.rule("L6")
+async def test_decisions_reach_through_to_the_part_that_waits(place: str) -> None:
+    desk = Desk()
+
+    async def hold(call: Any, tool: Any, context: Any) -> Any:
+        del context, call
+        return HOLD if tool.name == "step" else True
+
+    async with Runs(place) as runs:
+        run = await runs.submit(two())
+        async with serving(runs, agent(desk, approve=hold)) as worker:
+            await until(lambda: _pending(run, 2))
+            await until(lambda: _true(not worker.carried))
+            assert sorted(one.of for one in await run.pending()) == ["0.0/0.0", "0.1/0.0"]
+            assert {one.call["of"] for one in await run.pending()} == {"a", "b"}
+            with pytest.raises(errors.IdeaError, match="no call waits for a decision at"):
+                await run.decide("0.0/9.9", "approve")
+            await run.decide("0.0/0.0", "approve")
+            await runs.decide(run.id, "0.1/0.0", "approve", parameters={"of": "c"})
+            assert await _done(run) == "a.c."
+        assert sorted(desk.made) == [("step", "a"), ("step", "c")]
+
+
+@pytest.mark.rule("C7")
+async def test_a_gate_in_a_part_is_opened_by_its_parent() -> None:
+    desk = Desk()
+    gate = part("step", "†state.approvals.go")
+    async with Runs(":memory:") as runs:
+        run = await runs.submit(parent({"_tool": "part", "of": "a"}, output="†calls.0"))
+        async with serving(runs, agent(desk, gate)):
+            inner = child_id(run.id, "0.0")
+
+            async def waits() -> bool:
+                found = {one.id: one.state for one in await runs.list()}
+                return found.get(inner) == "waiting" and found[run.id] == "waiting"
+
+            await until(waits)
+            await run.signal("0.0/†state.approvals.go", "now")
+            assert await _done(run) == "now."
+
+
+async def test_an_id_that_another_run_has_taken_is_not_attached_to() -> None:
+    desk = Desk()
+    async with Runs(":memory:") as runs:
+        await runs.submit(plan({"_tool": "step", "of": "evil"}, output="†calls.0"), id=child_id("mine", "0.0"))
+        run = await runs.submit(parent({"_tool": "part", "of": "a"}, output="†calls.0"), id="mine")
+        async with serving(runs, agent(desk)):
+            with pytest.raises(errors.RunEnded, match="another run has the id of this call's"):
+                await _done(run)
+
+
+async def test_an_idea_says_itself_that_its_parts_are_spread(tmp_path: Path) -> None:
+    desk = Desk()
+    idea = {**two(), "config": {"spread": ["part"]}}
+    async with Runs(":memory:") as runs:
+        run = await runs.submit(idea)
+        async with serving(runs, agent(desk, config=Config())):
+            assert await _done(run) == "a.b."
+        assert len(await parts(runs, run)) == 2
+
+
+PARTS = 4
+
+
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+async def test_parts_are_carried_out_once_each_however_often_workers_are_killed(place: str, tmp_path: Path) -> None:
+    count, kills = (40, 40) if EFFORT == "all" else (4, 4)
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    steps = [{"_tool": "step", "of": "†input.of"}, {"_tool": "step", "of": "†calls.0"}]
+    inner: Json = {"type": "plan", "plan": steps, "output": "†calls.1"}
+    outputs = "".join(f"{{†calls.{number}}}" for number in range(PARTS))
+    async with Runs(place) as runs:
+        with fleet(place, tmp_path / "sink", seed) as workers:
+            (workers.sink / "part.json").write_text(encode({"context": [INPUT, inner], "config": {"tools": ["step"]}}))
+            calls = [{"_tool": "part", "of": str(number)} for number in range(PARTS)]
+            parents = [await runs.submit(parent(*calls, output=outputs)) for _ in range(count)]
+            await remembering(runs, place)
+            workers.start(3)
+            for _ in range(kills):
+                await workers.kill()
+
+            async def are_over() -> bool:
+                return all([(await run.refresh()).is_over for run in parents])
+
+            async with asyncio.timeout(600):
+                while not await are_over():  # noqa: ASYNC110 -- other processes
+                    await asyncio.sleep(0.1)
+        every = await runs.list(most=10_000)
+        found = [run for run in every if run.row.parent is not None]
+        verdict = await judged(runs, every, workers.sink)
+    print(verdict)
+    assert {str(run.row.output) for run in parents} == {"".join(f"{number}.." for number in range(PARTS))}
+    assert {run.id for run in found} == {child_id(run.id, f"0.{n}") for run in parents for n in range(PARTS)}
+    assert {run.state for run in every} == {"done"}
+    assert (verdict.again, verdict.stale, verdict.effects) == (0, 0, count * PARTS * 2)
+
+
+async def _true(value: bool) -> bool:
+    return value
+
+
+async def _pending(run: Run, count: int) -> bool:
+    return len(await run.pending()) == count

@@ -1,0 +1,192 @@
+"""The server under clients that drop, dawdle and come back, and after it was killed (L8)."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from actum.runs.live.hearing import Hearing
+from actum.serving import Served, listening
+from actum.serving.sse import EventStream
+
+from ..effort import trials
+from ..runs.desks import Desk, Json, chain, plan
+from .house import PATIENCE, TOKEN, Client, house
+
+pytestmark = pytest.mark.rule("L8")
+RUNS = trials(100, least=20)
+CLIENTS = 10
+
+
+async def watched(client: Client, run: str, drops_after: int) -> list[Json]:
+    """All entries of a run, seen by one who drops the connection after every few and comes back."""
+    seen: list[Json] = []
+    while True:
+        count = 0
+        async for event in client.follow(run, len(seen)):
+            if event["event"] == "state":
+                assert event["data"]["state"] == "done"
+                return seen
+            seen.append(event["data"])
+            count += 1
+            if count == drops_after:
+                break
+
+
+async def test_clients_that_drop_and_come_back_lose_nothing_and_get_nothing_twice(tmp_path: Path) -> None:
+    desk = Desk()
+    served = Served({"chain": chain(5)}, agent=desk.agent(), store=tmp_path / "runs.db")
+    async with house(served) as client:
+
+        async def one(number: int) -> None:
+            async with Client(str(client.base_url), TOKEN) as own:
+                for at in range(number, RUNS, CLIENTS):
+                    run = (await own.ok("POST", "/runs", json={"idea": "chain", "id": f"run-{at}"}))["id"]
+                    seen = await watched(own, run, 1 + number % 4)
+                    assert [entry["seq"] for entry in seen] == list(range(1, len(seen) + 1))
+                    every = [event["data"] async for event in own.follow(run) if event["event"] == "entry"]
+                    assert seen == every
+
+        before = len(asyncio.all_tasks())
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(CLIENTS):
+                tasks.create_task(one(number))
+        assert len(desk.made) == 5 * RUNS
+        async with asyncio.timeout(PATIENCE):
+            while len(asyncio.all_tasks()) > before + 4:  # noqa: ASYNC110 -- what uvicorn ends, it says to nobody
+                await asyncio.sleep(0.05)
+        gc.collect()
+        assert [one for one in gc.get_objects() if isinstance(one, Hearing | EventStream)] == []
+
+
+async def raw(port: int, sent: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    await writer.drain()
+    return reader, writer
+
+
+async def test_who_does_not_get_through_a_head_or_a_body_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "_HEAD_SECONDS", 0.05)
+    async with house(Served({"chain": chain(1)}, agent=Desk().agent()), patience=0.05) as client:
+        port = client.base_url.port or 0
+        head = f"POST /runs HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n".encode()
+        for sent, answered in (
+            (b"", b""),
+            (b"GET /health HT", b""),
+            (b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ", b""),
+            (head + b"content-type: application/json\r\ncontent-length: 9\r\n\r\n{", b"HTTP/1.1 408"),
+            (head + b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n", b"HTTP/1.1 408"),
+        ):
+            reader, writer = await raw(port, sent)
+            async with asyncio.timeout(PATIENCE):
+                assert (await reader.read()).startswith(answered)
+            writer.close()
+        assert (await client.get("/health")).status_code == 200
+
+
+async def test_two_hosts_or_a_body_of_unknown_length_get_nowhere_over_the_wire() -> None:
+    async with house(Served({"chain": chain(1)}, agent=Desk().agent()), most_bytes=1000) as client:
+        port = client.base_url.port or 0
+        twice = b"GET /runs HTTP/1.1\r\nhost: 127.0.0.1\r\nhost: evil.example\r\n\r\n"
+        head = f"POST /runs HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n".encode()
+        large = (
+            head + b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n" + b"400\r\n" + b" " * 1024
+        )
+        for sent, answered in ((twice, (b"HTTP/1.1 400", b"HTTP/1.1 421")), (large, (b"HTTP/1.1 413",))):
+            reader, writer = await raw(port, sent)
+            async with asyncio.timeout(PATIENCE):
+                assert (await reader.read()).startswith(answered)
+            writer.close()
+
+
+ACTIVITIES = '''
+from pathlib import Path
+
+from actum import tools
+
+
+@tools.tool
+def note(text: str) -> str:
+    """Note a text."""
+    with open(Path(__file__).with_name("noted"), "a") as file:
+        file.write(text + "\\n")
+    return text.upper()
+'''
+
+
+@contextmanager
+def serving(folder: Path) -> Generator[tuple[subprocess.Popen[str], httpx2.Client]]:
+    """`actum serve` in a process of its own, and a client of it."""
+    command = ["serve", "idea.json", "--port", "0", "--token-file", "token", "--store", "runs.db", "--approve", "hold"]
+    process = subprocess.Popen([sys.executable, "-m", "actum", *command], cwd=folder, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        said = process.stderr.readline()
+        found = re.search(r"http://\S+", said)
+        assert found is not None, said + process.stderr.read()
+        token = (folder / "token").read_text(encoding="utf-8").strip()
+        bearer = {"authorization": f"Bearer {token}"}
+        with httpx2.Client(base_url=found[0], headers=bearer, timeout=PATIENCE, trust_env=False) as client:
+            yield process, client
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+
+
+async def test_a_server_that_is_killed_between_question_and_decision_goes_on_when_it_is_back(tmp_path: Path) -> None:
+    idea = plan({"_tool": "note", "text": "tea"}, output="†calls.0") | {"config": {"activities": ["tools.py"]}}
+    (tmp_path / "idea.json").write_text(json.dumps(idea), encoding="utf-8")
+    (tmp_path / "tools.py").write_text(ACTIVITIES, encoding="utf-8")
+    with serving(tmp_path) as (process, first):
+        run: Any = first.post("/runs?wait=30", json={"idea": "idea", "id": "order-7"}).json()
+        (asked,) = first.get("/runs/order-7/pending").json()["pending"]
+        assert (run["state"], asked["call"]["text"]) == ("waiting", "tea")
+        assert (tmp_path / "token").stat().st_mode & 0o077 == 0
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    decision = {"of": asked["of"], "decision": "approve", "call": asked["call"]}
+    again = Served({"idea": tmp_path / "idea.json"}, store=tmp_path / "runs.db", roots=[tmp_path], lease=2.0)
+    async with house(again) as client:
+        done = await client.post("/runs/order-7/decisions?wait=30", json=decision)
+        assert (done.status_code, done.json()["output"]) == (202, "TEA"), done.text
+        spent = await client.post("/runs/order-7/decisions", json=decision)
+        assert (spent.status_code, spent.json()["error"]["code"]) == (409, "not_waiting")
+        assert (await client.post("/runs", json={"idea": "idea", "id": "order-7"})).status_code == 200
+    assert (tmp_path / "noted").read_text(encoding="utf-8") == "tea\n"
+
+
+async def test_sigterm_lets_what_is_under_way_end_and_then_the_server_stops() -> None:
+    desk = Desk()
+    idea = plan({"_tool": "wait", "of": "a"}, output="†calls.0")
+    served = Served({"wait": idea}, agent=desk.agent(), lease=2.0)
+    own = listening.bound("127.0.0.1", 0)
+    is_up, said = asyncio.Event(), list[str]()
+    app = served.app(token=TOKEN)
+    serve = listening.listen(app, served.desk, own, started=is_up.set, stopping=lambda: said.append("stopping"))
+    task = asyncio.create_task(serve)
+    async with asyncio.timeout(PATIENCE), Client(f"http://127.0.0.1:{own.getsockname()[1]}", TOKEN) as client:
+        await is_up.wait()
+        run = (await client.ok("POST", "/runs", json={"idea": "wait"}))["id"]
+        await desk.begun.wait()
+        os.kill(os.getpid(), signal.SIGTERM)
+        await served.desk.stopping.wait()
+        assert (await client.post("/runs", json={"idea": "wait"})).status_code == 503
+        desk.hold.set()
+        assert [event async for event in client.follow(run)][-1]["data"]["output"] == "a…"
+        await task
+    assert said == ["stopping"]

@@ -1,0 +1,217 @@
+"""The Studio in a real browser: what a script does there, and what no script may."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from actum import Idea
+from actum.studio.run_file import run_page
+
+from ..effort import thorough, trials
+from .browsing import AXE, axe_tests, browser_tests, launched, opened, violations
+from .hostile import STRINGS
+from .rooms import PLAN, Paced, Room, Wire, hold, idea_file
+from .runs import CHAIN, idea, keep, many
+from .schemas import HARD
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = browser_tests
+WORLD = {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as one:
+        yield one
+
+
+def beside(work: Any) -> Any:
+    """What a coroutine comes to, on a thread: this one is Playwright's."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(asyncio.run(work)))
+    thread.start()
+    thread.join(60)
+    return found[0]
+
+
+def begin(page: Page, base: str) -> None:
+    """Start a run of the Idea by its form."""
+    page.goto(f"{base}ideas/warm.json")
+    page.get_by_label("who").fill("ana")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url("**/runs/*")
+
+
+def test_a_run_is_followed_to_its_end_while_it_streams(browser: Browser, tmp_path: Path) -> None:
+    idea_file(tmp_path, solution=None, schema={"type": "string"})
+    model = Paced(
+        [{"calls": PLAN["calls"], "output": "It will be {†calls.1.mean} degrees there, so take a light coat."}]
+    )
+    with Room(tmp_path, model) as room, opened(browser, room.url) as page:
+        begin(page, room.base)
+        model.let(4)
+        page.locator("#log li", has_text="0.0").first.wait_for()
+        page.locator("#bar-0\\.0").wait_for()
+        assert page.locator("#state").inner_text() == "running"
+        page.reload()  # in the middle
+        page.locator("#bar-0\\.0").wait_for()
+        model.let_all()
+        page.locator("#state", has_text="done").wait_for()
+        page.get_by_text("21.5 degrees there").first.wait_for()
+        assert page.locator("#bar-0\\.1").count() == 1
+        page.locator("#bar-0\\.1 a").click()
+        page.get_by_role("dialog").get_by_text("As made").wait_for()
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement.textContent") == "0.1 weather"
+
+
+def test_a_connection_that_is_lost_comes_back_without_losing_or_doubling(browser: Browser, tmp_path: Path) -> None:
+    idea_file(tmp_path, solution=None)
+    calls = [{"_tool": "echo", "text": f"number {n}"} for n in range(12)]
+    model = Paced([{"calls": calls, "output": {"warm": 1}}], size=48)
+    with Room(tmp_path, model) as room, Wire(room) as wire, opened(browser, wire.url) as page:
+        begin(page, wire.base)
+        model.let(4)
+        page.locator("#log li", has_text="number 1").first.wait_for()
+        wire.cut()
+        page.locator("#connection", has_text="The connection is lost").wait_for()
+        model.let(5)
+        wire.mend()
+        page.locator("#log li", has_text="number 5").first.wait_for()
+        told = page.evaluate(
+            "[...document.querySelectorAll('#log li')].map((one) => [one.dataset.seq, one.textContent])"
+        )
+        assert [int(seq) for seq, _ in told] == sorted({int(seq) for seq, _ in told})
+        said = [text for _, text in told if "_tool" in text]
+        assert [text.split("number ")[1].split('"')[0] for text in said] == [str(n) for n in range(len(said))]
+        model.let_all()
+        page.locator("#state", has_text="done").wait_for()
+
+
+def test_calls_are_approved_and_edited_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
+    idea_file(tmp_path)
+    with Room(tmp_path, holds=True) as room, opened(browser, room.url) as page:
+        begin(page, room.base)
+        page.get_by_role("link", name="Edit 0.0").press("Enter")
+        page.get_by_label("who").fill("bea")
+        page.get_by_role("button", name="Approve it so").press("Enter")
+        page.get_by_role("button", name="Approve 0.1").press("Enter")
+        page.locator("#state", has_text="done").wait_for()
+        assert "bea" in page.locator(".calls").first.inner_text()
+
+
+def test_a_fork_begins_anew_and_is_compared(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    beside(keep(tmp_path / "kept" / "chain.json"))
+    model = Paced([CHAIN[2]])
+    model.let_all()
+    with Room(tmp_path, model) as room, opened(browser, f"{room.url}") as page:
+        page.goto(f"{room.base}runs/chain")
+        page.get_by_role("link", name="Fork before request 3").click()
+        page.get_by_label("Message 0").fill('{"type": "text", "text": "How warm is it in Faro?"}')
+        page.get_by_role("button", name="Begin the run").click()
+        page.locator("#state", has_text="done").wait_for()
+        page.goto(room.base)
+        page.get_by_role("button", name="Compare the two").click()
+        page.get_by_text("They differ where a line is marked.").wait_for()
+
+
+def test_forms_grow_and_change_in_place(browser: Browser, tmp_path: Path) -> None:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {name.replace(" ", "_"): one[0] for name, one in HARD.items() if "$defs" not in one[0]},
+    }
+    schema["properties"]["tree"] = {"$ref": "#/$defs/node"}
+    schema["$defs"] = HARD["recursive"][0]["$defs"] | HARD["variants with a discriminator"][0]["$defs"]
+    schema["properties"]["shape"] = HARD["variants with a discriminator"][0]["properties"]["shape"]
+    context: list[Any] = [{"type": "input", "schema": schema}, {"type": "plan", "plan": [], "output": 1}]
+    idea_file(tmp_path, context=context, schema={}, solution=None)
+    with Room(tmp_path) as room, opened(browser, room.url) as page:
+        page.goto(f"{room.base}ideas/warm.json")
+        page.get_by_role("button", name="Add lists_of_objects").click()
+        page.get_by_role("button", name="Add to rows").click()
+        page.get_by_role("button", name="Add shape").click()
+        page.locator("#f_2f_shape-which").select_option(index=1)
+        page.get_by_role("button", name="Add to size").click()
+        page.locator("#f_2f_shape_2f_size_2f_0").fill("2.5")
+        page.get_by_role("button", name="Add tree").click()
+        page.locator("#f_2f_tree_2f_name").fill("root")
+        page.get_by_role("button", name="Run", exact=True).click()
+        page.get_by_role("alert").wait_for()
+        raw = page.locator("#raw").input_value()
+        assert '"kind": "box"' in raw
+        assert "2.5" in raw
+        assert '"name": "root"' in raw
+        assert page.locator("[aria-invalid=true]").count() >= 1
+
+
+@thorough
+def test_no_hostile_string_runs_anywhere(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    calls: list[Any] = [{"_tool": "echo", "text": one} for one in STRINGS]
+    own = idea([{"type": "text", "text": "\n".join(STRINGS)}], {"type": "object"}, meta={"path": STRINGS[0]})
+    bad = beside(keep(tmp_path / "kept" / "bad.json", [{"calls": calls, "output": {"said": STRINGS}}], own))
+    beside(keep(tmp_path / "kept" / "held.json", [{"calls": calls[:40], "output": None}], own, approve=hold))
+    idea_file(tmp_path, meta={"description": STRINGS[3], "version": STRINGS[4]})
+    file = tmp_path / "run.html"
+    file.write_text(beside(run_page(Idea.load(bad), STRINGS[1])), encoding="utf-8")
+    asked: list[str] = []
+    with Room(tmp_path) as room, opened(browser, room.url) as page:
+        page.on("request", lambda request: asked.append(request.url))
+        paths = ["", "ideas/warm.json", "runs/bad", "runs/held", "runs/bad/answers/0", "runs/bad/calls/0.3"]
+        paths += ["runs/bad/requests/1", "runs/bad/fork/1", "runs/held/edit/0.0", "compare?left=bad&right=held"]
+        for url in [*(room.base + path for path in paths), file.as_uri()]:
+            page.goto(url)
+            assert page.evaluate("window.hacked") is None, url
+            assert page.frames == [page.main_frame]
+        page.goto(f"{room.base}runs/bad")
+        page.locator(".calls a").nth(2).click()
+        page.get_by_role("dialog").wait_for()
+        assert page.evaluate("window.hacked") is None
+        assert {url.split("/")[2] for url in asked} <= {room.base.split("/")[2], ""}
+
+
+@thorough
+def test_ten_thousand_calls_stay_fluid(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    count = trials(10_000, least=2_000)
+    kept = many(tmp_path / "kept" / "ten.json", count)
+    file = tmp_path / "ten.html"
+    file.write_text(beside(run_page(Idea.load(kept), "ten")), encoding="utf-8")
+    with opened(browser, file.as_uri()) as page:
+        page.get_by_label("Find a call").fill(f"number {count - 1}")
+        page.get_by_text(f"1 of {count} calls").wait_for()
+        page.locator(f"#call-0\\.{count - 1}").click()
+        page.locator(f"#call-0\\.{count - 1}").get_by_role("heading", name="As authored").wait_for()
+        assert page.locator(".timeline li").count() == 2
+
+
+@thorough
+@axe_tests
+@pytest.mark.parametrize("world", [{}, WORLD], ids=["light", "dark and narrow"])
+def test_axe_finds_nothing_on_any_page(browser: Browser, tmp_path: Path, world: Any) -> None:
+    assert AXE.is_file(), "axe-core is missing"
+    (tmp_path / "kept").mkdir()
+    kept = beside(keep(tmp_path / "kept" / "chain.json"))
+    beside(keep(tmp_path / "kept" / "held.json", CHAIN, approve=hold))
+    idea_file(tmp_path)
+    file = tmp_path / "run.html"
+    file.write_text(beside(run_page(Idea.load(kept), "chain")), encoding="utf-8")
+    with Room(tmp_path) as room, opened(browser, room.url, bypass_csp=True, **world) as page:
+        paths = ["", "ideas/warm.json", "runs/chain", "runs/held", "runs/chain/answers/0", "runs/chain/calls/0.1"]
+        paths += ["runs/chain/requests/2", "runs/chain/fork/2", "runs/held/edit/0.0", "compare?left=chain&right=held"]
+        found: dict[str, list[str]] = {}
+        for url in [*(room.base + path for path in paths), f"{room.base}runs/none", file.as_uri()]:
+            page.goto(url)
+            if seen := violations(page):
+                found[url] = seen
+            assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, url
+        assert not found, "\n".join(f"{url}: {one}" for url, all_ in found.items() for one in all_)
