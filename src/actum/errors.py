@@ -318,6 +318,12 @@ class RunEnded(RunError):
         self.code = code
 
 
+class RunPoisoned(RunError):
+    """Every worker that has carried the run out of late was lost, and nothing was recorded: nobody tries it again."""
+
+    code = "run_poisoned"
+
+
 class StoreUnavailable(RunError):
     """The database of the runs can't be reached now; the same may succeed later."""
 

@@ -181,6 +181,7 @@ async def test_the_state_is_shared_and_its_changes_are_told() -> None:
     async with house(served({"idea": idea})) as client:
         events = await told(client, "idea", body(state={"name": "Ann"}))
     assert of(events, "STATE_SNAPSHOT")[0]["snapshot"] == {"name": "Ann"}
+    assert of(events, "TOOL_CALL_RESULT")[0]["content"] == "Ann."
     assert of(events, "STATE_DELTA")[0]["delta"] == [{"op": "add", "path": "/greeting", "value": "Ann."}]
 
 

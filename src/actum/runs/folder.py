@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from ..app.kept_run import KeptRun
 from ..errors import Fenced, IdeaError, RunError
+from ..ideas.course import is_note
 from ..schema.json import JsonObject, decode
 from ..sources.run_log import RunOpen
 from .database import Transaction
@@ -24,7 +25,7 @@ from .kept_row import ROW, called, row_in, source_in
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
 from .row import Ending, Row, State, Submission, Taken, Told
-from .sending import DEADLINE, OVER
+from .sending import DEADLINE, OVER, deadline
 from .spreading import parts_of
 from .sql_rows import delivery_of
 from .sqlite import SqliteDatabase
@@ -111,6 +112,7 @@ class FolderStore:
         if before is None or before.state not in {"queued", "running"} or run in self._open:
             return None
         is_told = self._files.is_told(run)
+        has_progress = any("began" not in one and not is_note(one) for _, one in self._files.entries(run, 0, 100))
         kept = KeptRun.open(self._files.path(run))
         try:
             kept.__enter__()
@@ -126,7 +128,8 @@ class FolderStore:
             return None
         own: Any = kept.about.get(ROW, {})
         is_begun = is_told or own.get("begun", True)
-        self._keep(run, state="running", worker=worker, lease=row.lease + 1, begun=is_begun)
+        attempts = 1 if has_progress else row.attempts + 1
+        self._keep(run, state="running", worker=worker, lease=row.lease + 1, begun=is_begun, attempts=attempts)
         return row_in(run, kept.idea, self._files.sent(run))
 
     def _keep(self, run: str, about: JsonObject | None = None, **changes: Any) -> None:
@@ -233,10 +236,13 @@ class FolderStore:
             own: Any = self._open[run].about[ROW]
             patience = own.get("patience")
             if ending.state == "waiting" and patience and any(one.startswith("approval ") for one in ending.waiting):
-                self._files.write_sent(run, [*self._files.sent(run), {"item": DEADLINE, "due": time.time() + patience}])
+                item = deadline(own.get("escalate"), ending.about.get("escalated"))
+                self._files.write_sent(run, [*self._files.sent(run), {"item": item, "due": time.time() + patience}])
             about = {**ending.about, "output": ending.output, "waiting": list(ending.waiting)}
             ended = None if ending.state == "waiting" else time.time()
-            self._keep(run, about, state=ending.state, error=ending.error, worker=None, ended=ended, begun=True)
+            self._keep(
+                run, about, state=ending.state, error=ending.error, worker=None, ended=ended, begun=True, attempts=0
+            )
             row = row_in(run, self._open[run].idea, [])
             self._close(run)
             return row
@@ -249,7 +255,7 @@ class FolderStore:
                 return None
             is_begun = not self._open[run].log.is_empty
             own: Any = self._open[run].about[ROW]
-            self._keep(run, state="queued", worker=None, begun=is_begun or bool(own.get("begun")))
+            self._keep(run, state="queued", worker=None, attempts=0, begun=is_begun or bool(own.get("begun")))
             row = row_in(run, self._open[run].idea, [])
             self._close(run)
             return row

@@ -15,7 +15,7 @@ from ..app.kept_run import notes
 from ..app.loading import agent_at
 from ..app.noting import Noting
 from ..app.serving import are_connected, servers_file, serving
-from ..errors import ActumError, Fenced, IdeaError, RunError
+from ..errors import ActumError, Fenced, IdeaError, RunError, RunPoisoned
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
 from ..ideas.course import course_entry, is_note
@@ -27,7 +27,7 @@ from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode, is_object
 from .record import LeasedRecord
 from .row import Ending, Row, Submission, Taken
-from .sending import applied
+from .sending import applied, escalated_to
 from .spreading import Spreading, budget_of, lineage_of
 from .store import RunStore
 
@@ -42,6 +42,8 @@ class Carrier:
 
     store: RunStore
     runner: Runner = None
+    attempts: int = 10
+    """How many workers may be lost in a row, with nothing recorded, before nobody tries a run again."""
     roots: Sequence[Path] = field(default_factory=lambda: [Path.cwd()])
 
     async def __call__(self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
@@ -51,6 +53,10 @@ class Carrier:
             Fenced: another process owns it by now.
         """
         try:
+            if row.attempts > self.attempts and not taken.has_progress:
+                raise RunPoisoned(
+                    f"{row.attempts - 1} workers in a row were lost while they carried it out, and nothing was recorded"
+                )
             return await self._carried(row, taken, record, live)
         except Fenced:
             raise
@@ -93,7 +99,10 @@ class Carrier:
                 result = stream.result
         finally:
             record(course_entry(noting.rows()))
-        return _ending(result, {**_about(result, agent), "spent": asdict(budget.spent)})
+        about: JsonObject = {**_about(result, agent), "spent": asdict(budget.spent)}
+        if (escalated := escalated_to(taken.sent) or row.escalated) is not None:
+            about["escalated"] = escalated
+        return _ending(result, about)
 
     async def _outermost(self, source: Submission) -> Submission:
         """What the run was made of that somebody has submitted: its agent is that of all that carry out its calls."""

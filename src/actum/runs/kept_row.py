@@ -16,7 +16,7 @@ from .row import OVER, QUEUE, Row, State, Submission
 
 ROW = "row"
 """The member of `meta.run` that holds the row."""
-_ABOUT = ("makers", "usage", "dialect")
+_ABOUT = ("makers", "usage", "dialect", "spent", "escalated")
 _BY_HAND = "actum resume"
 """What continues a run that was cut and that nobody has submitted: no worker does that by itself."""
 
@@ -31,6 +31,7 @@ def kept_row(one: Submission, created: float) -> JsonObject:
         "priority": one.priority,
         "at": one.at,
         "patience": one.patience,
+        "escalate": one.escalate,
         "tag": one.tag,
         "parent": one.parent,
         "child": one.child,
@@ -61,6 +62,8 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         priority=own.get("priority", 0),
         at=own.get("at"),
         patience=own.get("patience"),
+        escalate=own.get("escalate"),
+        attempts=own.get("attempts", 0),
         tag=own.get("tag"),
         parent=own.get("parent"),
         worker=own.get("worker"),
@@ -112,6 +115,7 @@ def source_in(run: str, idea: Idea) -> Submission:
         priority=row.get("priority", 0),
         at=row.get("at"),
         patience=row.get("patience"),
+        escalate=row.get("escalate"),
         tag=row.get("tag"),
         parent=row.get("parent"),
         child=row.get("child"),

@@ -10,7 +10,7 @@ from .database import Database, Transaction
 from .row import Row
 from .sql_rows import COLUMNS, row_of
 
-_OPEN = "state IN ('queued', 'running', 'waiting', 'parked')"
+_OPEN = "state NOT IN ('done', 'failed', 'cancelled')"
 _ANY_OPEN = f"EXISTS (SELECT 1 FROM actum_runs part WHERE part.parent = ? AND part.{_OPEN})"
 _WAKE = (
     f"UPDATE actum_runs SET state = 'queued' WHERE id = ? AND state = 'waiting' AND NOT {_ANY_OPEN} RETURNING {COLUMNS}"

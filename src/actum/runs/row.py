@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ..errors import RunError
+from ..ideas.course import is_note
 from ..schema.json import Json, JsonObject
 
 State: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
@@ -39,6 +40,8 @@ class Submission:
     """The tag that a worker has to have."""
     patience: float | None = None
     """How many seconds it waits for decisions before those that are still out are refused."""
+    escalate: str | None = None
+    """Who is to decide once that time is over, for as long again; None where the calls are refused at once."""
     parent: str | None = None
     """The run of which it carries out a call."""
     child: JsonObject | None = None
@@ -57,9 +60,12 @@ class Row:
     priority: int = 0
     at: float | None = None
     patience: float | None = None
+    escalate: str | None = None
     tag: str | None = None
     parent: str | None = None
     """The run of which it carries out a call."""
+    attempts: int = 0
+    """How many have owned it since one has let go of it."""
     worker: str | None = None
     output: Json = None
     waiting: Sequence[str] = ()
@@ -77,6 +83,12 @@ class Row:
     def is_over(self) -> bool:
         """Whether nothing can become of it any more."""
         return self.state in OVER
+
+    @property
+    def escalated(self) -> str | None:
+        """Who is to decide on what waits, since nobody did in time; None where that time isn't over."""
+        found = self.about.get("escalated")
+        return found if isinstance(found, str) else None
 
     @property
     def is_under_way(self) -> bool:
@@ -111,6 +123,12 @@ class Taken:
     sent: Sequence[JsonObject]
     consumed: int
     """The number of the last thing that it was sent."""
+
+    @property
+    def has_progress(self) -> bool:
+        """Whether anything was recorded since it was last begun anew."""
+        began = next((at for at in reversed(range(len(self.entries))) if "began" in self.entries[at]), -1)
+        return any(not is_note(entry) for entry in self.entries[began + 1 :])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -75,13 +75,14 @@ class Runs:
         queue: str = QUEUE,
         tag: str | None = None,
         patience: float | None = None,
+        escalate: str | None = None,
     ) -> Run:
         """Have an Idea run by a worker. Once this has returned, the run is carried to its end, by whoever is there.
 
         `id` makes it one run however often it is submitted; the first submission counts. Of those of a queue that could
         begin, one of a higher `priority` does first; none begins before `at`. With a `tag`, only workers that have it
         carry it out. `patience` is how many seconds each decision may take before the calls that wait for one are
-        refused.
+        refused; with `escalate` it is first up to who that names, for as long again (`Row.escalated`).
 
         Raises:
             RunError: the place can't be used, or the id is none.
@@ -97,6 +98,7 @@ class Runs:
             queue=queue,
             tag=tag,
             patience=patience,
+            escalate=escalate,
         )
         row, _ = await self.store.submit(one)
         return Run(self, row)

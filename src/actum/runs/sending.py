@@ -22,6 +22,16 @@ OVER: JsonObject = {"over": True}
 _TOO_LATE = "nobody has decided on it in time"
 
 
+def deadline(escalate: str | None, escalated: str | None) -> JsonObject:
+    """What is sent when the time for decisions is over: first that others are to decide, where there are such."""
+    return DEADLINE if escalate is None or escalated is not None else {"escalate": escalate}
+
+
+def escalated_to(sent: Iterable[JsonObject]) -> str | None:
+    """Who is to decide by what was sent; None where that says nothing of it."""
+    return next((str(item["escalate"]) for item in sent if "escalate" in item), None)
+
+
 def decision(of: str, ruling: Ruling, reason: str = "", parameters: Mapping[str, Any] | None = None) -> JsonObject:
     """A decision on the call at a place; `parameters` replace its own."""
     own: JsonObject = {"decide": of, "ruling": ruling, "reason": reason}
@@ -56,8 +66,8 @@ def applied(context: Context, sent: Iterable[JsonObject]) -> Context:
 def _taken(context: Context, item: JsonObject) -> Context:
     if "gate" in item:
         return approvals.opened(context, item["gate"], item["value"])
-    if "over" in item:
-        return context  # a run that it has waited for: what that has come to is looked up where it is needed
+    if "escalate" in item or "over" in item:
+        return context  # what a run that it has waited for has come to, is looked up where it is needed
     if "deadline" in item:
         for one in approvals.pending(context):
             context = approvals.decided(context, one.of, "deny", reason=_TOO_LATE)

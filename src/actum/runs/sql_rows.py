@@ -11,10 +11,10 @@ from .queue import Delivery, lane
 from .row import Row, Submission
 
 COLUMNS = (
-    "id, state, lease, tenant, queue, priority, begins, patience, parent, "
+    "id, state, lease, tenant, queue, priority, begins, patience, escalate, parent, attempts, "
     "worker, output, waiting, error, about, created, ended, tag"
 )
-SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience, parent, child, tag"
+SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience, escalate, parent, child, tag"
 
 
 async def row_at(within: Transaction, run: str, locked: str = "") -> Row | None:
@@ -28,7 +28,7 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
     found = await within.rows(f"SELECT {SOURCE} FROM actum_runs WHERE id = ?", run)
     if not found:
         return None
-    run, idea, origin, given, tenant, queue, priority, at, patience, parent, child, tag = found[0]
+    run, idea, origin, given, tenant, queue, priority, at, patience, escalate, parent, child, tag = found[0]
     return Submission(
         id=run,
         idea=object_of(idea),
@@ -39,6 +39,7 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
         priority=priority,
         at=at,
         patience=patience,
+        escalate=escalate,
         tag=tag,
         parent=parent,
         child=None if child is None else object_of(child),
@@ -47,8 +48,8 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
 
 def row_of(values: Sequence[Any]) -> Row:
     """How far a run is, from the columns of its row."""
-    run, state, lease, tenant, queue, priority, at, patience, parent, *rest = values
-    worker, output, waiting, error, about, created, ended, tag = rest
+    run, state, lease, tenant, queue, priority, at, patience, escalate, parent, *rest = values
+    attempts, worker, output, waiting, error, about, created, ended, tag = rest
     return Row(
         id=run,
         state="queued" if state == "parked" else state,
@@ -58,7 +59,9 @@ def row_of(values: Sequence[Any]) -> Row:
         priority=int(priority),
         at=at,
         patience=patience,
+        escalate=escalate,
         parent=parent,
+        attempts=int(attempts),
         worker=worker,
         output=None if output is None else decode(output),
         waiting=tuple(_list(waiting)) if waiting else (),

@@ -19,24 +19,25 @@ from .live.channel import Channel
 from .parts import cancelled, check_owner, open_parts, woken
 from .queue import Queue
 from .row import Ending, Row, State, Submission, Taken, Told
+from .sending import deadline
 from .spreading import parts_of
 from .sql_rows import COLUMNS, SOURCE, delivery_of, object_of, row_at, row_of, source_at, text_of
 
 _ADD = (
     f"INSERT INTO actum_runs ({SOURCE}, state, created) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
 )
 _IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?))"
 _CLAIM = (
-    "UPDATE actum_runs SET lease = lease + 1, state = 'running', worker = ?, waiting = NULL "
+    "UPDATE actum_runs SET lease = lease + 1, attempts = attempts + 1, state = 'running', worker = ?, waiting = NULL "
     f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {_IS_CALLED}))"
 )
 _END = (
-    "UPDATE actum_runs SET state = ?, output = ?, waiting = ?, error = ?, about = ?, ended = ?, worker = NULL "
-    f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
+    "UPDATE actum_runs SET state = ?, output = ?, waiting = ?, error = ?, about = ?, ended = ?, worker = NULL, "
+    f"attempts = 0 WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
 _RELEASE = (
-    "UPDATE actum_runs SET state = 'queued', worker = NULL "
+    "UPDATE actum_runs SET state = 'queued', worker = NULL, attempts = 0 "
     f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
 _SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number"
@@ -75,7 +76,17 @@ class SqlStore:
         if one.parent is not None and lease is not None:
             await check_owner(within, self.database, one.parent, lease)
         source = [one.id, encode(one.idea), one.origin, None if one.input is None else encode(one.input)]
-        stands = [one.tenant, one.queue, one.priority, one.at, one.patience, one.parent, text_of(one.child), one.tag]
+        stands = [
+            one.tenant,
+            one.queue,
+            one.priority,
+            one.at,
+            one.patience,
+            one.escalate,
+            one.parent,
+            text_of(one.child),
+            one.tag,
+        ]
         is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
         row = await row_at(within, one.id)
         assert row is not None
@@ -156,13 +167,17 @@ class SqlStore:
                 raise RunError(f"there is no run {run}")
             told = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
             sent = await within.rows(_SENT, run, time.time())
-        return Taken(
+        taken = Taken(
             source=source,
             entries=[object_of(text) for _, text in told],
             seq=int(told[-1][0]) if told else 0,
             sent=[object_of(item) for _, item in sent],
             consumed=int(sent[-1][0]) if sent else 0,
         )
+        if taken.has_progress:
+            async with self.database.transaction() as within:  # who was lost before that was not lost for nothing
+                await within.rows("UPDATE actum_runs SET attempts = 1 WHERE id = ? AND attempts > 1 RETURNING id", run)
+        return taken
 
     async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
         """Append entries of several runs in one transaction, each if its run has the lease it was told under.
@@ -237,7 +252,13 @@ class SqlStore:
         """Let a run wait: until it is sent what is to be, or until its patience is at an end."""
         now = time.time()
         if row.patience is not None and any(one.startswith("approval ") for one in row.waiting):
-            await within.rows(f"{_SEND} RETURNING number", row.id, text_of({"deadline": True}), now + row.patience, 1)
+            await within.rows(
+                f"{_SEND} RETURNING number",
+                row.id,
+                text_of(deadline(row.escalate, row.escalated)),
+                now + row.patience,
+                1,
+            )
         if parts_of(row.waiting):
             await self._wake(within, row.id)  # those that it waits for may be over already
         due = await within.rows(

@@ -32,6 +32,8 @@ def submission_of(
         check_tag(stands["tag"])
     given = None if input is None else dict(input)
     with_input(own.context, given)
+    if stands.get("escalate") is not None and stands.get("patience") is None:
+        raise RunError("`escalate` says who decides once `patience` is over: give that, too")
     if at is not None and at.tzinfo is None:
         raise RunError("`at` is a time with a zone: a worker may stand in another one")
     return Submission(

@@ -68,6 +68,12 @@ VERSIONS = (
     CREATE INDEX actum_runs_parts ON actum_runs (parent) WHERE parent IS NOT NULL
     """
     ),
+    Version(
+        adds="""
+    ALTER TABLE actum_runs ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE actum_runs ADD COLUMN escalate TEXT
+    """
+    ),
     # A run that is parked has a state of its own, which programs before take for none that they could claim.
     Version(
         adds="""

@@ -65,6 +65,7 @@ class Worker:
         lease: after how many seconds of silence others go on with its runs.
         drain: how many seconds its runs have to end once it is to stop; then others go on with them.
         roots: the folders that Ideas may lie in and read from; the current one by default (D12, D17).
+        attempts: how many workers in a row may be lost with a run, nothing recorded, before it fails as poisoned.
         tags: what it has, such as the Activities of a desk: runs that ask for another tag are left to others.
         keep: for how many days runs that are over are kept, by state; the others, if none is named, for good.
         name: what it is called in `Row.worker`; its host and process by default.
@@ -79,6 +80,7 @@ class Worker:
         lease: float = 4.0,
         drain: float = 30.0,
         roots: Sequence[str | Path] = (),
+        attempts: int = 10,
         name: str | None = None,
         tags: Collection[str] = (),
         keep: Mapping[State, float] | None = None,
@@ -92,7 +94,12 @@ class Worker:
         self._keep = checked(keep or {})
         self._lease = lease
         self._drain = drain
-        self._carrier = Carrier(store=self._store, runner=agent, roots=[Path(root) for root in roots] or [Path.cwd()])
+        self._carrier = Carrier(
+            store=self._store,
+            runner=agent,
+            roots=[Path(root) for root in roots] or [Path.cwd()],
+            attempts=attempts,
+        )
         self._committer = Committer(self._store, lease / 2)
         self._live = LiveRuns(self._store.channel)
         self._reached = -math.inf

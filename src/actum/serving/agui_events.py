@@ -90,14 +90,14 @@ class Teller:
             yield {"type": "STEP_STARTED", "stepName": name}
 
     def _message(self, at: tuple[str, ...], message: JsonObject) -> Iterator[Event]:
-        of, call = message.get("_of"), message.get("_call", message.get("call"))
-        if message.get("type") == "error" and isinstance(of, str) and is_object(call):
-            yield from self._ended(at, of, call, str(message.get("error")), is_error=True)
-        elif isinstance(of, str) and is_object(message.get("_call")):
-            value = message.get("data", message.get(str(message.get("type"))))
-            yield from self._ended(at, of, message["_call"], value, is_error=False)
         before = self._made.state()
         self._made.take(at, message)
+        of, call = message.get("_of"), message.get("_call", message.get("call"))
+        if isinstance(of, str) and is_object(call):
+            if message.get("type") == "error":
+                yield from self._ended(at, of, call, str(message.get("error")), is_error=True)
+            elif "_call" in message:
+                yield from self._ended(at, of, call, self._made.value(at, of), is_error=False)
         yield from self._stated(before, self._made.state())
 
     @staticmethod

@@ -47,6 +47,10 @@ class Made:
             recorded = message["data"].get("result") if is_record(message) and is_object(message["data"]) else None
             self._values[*at, of] = recorded if write is None else write.value
 
+    def value(self, at: tuple[str, ...], of: str) -> Any:
+        """The value of the call at a place; None where it has none."""
+        return self._values.get((*at, of))
+
     def state(self) -> JsonObject:
         """The folded state of the run itself, without its gates."""
         memory = self._memories[()]

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..app.idea import Idea
-from ..errors import ActumError, RunError
+from ..errors import ActumError
 from ..inspection.served import needs_model
 from ..runs.held import Runner
 from ..runs.runs import Run, Runs
 from ..schema.json import JsonObject, encode, is_object
-from . import wire
+from . import replies, wire
 from .asks import Asks, Question
 from .graph import Graph, held_unless_reading
 from .guard import CALLER
@@ -139,9 +139,9 @@ class Host:
         except Spent as error:
             if params.request_state is not None:  # which a host has made, or changed
                 raise MCPError(code=_INVALID, message=error.message) from None
-            return _failed(error.message)
+            return replies.failed(error.message)
         except ActumError as error:
-            return _failed(error.message)
+            return replies.failed(error.message)
 
     async def _called(self, ctx: Context, params: types.CallToolRequestParams, given: JsonObject) -> Reply:
         caller = _caller(ctx)
@@ -151,17 +151,17 @@ class Host:
             return await self._answered(ctx, caller, given)
         offer = self.offers[params.name]
         if (complaint := offer.complaint(given)) is not None:
-            return _failed(f"the arguments don't fit: {complaint}")
+            return replies.failed(f"the arguments don't fit: {complaint}")
         graph = self.graph if self.graph is not None and self.graph.offers_name(offer.name) else None
         if graph is not None and offer.name != graph.name:
-            return _result(offer.result(graph.found(given)))
+            return replies.result(offer.result(graph.found(given)))
         if params.request_state is not None:
             found = await self.hosting.find(params.request_state, caller, offer.name, given)
             return await self._resumed(ctx, params, found)
         if graph is not None and "run" in given:
             return await self._looked(ctx, caller, given["run"])
         if graph is not None and (problems := graph.problems(given)) is not None:
-            return _failed(problems)
+            return replies.failed(problems)
         idea, is_input = (graph.idea(given), False) if graph is not None else (self.ideas[offer.name], True)
         run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input)
         return await self._until(ctx, run, offer)
@@ -190,7 +190,7 @@ class Host:
         """Go on with a run by the `answer` tool."""
         handle, answer = given.get("run"), given.get("answer")
         if not isinstance(handle, str) or not (answer is None or is_object(answer)):
-            return _failed("`answer` takes the `run` of a result as a text, and an `answer` that is an object")
+            return replies.failed("`answer` takes the `run` of a result as a text, and an `answer` that is an object")
         if answer is None:
             return await self._looked(ctx, caller, handle)
         found = await self.hosting.find(handle, caller)
@@ -216,17 +216,17 @@ class Host:
                 stop, after = await self.hosting.until(run, telling, after)
                 match stop:
                     case Done(output=output):
-                        return _result(offer.result(output))
+                        return replies.result(offer.result(output))
                     case Failed():
-                        return _failed(self._words(stop, offer))
+                        return replies.failed(self._words(stop, offer))
                     case Held() | Asked():
                         requests = self._requests(ctx, stop)
                         if not requests:
                             return self._not_done(run, stop, offer)
                         if not ctx.session.can_send_request:
-                            return _required(requests, handle_of(run, stop))
+                            return replies.required(requests, handle_of(run, stop))
                         found = Found(run=run, name=offer.name, asked=frozenset(requests))
-                        if not await self._respond(found, stop, await _asked_back(ctx, requests)):
+                        if not await self._respond(found, stop, await replies.asked_back(ctx, requests)):
                             return self._not_done(run, stop, offer)
         except asyncio.CancelledError:
             self.hosting.drop(run)
@@ -270,9 +270,9 @@ class Host:
             again = self.graph.name if self.graph is not None and offer.name == self.graph.name else ANSWER
             words = held_words(run, stop, handle_of(run, stop), self.place, again)
             if not offer.is_asking:
-                return _failed(words)
-            return _result({"done": False, "run": handle_of(run, stop), "held": words})
-        return _result(self._asking(run, stop.questions[0]))
+                return replies.failed(words)
+            return replies.result({"done": False, "run": handle_of(run, stop), "held": words})
+        return replies.result(self._asking(run, stop.questions[0]))
 
     def _asking(self, run: Run, question: Question) -> JsonObject:
         """A question in words, without what the host was shown before."""
@@ -303,46 +303,6 @@ def _open_ids(stop: Stop) -> frozenset[str]:
             return frozenset(one.id for one in stop.questions)
         case _:
             return frozenset()
-
-
-async def _asked_back(ctx: Context, requests: Mapping[str, Any]) -> dict[str, Any]:
-    """The responses of a host of the older era to requests in the middle of a call.
-
-    Raises:
-        RunError: it refuses one.
-    """
-    import mcp_types as types
-    from mcp.shared.exceptions import MCPError
-    from mcp.shared.message import ServerMessageMetadata
-
-    related = ServerMessageMetadata(related_request_id=ctx.request_id)
-    answers: dict[str, Any] = {}
-    for one, request in requests.items():
-        kind = types.ElicitResult if isinstance(request, types.ElicitRequest) else types.CreateMessageResultWithTools
-        try:
-            answers[one] = await ctx.session.send_request(request, kind, metadata=related)
-        except MCPError as error:
-            raise RunError(f"the host refuses what it says that it can do (code {error.code})") from None
-    return answers
-
-
-def _required(requests: Mapping[str, Any], state: str) -> types.InputRequiredResult:
-    import mcp_types as types
-
-    return types.InputRequiredResult(input_requests=dict(requests), request_state=state)
-
-
-def _result(value: JsonObject) -> types.CallToolResult:
-    """A result as data, and as text for hosts that know no other."""
-    import mcp_types as types
-
-    return types.CallToolResult(content=[types.TextContent(text=encode(value))], structured_content=value)
-
-
-def _failed(message: str) -> types.CallToolResult:
-    import mcp_types as types
-
-    return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
 
 
 def _caller(ctx: Context) -> str:

@@ -57,7 +57,8 @@ def _told(row: Row) -> str:
         case "running":
             return f"running on {row.worker}"
         case "waiting":
-            return f"waits for {', '.join(row.waiting)}"
+            escalated = f", escalated to {row.escalated}" if row.escalated is not None else ""
+            return f"waits for {', '.join(row.waiting)}{escalated}"
         case "failed":
             return f"failed: {(row.error or {}).get('message')}"
         case "done":

@@ -30,6 +30,7 @@ async def submit(
     queue: str = QUEUE,
     tag: str | None = None,
     patience: float | None = None,
+    escalate: str | None = None,
 ) -> int:
     """Have an Idea run by a worker; its id goes to stdout. Once that is printed, the run is carried to its end.
 
@@ -57,6 +58,8 @@ async def submit(
         Only for workers that have this tag.
     patience
         How many seconds a decision may take before the calls that wait for one are refused.
+    escalate
+        Who is to decide once that time is over, for as long again; `actum runs` shows it.
     """
     own, given = prepared(idea, i, input)
     async with runs_at(store, makes=True) as runs:
@@ -70,6 +73,7 @@ async def submit(
             queue=queue,
             tag=tag,
             patience=patience,
+            escalate=escalate,
         )
         say(run.id)
     return 0

@@ -1,0 +1,55 @@
+"""What a host is replied, and what it is asked in the middle of a call, as the SDK has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RunError
+from ..schema.json import JsonObject, encode
+
+if TYPE_CHECKING:
+    import mcp_types as types
+    from mcp.server.context import ServerRequestContext
+
+
+async def asked_back(ctx: ServerRequestContext[Any, Any], requests: Mapping[str, Any]) -> dict[str, Any]:
+    """The responses of a host of the older era to requests in the middle of a call.
+
+    Raises:
+        RunError: it refuses one.
+    """
+    import mcp_types as types
+    from mcp.shared.exceptions import MCPError
+    from mcp.shared.message import ServerMessageMetadata
+
+    related = ServerMessageMetadata(related_request_id=ctx.request_id)
+    answers: dict[str, Any] = {}
+    for one, request in requests.items():
+        kind = types.ElicitResult if isinstance(request, types.ElicitRequest) else types.CreateMessageResultWithTools
+        try:
+            answers[one] = await ctx.session.send_request(request, kind, metadata=related)
+        except MCPError as error:
+            raise RunError(f"the host refuses what it says that it can do (code {error.code})") from None
+    return answers
+
+
+def required(requests: Mapping[str, Any], state: str) -> types.InputRequiredResult:
+    """A result that asks the host, which calls again with its responses."""
+    import mcp_types as types
+
+    return types.InputRequiredResult(input_requests=dict(requests), request_state=state)
+
+
+def result(value: JsonObject) -> types.CallToolResult:
+    """A result as data, and as text for hosts that know no other."""
+    import mcp_types as types
+
+    return types.CallToolResult(content=[types.TextContent(text=encode(value))], structured_content=value)
+
+
+def failed(message: str) -> types.CallToolResult:
+    """A call that came to nothing, and why, for its model to read."""
+    import mcp_types as types
+
+    return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
