@@ -31,8 +31,8 @@ from .desks import PATIENCE, Desk, chain, plan, serving, sql, until
 pytestmark = pytest.mark.rule("L8")
 
 FORMATS = Path(__file__).with_name("formats")
-FIRST = "980ee70bcd989823a17e80fe2e34df0edeb93916"
-"""A commit that knows version 3 alone, and writes the record as it is written today."""
+FIRST = "736c7d1914c8321cfdcba7c6b9cc27b90adbeb3c"
+"""A commit that knew versions 1 and 2 alone, and all the entries that a record may have."""
 
 
 def before(place: str, version: int) -> None:
@@ -101,11 +101,11 @@ async def _is_over(runs: Runs, run: str) -> bool:
 
 @pytest.fixture
 def first(tmp_path_factory: pytest.TempPathFactory) -> Generator[Any]:
-    """Actum as it was at version 3, under another name: a program that was not updated."""
+    """Actum as it was when there were versions 1 and 2 alone, under another name: a program that was not updated."""
     top = Path(__file__).parents[2]
     packed = subprocess.run(["git", "-C", top, "archive", FIRST, "src/actum"], capture_output=True, check=False)
     if packed.returncode:
-        pytest.skip("this checkout doesn't hold the commit that knows version 3 alone")
+        pytest.skip("this checkout doesn't hold the commit that knew versions 1 and 2 alone")
     folder = tmp_path_factory.mktemp("first")
     with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as tar:
         tar.extractall(folder, filter="data")
@@ -147,7 +147,7 @@ HANDED_OVER = plan({"_tool": "step", "of": "a"}, {"_tool": "wait", "of": "†cal
 
 
 @pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
-async def test_a_worker_of_an_earlier_version_goes_on_beside_one_that_has_migrated(place: str, first: Any) -> None:
+async def test_a_worker_of_an_older_version_goes_on_beside_one_that_has_migrated(place: str, first: Any) -> None:
     """Each carries out what the other one's program has submitted, and goes on with what the other one has begun."""
     desks: dict[str, Any] = {"old": OldDesk(first), "new": Desk()}
     for desk in desks.values():

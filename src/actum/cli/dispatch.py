@@ -36,7 +36,7 @@ COMMANDS = {
     "chat": "Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr."
     "\n\nCtrl-C cancels the answer under way and not the conversation, which Ctrl-D ends.",
     "studio": "See Ideas and their runs in a browser: start, follow, decide, compare.\n\n"
-    "It opens on this machine alone; its address, which is printed, holds a token that nobody else knows.",
+    "It listens on this machine alone. The address that is printed holds a token, for which the browser gets a cookie.",
     "resume": "Continue a run that was kept by `actum run --save`: one that was cut, killed, or waited for a decision."
     "\n\nCalls whose results are recorded are not made again. Calls that wait for a decision "
     "keep waiting, unless it was "

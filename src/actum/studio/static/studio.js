@@ -52,10 +52,18 @@ async function settle() {
   const answer = await fetch(location.href, { headers: { accept: "text/html" } });
   if (!answer.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const focused = document.activeElement && document.activeElement.id;
+  const focused = document.activeElement;
   byId("main").replaceWith(page.getElementById("main"));
-  if (focused && byId(focused)) byId(focused).focus();
+  const place = focused && !focused.isConnected && standIn(focused);
+  if (place) place.focus();
   begin();
+}
+
+// What stands where something stood before the page was made anew.
+function standIn(old) {
+  if (old.isConnected) return old;
+  if (old.id) return byId(old.id);
+  return [...document.querySelectorAll("a[data-open]")].find((one) => one.href === old.href && one.textContent === old.textContent);
 }
 
 // A call beside the page; with a modifier, or without a script, its own page.
@@ -70,7 +78,7 @@ async function open(link) {
   const head = page.querySelector("h1"), title = document.createElement("h2");
   title.append(...head.childNodes);
   dialog.append(close, title, page.querySelector(".call-detail"));
-  dialog.addEventListener("close", () => { dialog.remove(); link.focus(); });
+  dialog.addEventListener("close", () => { dialog.remove(); const place = standIn(link); if (place) place.focus(); });
   document.body.append(dialog);
   dialog.showModal();
 }
