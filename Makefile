@@ -15,7 +15,7 @@ export UV_SYSTEM_CERTS := 1
 .PHONY: help demo studio studio-parts test docs reference gallery wheel interop chaos lint check fmt lock rules shape isolation approval bench fit clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the examples, make studio   see their runs in a browser, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make engines   test workers with each version of the queue that is allowed, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -72,6 +72,19 @@ interop: $(READY)
 # Everything that the tests can try: more kills and cases, an hour rather than minutes.
 chaos: $(READY)
 	ACTUM_EFFORT=all $(BIN)/python -m pytest -n 2 --timeout 1200 --durations 20
+
+# The tests of workers with the lowest and the highest version of the queue's engine that pyproject.toml allows.
+engines: $(READY)
+	@engine=$$($(BIN)/python -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(next(one for one in extras["workers"] if one.startswith("procrastinate")))') && \
+	for which in lowest-direct highest; do \
+	  $(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python out/engines/$$which && \
+	  $(BIN)/uv pip install --quiet --python out/engines/$$which/bin/python --require-hashes -r requirements.lock && \
+	  $(BIN)/uv pip install --quiet --python out/engines/$$which/bin/python --no-deps --editable . && \
+	  $(BIN)/uv pip install --quiet --python out/engines/$$which/bin/python --no-deps --reinstall-package procrastinate \
+	    --resolution $$which "$$engine" && \
+	  out/engines/$$which/bin/python -c 'from importlib.metadata import version; print("procrastinate", version("procrastinate"))' && \
+	  ACTUM_TEST_POSTGRES=required out/engines/$$which/bin/python -m pytest -n 0 -k postgres \
+	    tests/contracts/test_queue_port.py tests/runs/test_faults.py tests/runs/test_deliveries.py || exit 1; done
 
 check: lint test
 

@@ -12,6 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -90,12 +91,17 @@ def test_a_run_is_submitted_carried_out_and_followed_with_no_set_up(capsys: pyte
     assert run == again == "order-7"
     assert run_command(["runs", "--store", ".actum/runs.db"]) == 0
     assert capsys.readouterr().out == "order-7  queued\n"
-    with worker() as process:
+    with worker("--health-port", "0", "--tag", "desk") as process:
+        assert process.stderr is not None
+        port = re.search(r":(\d+)/health", _line(process) + _line(process))
+        assert port is not None
+        with urlopen(f"http://127.0.0.1:{port[1]}/health") as answer:
+            assert json.load(answer)["carried"] in {0, 1}
         code, out, err = until_over(run, capsys)
         assert (code, json.loads(out)) == (0, "COFFEE")
         assert '0.0 done: "COFFEE"' in err
         assert 'output "COFFEE"' in err
-        other = submitted(capsys, "note.json")
+        other = submitted(capsys, "note.json", "--tag", "desk")
         assert json.loads(until_over(other, capsys, "--quiet")[1]) == "TEA"
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
@@ -157,6 +163,53 @@ def test_a_run_that_is_cancelled_is_over(capsys: pytest.CaptureFixture[str]) -> 
     assert "was cancelled" in err
 
 
+def test_limits_are_set_listed_and_removed(capsys: pytest.CaptureFixture[str]) -> None:
+    acme = "tenant acme  5 runs at once, weight 2"
+    model = "model openai:gpt-5.2  500 requests and 200000 tokens a minute"
+    assert run_command(["limit", "--tenant", "acme", "--runs", "5", "--weight", "2"]) == 0
+    assert run_command(["limit", "--model", "openai:gpt-5.2", "--requests", "500", "--tokens", "200000"]) == 0
+    assert run_command(["limit"]) == 0
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted([acme, model] * 2)
+    assert run_command(["limit", "--tenant", "acme", "--remove"]) == 0
+    assert run_command(["limit"]) == 0
+    assert capsys.readouterr().out == f"{model}\n"
+
+
+@pytest.mark.rule("X0", "X5")
+def test_a_run_of_a_store_is_looked_at_without_exporting_it_by_hand_and_swept(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    store = ["--store", ".actum/runs.db"]
+    run = submitted(capsys, "note.json", "-i", "text=coffee", "--id", "order-7")
+    assert run_command(["resume", run, *store]) == 2
+    assert "order-7 is queued: workers go on with it" in capsys.readouterr().err
+    with worker():
+        until_over(run, capsys)
+        assert run_command(["why", run, *store]) == 0
+        assert 'call 0.0 = "COFFEE"  by code' in capsys.readouterr().out
+        assert (run_command(["replay", run, *store]), capsys.readouterr()) == (
+            0,
+            ('output      same bytes  "COFFEE"\n', ""),
+        )
+        assert run_command(["export", run, "run.json", *store]) == 0
+        capsys.readouterr()
+        assert run_command(["why", "run.json"]) == 0
+        assert 'call 0.0 = "COFFEE"  by code' in capsys.readouterr().out
+        assert run_command(["fork", run, "forked.json", "--at", "1", *store]) == 2
+        assert "made 0 requests" in capsys.readouterr().err
+        assert run_command(["resume", run, *store]) == 0
+        again = capsys.readouterr().out.strip()
+        assert again != run
+        assert json.loads(until_over(again, capsys, "--quiet")[1]) == "COFFEE"
+    assert Path("noted").read_text() == "coffee\n", "what was recorded is not done again"
+    assert run_command(["sweep", "--keep", "done=1,failed=0", *store]) == 0
+    assert capsys.readouterr().out == "0\n"
+    assert run_command(["sweep", "--keep", "done=0", *store]) == 0
+    assert capsys.readouterr().out == "2\n"
+    assert run_command(["why", run, *store]) == 2
+    assert "there is no run order-7" in capsys.readouterr().err
+
+
 def test_a_schedule_is_made_listed_paused_and_removed_and_its_ticks_are_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -188,6 +241,12 @@ def _of(state: str, capsys: pytest.CaptureFixture[str]) -> bool:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        (["sweep", "--keep", "running=5"], "done, failed or cancelled, not 'running'"),
+        (["sweep", "--keep", "done=long"], "not 'long'"),
+        (["worker", "--keep", "done"], "--keep takes key=value"),
+        (["limit", "--runs", "5"], "about a tenant or about a model"),
+        (["limit", "--tenant", "a", "--requests", "5"], "are limits of models"),
+        (["limit"], "no runs are kept at .actum/runs.db"),
         (["schedule", "a", "note.json"], "takes an Idea and a time"),
         (["schedule", "a", "--cron", "0 7 * * *"], "takes an Idea and a time"),
         (["schedule", "--pause"], "about one schedule"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import pytest
 
 from actum.errors import ModelError
+from actum.generation.gate import Gated
 from actum.models.retrying import Retrying
 
 from .asking import Naps, collect, every_wire, failure, refusal
@@ -33,6 +35,28 @@ async def test_the_providers_wait_is_honoured(server: Server, wire: Wire) -> Non
     await collect(wire.hosted(server, retrying=naps.policy()))
     assert naps.taken[0] == 7
     assert 20 < naps.taken[1] <= 30
+
+
+@every_wire
+async def test_behind_a_gate_too_many_requests_are_told_at_once_with_the_wait(server: Server, wire: Wire) -> None:
+    """The gate waits, and with it all who share the model; other failures are sent again here as ever (L8)."""
+    naps, let_in = Naps(), list[str]()
+
+    class Gate:
+        async def enter(self, model: str, tokens: int) -> None:
+            let_in.append(f"enter {tokens > 0}")
+
+        async def refused(self, model: str, retry_after: float | None) -> None:
+            let_in.append(f"refused {retry_after}")
+
+        async def left(self, model: str, tokens: int, used: int | None) -> None:
+            let_in.append(f"left {used is not None}")
+
+    server.reply(refusal(429, retry_after="7"), refusal(500), wire.answer("{}"))
+    gated: Any = Gated(wire.hosted(server, retrying=naps.policy()), Gate(), None, is_last=True)
+    assert (await collect(gated))[0] == "{}"
+    assert naps.taken == [0.5]
+    assert let_in == ["enter True", "refused 7.0", "left True", "enter True", "left True"]
 
 
 @every_wire

@@ -197,6 +197,51 @@ async def test_a_schedule_ticks_once_a_second_though_its_workers_are_killed(shar
     assert len(found) >= ticks
 
 
+WATCHING = {
+    "sqlite": [
+        "CREATE TABLE watched (tenant TEXT, running INTEGER)",
+        "CREATE TRIGGER watch AFTER UPDATE OF state ON actum_runs WHEN NEW.state = 'running' BEGIN "
+        "INSERT INTO watched SELECT NEW.tenant, count(*) FROM actum_runs WHERE tenant = NEW.tenant "
+        "AND state = 'running'; END",
+    ],
+    "postgresql": [
+        "CREATE TABLE watched (tenant TEXT, running INTEGER)",
+        "CREATE FUNCTION watch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO watched "
+        "SELECT NEW.tenant, count(*) FROM actum_runs WHERE tenant = NEW.tenant AND state = 'running'; "
+        "RETURN NEW; END $$",
+        "CREATE TRIGGER watch AFTER UPDATE OF state ON actum_runs FOR EACH ROW WHEN (NEW.state = 'running') "
+        "EXECUTE FUNCTION watch()",
+    ],
+}
+"""What counts how many runs of a tenant are carried out whenever one is claimed."""
+
+
+async def test_no_tenant_has_more_runs_than_it_may_though_workers_are_killed(shared: str, tmp_path: Path) -> None:
+    if "kept" in shared:
+        pytest.skip("in a folder tenants have no limits")
+    if EFFORT != "all" and not shared.startswith("postgresql"):
+        pytest.skip("tried in make chaos")
+    count, kills, seed, most = many(300, 24), many(40, 3), random.randrange(10**6), 2
+    print(f"seed {seed}")
+    async with Runs(shared) as runs:
+        await runs.limits.set(tenant="*", runs=most)
+        assert isinstance(runs.store, SqlStore)
+        async with runs.store.database.transaction() as within:
+            for statement in WATCHING[shared.partition(":")[0]]:
+                await within.each(statement, [()])
+        with fleet(shared, tmp_path / "sink", seed) as made:
+            made.start(3)
+            submitted = [await runs.submit(IDEA, tenant=f"t{n % 3}") for n in range(count)]
+            for _ in range(kills):
+                await made.kill()
+            await all_over(submitted, runs)
+        async with runs.store.database.transaction() as within:
+            watched = await within.rows("SELECT tenant, max(running) FROM watched GROUP BY tenant ORDER BY tenant")
+            parked = await within.rows("SELECT count(*) FROM actum_runs WHERE state = 'parked'")
+    assert [tuple(one) for one in watched] == [("t0", most), ("t1", most), ("t2", most)]
+    assert parked[0][0] == 0
+
+
 async def _until_back(runs: Runs) -> None:
     async def is_back() -> bool:
         try:

@@ -114,3 +114,65 @@ async def _is_over(run: Any) -> bool:
 
 async def _one_has_begun(*desks: Desk) -> bool:
     return any(desk.made for desk in desks)
+
+
+async def test_a_damaged_log_is_told_at_its_run_and_holds_up_no_other(tmp_path: Path) -> None:
+    desk = Desk()
+    async with Runs(tmp_path / "kept") as first:
+        run = await first.submit(plan({"_tool": "step", "of": "a"}, {"_tool": "wait", "of": "†calls.0"}), id="hurt")
+        async with serving(first, desk.agent()) as worker:
+            await asyncio.wait_for(desk.begun.wait(), PATIENCE)
+            await until(lambda: _has_told(run))
+            log = tmp_path / "kept" / "hurt.json.log"
+            log.write_bytes(log.read_bytes().replace(b'"a."', b'"b."'))
+            worker.stop()
+    async with Runs(tmp_path / "kept") as runs:
+        other = await runs.submit(chain(1))
+        async with serving(runs, desk.agent(), lease=1.0):
+            assert (await other.result(timeout=PATIENCE)).output == "go."
+            with pytest.raises(errors.RunEnded, match=r"hurt\.json\.log: line \d+ is damaged"):
+                await runs.result("hurt", timeout=PATIENCE)
+        hurt = await runs.get("hurt")
+        assert hurt.state == "failed"
+        with pytest.raises(errors.RunError, match=r"run hurt: .*line \d+ is damaged"):
+            await hurt.context()
+        assert b'"b."' in log.read_bytes(), "it stays as it is"
+
+
+async def _has_told(run: Any) -> bool:
+    return any("_call" in message for message in await run.context())
+
+
+async def test_a_file_that_cant_be_read_is_told_once_and_holds_up_no_worker(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk()
+    async with Runs(tmp_path) as runs:
+        (tmp_path / "hurt.json").write_text('{"context": [', encoding="utf-8")
+        run = await runs.submit(chain(1))
+        await runs.store.queue.cancel(run.id)
+        async with serving(runs, desk.agent(), lease=1.0):
+            assert (await run.result(timeout=PATIENCE)).output == "go."
+        for _ in range(3):
+            await runs.store.owed("", 10)
+    assert sum("hurt.json" in record.getMessage() for record in caplog.records) == 1
+
+
+async def test_files_in_which_nothing_is_to_be_done_are_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    load = Idea.load
+
+    def noting(path: Any) -> Idea:
+        read.append(Path(path).stem)
+        return load(path)
+
+    async with Runs(tmp_path) as runs:
+        over, owed = [await runs.submit(chain(1), id=name, queue=name) for name in ("over", "owed")]
+        async with serving(runs, Desk().agent(), queues={"over": 1}):
+            await over.result(timeout=PATIENCE)
+        monkeypatch.setattr(Idea, "load", noting)
+        for _ in range(3):
+            assert [row.id for row in await runs.store.owed("", 10)] == [owed.id]
+    assert (read.count("over"), read.count("owed")) == (1, 3)

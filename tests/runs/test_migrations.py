@@ -86,7 +86,7 @@ async def test_what_a_version_before_has_left_is_read_and_goes_on(place: str, ve
         done = await runs.get("done-1")
         assert [entry.seq for entry in [entry async for entry in done.follow()]][:2] == [1, 2]
         assert [one.of for one in await (await runs.get("waiting-1")).pending()] == ["0.0"]
-        async with serving(runs, desk.agent(), queues={"runs": 5, "other": 5}, lease=0.4):
+        async with serving(runs, desk.agent(), queues={"runs": 5, "other": 5}, lease=1.5):
             assert (await runs.result("queued-1", timeout=PATIENCE)).output == "go."
             assert (await runs.result("running-1", timeout=PATIENCE)).output == "a.…"
             assert desk.made.count(("step", "a")) == 0, "its result was recorded"

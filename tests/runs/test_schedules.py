@@ -61,7 +61,7 @@ async def test_a_worker_submits_and_carries_out_what_ticks(place: str) -> None:
     desk = Desk()
     async with Runs(place) as runs:
         await runs.schedule("now", chain(1), cron="* * * * * *")
-        async with serving(runs, desk.agent(), lease=0.8):
+        async with serving(runs, desk.agent(), lease=1.5):
             await until(lambda: _enough(runs, 2))
 
 

@@ -50,6 +50,8 @@ COMMANDS = {
     "end.",
     "schedule": "Have an Idea run again and again, at the ticks of a cron expression; without IDEA, list, pause, or "
     "remove.\n\nWorkers submit the runs, each called NAME@TICK, so that no tick is two runs.",
+    "limit": "Limit the runs of a tenant, or the requests of a model, over all workers; without either, list the "
+    "limits.",
     "worker": "Carry out runs that were submitted, until it is told to stop: by SIGTERM, or Ctrl-C.\n\n"
     "Then it takes no more, and what is under way may end until the time to drain is over; others go on with the "
     "rest.",
@@ -57,6 +59,8 @@ COMMANDS = {
     "host does.\n\n"
     "Then it starts nothing more, and what is under way may end until the time to drain is over; the rest is kept, and "
     "goes on when the server or a worker is started again.",
+    "sweep": "Delete the runs that have been over for longer than they are kept, with their records; `export` keeps "
+    "one.",
     "follow": "Show what a run does until it is over or waits, then its output, with the exit codes of `actum run`.",
     "cancel": "End a run that was submitted, for good: whatever works on it is cut.",
     "fork": "Begin a new run as another one was before a request, with its input changed; `actum resume` continues it.",
@@ -71,7 +75,8 @@ COMMANDS = {
     "diff": "Say what changes between two Ideas and whom it breaks; two kept runs are shown side by side.",
     "branch": "Begin a branch of an Idea at a version.",
     "promote": "Save a version as the next one of another branch.",
-    "export": "Write a version into a file, byte for byte as the store holds it.",
+    "export": "Write a version of an Idea into a file, byte for byte as the store holds it; or a run that was "
+    "submitted.",
     "import": "Save every Idea of a file or a folder, each under its meta.path, else under its file's name.",
 }
 """What each is for, as its function says it: the list of commands imports none."""
@@ -79,7 +84,7 @@ MODULES = {"import": "import_ideas"}
 
 GROUPS = {
     "Runs that are kept": ("resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why"),
-    "Runs by workers": ("submit", "schedule", "worker", "follow", "cancel"),
+    "Runs by workers": ("submit", "schedule", "limit", "worker", "sweep", "follow", "cancel"),
     "Versions of Ideas": ("save", "log", "resolve", "diff", "branch", "promote", "export", "import"),
 }
 """The commands that are listed below a headline of their own; the others are about Ideas as files."""

@@ -271,6 +271,7 @@ class Loop:
             listener=turn.listener,
             settled=settled,
             begin=turn.begin,
+            gate=self._journal.gate,
         )
         script = turn.script
         self._next_answer = script.number + 1

@@ -18,7 +18,8 @@ from ..schema.validator import Validator
 from ..spans import RequestEnded, Span, ending_of
 from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
-from .fallback import otherwise, speaker
+from .fallback import chain_of, otherwise, speaker
+from .gate import Gate, Gated
 from .model import Model, ModelRequest, Reasoning
 from .strings import OutputTexts
 
@@ -163,10 +164,11 @@ async def ask(
     listener: Listener | None = None,
     settled: Callable[[], Awaitable[None]] | None = None,
     begin: Begin | None = None,
+    gate: Gate | None = None,
 ) -> tuple[Answered, Frame]:
     """Ask until an answer is usable; the frame comes back a rung lower where the provider refused its schema, and for
     another of the models that stand for one where that has answered. `settled` is awaited before each request; `begin`
-    is there where the requests are traced.
+    is there where the requests are traced, `gate` where others ask the same models.
 
     Raises:
         SolutionError: no answer was usable.
@@ -180,7 +182,8 @@ async def ask(
         if settled is not None:
             await settled()
         answered, asked = Answered(), speaker(model, frame)
-        attempt = _attempt(asked, request, answered, frame, judge, receiver, asker, listener)
+        let_in = asked if gate is None else Gated(asked, gate, settled, is_last=asked is chain_of(model)[-1])
+        attempt = _attempt(let_in, request, answered, frame, judge, receiver, asker, listener)
         try:
             await (attempt if begin is None else _traced(begin(asked, request), attempt, answered))
             return answered, frame

@@ -62,6 +62,8 @@ class ModelRequest:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     mode: SchemaMode = "strict"
     stable: int = 0
+    is_gated: bool = False
+    """Whether whoever asks waits itself where there are too many requests: an adapter tells of that at once."""
 
     @classmethod
     def of_text(

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelError
+from ..generation.gate import REFUSED
 from ..generation.media import Takes
 from ..generation.model import ModelRequest, Reasoning, Usage
 from . import failures, wire
@@ -113,7 +114,8 @@ class Hosted:
                             raise failures.empty(self.name)
                 return
             except ModelError as error:
-                wait = None if started else self._retrying.wait(attempt, error)
+                is_told = started or (request.is_gated and error.code == REFUSED)
+                wait = None if is_told else self._retrying.wait(attempt, error)
                 if wait is None:
                     more: Mapping[str, object] = request.settings.get("extra_headers") or {}
                     error.conceal(self._endpoint.api_key, *more.values())

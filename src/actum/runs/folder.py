@@ -18,14 +18,16 @@ from ..app.kept_run import KeptRun
 from ..errors import Fenced, IdeaError, RunError
 from ..ideas.course import is_note
 from ..schema.json import JsonObject, decode
+from ..sources.run_log import RunOpen
 from .database import Transaction
 from .folder_files import FolderFiles, known_of, seq_in
 from .kept_row import ROW, called, row_in, source_in
-from .queue import Delivery, Queue
+from .queue import Queue
 from .queues.embedded import EmbeddedQueue
 from .row import Ending, Row, State, Submission, Taken, Told
 from .sending import DEADLINE, OVER, deadline
 from .spreading import parts_of
+from .sql_rows import delivery_of
 from .sqlite import SqliteDatabase
 
 T = TypeVar("T")
@@ -33,6 +35,8 @@ T = TypeVar("T")
 
 class FolderStore:
     """The runs of a folder. It is made when the first is submitted."""
+
+    limits_tenants = False
 
     def __init__(self, folder: Path, queue: Queue | None = None) -> None:
         self._folder = folder
@@ -92,17 +96,19 @@ class FolderStore:
 
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out."""
-        rows = await self._off_loop(lambda: self._files.rows(passes_over=True))
-        return [row for row in rows if row.id > after and row.state in {"queued", "running"}][:most]
+        rows = await self._off_loop(self._files.owed)
+        return [row for row in rows if row.id > after][:most]
 
     # Owning
 
-    async def claim(self, run: str, worker: str) -> Row | None:
-        """Own a run from now on; None if another process does."""
-        return await self._off_loop(lambda: self._claim(run, worker))
+    async def claim(self, run: str, worker: str, tags: Collection[str] | None = None) -> Row | None:
+        """Own a run from now on; None if another process does, or it asks for another tag."""
+        return await self._off_loop(lambda: self._claim(run, worker, tags))
 
-    def _claim(self, run: str, worker: str) -> Row | None:
+    def _claim(self, run: str, worker: str, tags: Collection[str] | None) -> Row | None:
         before = self._files.row(run)
+        if before is not None and before.tag is not None and tags is not None and before.tag not in tags:
+            return None
         if before is None or before.state not in {"queued", "running"} or run in self._open:
             return None
         is_told = self._files.is_told(run)
@@ -110,7 +116,10 @@ class FolderStore:
         kept = KeptRun.open(self._files.path(run))
         try:
             kept.__enter__()
-        except IdeaError:
+        except RunOpen:
+            return None
+        except IdeaError as error:
+            self._files.fail(run, error)  # nobody could ever go on with it: that is told at the run
             return None
         self._open[run] = kept
         row = row_in(run, kept.idea, self._files.sent(run))
@@ -300,7 +309,7 @@ class FolderStore:
     # Deliveries
 
     async def _push(self, row: Row, at: float | None, within: Transaction | None = None) -> None:
-        await self.queue.push(Delivery(run=row.id, queue=row.queue, priority=row.priority, at=at), within)
+        await self.queue.push(delivery_of(row, at=at), within)
 
     async def redeliver(self, rows: Sequence[Row]) -> list[str]:
         """Have those of the runs delivered again that have no live delivery."""
@@ -308,9 +317,15 @@ class FolderStore:
             live = await self.queue.live([row.id for row in rows], within)
             lost = [row for row in rows if row.id not in live]
             for row in lost:
-                delivery = Delivery(run=row.id, queue=row.queue, priority=row.priority, at=row.at)
-                await self.queue.push(delivery, within)
+                await self.queue.push(delivery_of(row), within)
         return [row.id for row in lost]
+
+    async def sweep(self, state: State, before: float, most: int) -> int:
+        """Delete runs of a state that were over before a time; those that were kept by hand have none, and stay."""
+        return await self._off_loop(lambda: self._files.sweep(state, before, most))
+
+    async def review(self) -> None:
+        """Nothing is ever parked in a folder."""
 
     async def changed(self, run: str, seconds: float) -> None:
         """Wait until it is time to look again."""

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..app.idea import Idea
 from ..app.kept_run import with_origin
-from ..errors import IdeaError, StoreUnavailable
+from ..errors import IdeaError, RunError, StoreUnavailable
 from ..ideas.course import COURSE, course_entry
 from ..ideas.ticks import ID, RUN, run_id
 from ..schema.json import JsonObject, decode, encode
 from ..sources.files import write_text
 from ..sources.run_log import RunLog
 from .kept_row import ROW, kept_row, row_in, source_in
-from .row import Row, Submission
+from .row import Row, State, Submission
 
+_LOG = logging.getLogger("actum.worker")
 _TRIES = 10
+_Stamp: TypeAlias = tuple[int, int] | None
 
 
 class FolderFiles:
@@ -29,6 +32,10 @@ class FolderFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._damaged: set[Path] = set()
+        """Files that can't be read, of which that was told."""
+        self._over: dict[Path, _Stamp] = {}
+        """Files in which nothing is to be done, as they were when that was seen."""
 
     def path(self, run: str) -> Path:
         """The file of a run."""
@@ -62,12 +69,66 @@ class FolderFiles:
         rows: list[Row] = []
         for path in sorted(self._folder.glob("*.json")):
             try:
-                if path.is_file() and RUN in (idea := Idea.load(path)).meta:
-                    rows.append(row_in(path.stem, idea, self.sent(path.stem), is_told=_is_told(path)))
-            except IdeaError:
+                row = self._row_at(path)
+            except IdeaError as error:
                 if not passes_over:
                     raise
+                if path not in self._damaged:
+                    self._damaged.add(path)
+                    _LOG.warning("a run that can't be read is passed over: %s", error.message)
+                continue
+            self._damaged.discard(path)
+            rows += [] if row is None else [row]
         return rows
+
+    def owed(self) -> list[Row]:
+        """The runs that somebody has to carry out, by id. Files that haven't changed since are not read again."""
+        rows: list[Row] = []
+        known, self._over = self._over, dict[Path, _Stamp]()
+        for path in sorted(self._folder.glob("*.json")):
+            stamp = _stamp(path)
+            if known.get(path) == stamp:
+                self._over[path] = stamp
+                continue
+            try:
+                row = self._row_at(path)
+            except IdeaError as error:
+                _LOG.warning("a run that can't be read is passed over: %s", error.message)
+                row = None
+            if row is None or row.is_over:
+                self._over[path] = stamp
+            elif row.state != "waiting":
+                rows.append(row)
+        return rows
+
+    def _row_at(self, path: Path) -> Row | None:
+        """How far the run in a file is; None if none is kept in it."""
+        if not path.is_file() or RUN not in (idea := Idea.load(path)).meta:
+            return None
+        return row_in(path.stem, idea, self.sent(path.stem), is_told=_is_told(path))
+
+    def sweep(self, state: State, before: float, most: int) -> int:
+        """Delete the files of runs of a state that were over before a time; how many runs there were."""
+        rows = self.rows(passes_over=True)
+        ends = {
+            row.id: row.ended or (row.created if state == "cancelled" else 0.0) for row in rows if row.state == state
+        }
+        swept = [run for run, ended in ends.items() if 0.0 < ended < before][:most]
+        for run in swept:
+            with self.locked(run):
+                path = self.path(run)
+                for one in (path, path.with_name(path.name + ".log"), self._sent_path(run)):
+                    one.unlink(missing_ok=True)
+        return len(swept)
+
+    def fail(self, run: str, error: IdeaError) -> None:
+        """End a run whose log is damaged; the log stays as it is."""
+        with self.locked(run):
+            idea = Idea.load(self.path(run))
+            about: Any = idea.meta[RUN]
+            told = RunError(f"what it has done can't be read: {error.message}").to_dict()
+            own = {**about.get(ROW, {}), "state": "failed", "error": told, "worker": None, "ended": time.time()}
+            replace(idea, meta={**idea.meta, RUN: {**about, ROW: own}}).save(self.path(run))
 
     def is_told(self, run: str) -> bool:
         """Whether a run's log holds what its file doesn't."""
@@ -80,6 +141,7 @@ class FolderFiles:
 
     def entries(self, run: str, after: int, most: int) -> list[tuple[int, JsonObject]]:
         """Entries of a run's record behind a number; its file is one that says how far it has come."""
+        damage = ""
         for _ in range(_TRIES):
             idea = Idea.load(self.path(run))
             taken_up, log = seq_in(idea), RunLog(self.path(run))
@@ -87,8 +149,11 @@ class FolderFiles:
             try:
                 with log.reading():
                     told = list(enumerate(log.entries(), taken_up + 1))
-            except IdeaError:
-                continue  # it was taken up into the file while it was read
+            except IdeaError as error:
+                if error.message == damage:
+                    raise RunError(f"run {run}: what it has done can't be read: {damage}") from None
+                damage = error.message  # or it was taken up into the file while it was read
+                continue
             if seq_in(Idea.load(self.path(run))) == taken_up:
                 known = [(taken_up, one) for one in known_of(idea, run)] if after < taken_up else []
                 return [*known, *(one for one in told if one[0] > after)][:most]
@@ -116,6 +181,15 @@ class FolderFiles:
         with (self._folder / f".{run}.lock").open("ab") as lock:
             flock(lock, LOCK_EX)
             yield
+
+
+def _stamp(path: Path) -> _Stamp:
+    """What is another one once a file has been written anew."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_ino
 
 
 def seq_in(idea: Idea) -> int:

@@ -32,6 +32,7 @@ def kept_row(one: Submission, created: float) -> JsonObject:
         "at": one.at,
         "patience": one.patience,
         "escalate": one.escalate,
+        "tag": one.tag,
         "parent": one.parent,
         "child": one.child,
         "input": one.input,
@@ -63,6 +64,7 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         patience=own.get("patience"),
         escalate=own.get("escalate"),
         attempts=own.get("attempts", 0),
+        tag=own.get("tag"),
         parent=own.get("parent"),
         worker=own.get("worker"),
         output=about.get("output"),
@@ -114,6 +116,7 @@ def source_in(run: str, idea: Idea) -> Submission:
         at=row.get("at"),
         patience=row.get("patience"),
         escalate=row.get("escalate"),
+        tag=row.get("tag"),
         parent=row.get("parent"),
         child=row.get("child"),
     )

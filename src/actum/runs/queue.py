@@ -19,6 +19,16 @@ Carry: TypeAlias = Callable[[str], Awaitable[None]]
 """Carries out the run of a delivery as far as it comes. It raises nothing; cancelled, it lets go of the run."""
 
 
+def lane(queue: str, tag: str | None) -> str:
+    """Where the deliveries of a queue lie that only workers with a tag may take."""
+    return queue if tag is None else f"{queue}#{tag}"
+
+
+def lanes(queue: str, tags: Collection[str]) -> list[str]:
+    """The lanes of a queue that a worker with these tags takes from."""
+    return [queue, *(lane(queue, tag) for tag in tags)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
     """A run that is to be carried out: not before `at`, one of a higher priority first."""
@@ -40,8 +50,12 @@ class Queue(Protocol):
         """Forget the deliveries of a run that nobody has taken."""
         ...
 
-    async def serve(self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float) -> None:
+    async def serve(
+        self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float, tags: Collection[str] = ()
+    ) -> None:
         """Take deliveries of these queues, at most so many of each at once, until `stop` is set and all have ended.
+
+        `tags` name further lanes of each queue, which share its slots.
 
         Who has not been heard of for `lease` seconds loses what it has taken to others. Cancelled, it cancels what it
         carries, and waits for that.

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from ..errors import Fenced, IdeaError, RunError, StoreUnavailable
 from ..execution.delegation.spreading import Spread
+from ..generation.gate import Gate
 from ..ideas.course import is_note
 from ..schema.json import JsonObject, check_depth, encode
 from .row import Told
@@ -46,6 +47,8 @@ class LeasedRecord:
         """The number of the last entry that is kept, or is being committed."""
         self.confirmed = -1.0
         """When it was last asked whether the run is this one's still, and it was; by the monotonic clock."""
+        self.gate: Gate | None = None
+        """What lets the run's requests in, since other runs ask the same models."""
         self.spread: Spread | None = None
         """What has calls of the run carried out by others."""
         self.failure: RunError | None = None

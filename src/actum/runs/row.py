@@ -17,6 +17,7 @@ OVER = frozenset[State]({"done", "failed", "cancelled"})
 """The states that no run leaves."""
 QUEUE = "runs"
 """The queue that is meant if none is named."""
+_TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,59}")
 CHILDREN = "children"
 """The queue of runs that carry out calls of others: of its own, so that those who wait for them can't starve them."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
@@ -35,6 +36,8 @@ class Submission:
     priority: int = 0
     at: float | None = None
     """When it may begin, in seconds since the epoch."""
+    tag: str | None = None
+    """The tag that a worker has to have."""
     patience: float | None = None
     """How many seconds it waits for decisions before those that are still out are refused."""
     escalate: str | None = None
@@ -58,6 +61,7 @@ class Row:
     at: float | None = None
     patience: float | None = None
     escalate: str | None = None
+    tag: str | None = None
     parent: str | None = None
     """The run of which it carries out a call."""
     attempts: int = 0
@@ -72,6 +76,8 @@ class Row:
     """What else is known of it: `makers`, `dialect`, `usage`."""
     created: float = 0.0
     ended: float | None = None
+    is_parked: bool = False
+    """Whether it is queued behind others of its tenant, which has as many as it may."""
 
     @property
     def is_over(self) -> bool:
@@ -134,6 +140,17 @@ class Ending:
     waiting: Sequence[str] = ()
     error: JsonObject | None = None
     about: JsonObject = field(default_factory=dict[str, Any])
+
+
+def check_tag(tag: str) -> str:
+    """A tag, if it can be one.
+
+    Raises:
+        RunError: it can't.
+    """
+    if not _TAG.fullmatch(tag):
+        raise RunError("a tag is up to 60 letters, digits and . _ : @ -, the first a letter or a digit")
+    return tag
 
 
 def check_id(run: str) -> str:

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Literal, overload
 
 from ..app.idea import Idea
+from ..app.kept_run import with_origin
 from ..errors import RunEnded, RunError
 from ..execution.record.recovery import recovered
 from ..ideas.course import COURSE, is_note, whole_course
@@ -23,8 +24,10 @@ from ..protocol.solution import Result
 from ..schema.json import Json, JsonObject
 from .following import LOOK, Entry, Live, told, written
 from .held import idea_of, ticks_in
+from .limits import Limits
 from .open import open_runs
 from .queue import Queue
+from .retention import sweep
 from .row import QUEUE, Row, State, Submission, check_id
 from .schedules import Missed, Schedule, Schedules
 from .sending import applied, check, decision, signal
@@ -46,6 +49,7 @@ class Runs:
     def __init__(self, place: str | Path, *, queue: Queue | None = None) -> None:
         self.store: RunStore = open_runs(place, queue)
         self.schedules = Schedules(self.store)
+        self.limits = Limits(self.store.database, has_tenants=self.store.limits_tenants)
 
     async def __aenter__(self) -> Runs:
         return self
@@ -69,15 +73,16 @@ class Runs:
         priority: int = 0,
         at: datetime | None = None,
         queue: str = QUEUE,
+        tag: str | None = None,
         patience: float | None = None,
         escalate: str | None = None,
     ) -> Run:
         """Have an Idea run by a worker. Once this has returned, the run is carried to its end, by whoever is there.
 
         `id` makes it one run however often it is submitted; the first submission counts. Of those of a queue that could
-        begin, one of a higher `priority` does first; none begins before `at`. `patience` is how many seconds each
-        decision may take before the calls that wait for one are refused; with `escalate` it is first up to who that
-        names, for as long again (`Row.escalated`).
+        begin, one of a higher `priority` does first; none begins before `at`. With a `tag`, only workers that have it
+        carry it out. `patience` is how many seconds each decision may take before the calls that wait for one are
+        refused; with `escalate` it is first up to who that names, for as long again (`Row.escalated`).
 
         Raises:
             RunError: the place can't be used, or the id is none.
@@ -91,6 +96,7 @@ class Runs:
             priority=priority,
             at=at,
             queue=queue,
+            tag=tag,
             patience=patience,
             escalate=escalate,
         )
@@ -112,6 +118,7 @@ class Runs:
         tenant: str = "",
         priority: int = 0,
         queue: str = QUEUE,
+        tag: str | None = None,
         patience: float | None = None,
     ) -> Schedule:
         """Have an Idea run at each tick of a cron expression, by the clock of a zone; workers submit the runs.
@@ -125,7 +132,14 @@ class Runs:
             RunError: the place can't be used, the name, expression or zone can't be read, or no tick ever comes.
             IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
         """
-        run = submission_of(name, idea, input=input, tenant=tenant, priority=priority, queue=queue, patience=patience)
+        stands: dict[str, Any] = {
+            "tenant": tenant,
+            "priority": priority,
+            "queue": queue,
+            "tag": tag,
+            "patience": patience,
+        }
+        run = submission_of(name, idea, input=input, **stands)
         own = Schedule(name=name, cron=cron, zone=zone, missed=missed, most=most, grace=grace, jitter=jitter, run=run)
         return await self.schedules.add(own)
 
@@ -172,6 +186,17 @@ class Runs:
     async def result(self, id: str, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
         """What a run has come to; raises as `Run.result`."""
         return await (await self.get(id)).result(timeout=timeout)
+
+    async def sweep(self, keep: Mapping[State, float]) -> int:
+        """Delete the runs that have been over for longer than so many days, by state, with their records.
+
+        Returns:
+            How many there were.
+
+        Raises:
+            RunError: it is about a state that runs leave.
+        """
+        return await sweep(self.store, keep)
 
     async def list(
         self, *, state: State | None = None, tenant: str | None = None, before: Run | None = None, most: int = 100
@@ -320,6 +345,30 @@ class Run:
         about = {ID: self.id, **row.about, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
         about |= {COURSE: course} if (course := whole_course(entries)) else {}
         return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
+
+    async def again(self, id: str | None = None) -> Run:
+        """Submit a new run that goes on from what this one has left; calls whose results it holds are not made again.
+
+        Raises:
+            RunError: this run is not over: workers go on with it.
+        """
+        row = await self.refresh()
+        if not row.is_over:
+            raise RunError(f"run {self.id} is {row.state}: workers go on with it, once what it waits for is there")
+        source, idea = await self._source(), await self.idea()
+        left = replace(idea, meta={key: value for key, value in idea.meta.items() if key != RUN})
+        new = replace(source, id=check_id(id or urandom(12).hex()), idea=left.text.to_dict(), input=None, at=None)
+        row, _ = await self._store.submit(new)
+        return Run(self._runs, row)
+
+    async def save(self, path: str | Path) -> None:
+        """Write the run into a file as `actum run --save` keeps one, which `actum.kept` reads.
+
+        Raises:
+            IdeaError: the file can't be written.
+        """
+        idea = await self.idea()
+        with_origin(idea, Path(path), idea.context.origin).save(path)
 
     async def _source(self) -> Submission:
         source = await self._store.source(self.id)

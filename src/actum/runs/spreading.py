@@ -70,6 +70,7 @@ class Spreading:
             priority=self._row.priority,
             patience=self._row.patience,
             escalate=self._row.escalate,
+            tag=self._row.tag,
             parent=self._row.id,
             child=bounds,
         )

@@ -7,14 +7,14 @@ from typing import Any
 
 from ..schema.json import Json, JsonObject, decode, encode
 from .database import Transaction
-from .queue import Delivery
+from .queue import Delivery, lane
 from .row import Row, Submission
 
 COLUMNS = (
     "id, state, lease, tenant, queue, priority, begins, patience, escalate, parent, attempts, "
-    "worker, output, waiting, error, about, created, ended"
+    "worker, output, waiting, error, about, created, ended, tag"
 )
-SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience, escalate, parent, child"
+SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience, escalate, parent, child, tag"
 
 
 async def row_at(within: Transaction, run: str, locked: str = "") -> Row | None:
@@ -28,7 +28,7 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
     found = await within.rows(f"SELECT {SOURCE} FROM actum_runs WHERE id = ?", run)
     if not found:
         return None
-    run, idea, origin, given, tenant, queue, priority, at, patience, escalate, parent, child = found[0]
+    run, idea, origin, given, tenant, queue, priority, at, patience, escalate, parent, child, tag = found[0]
     return Submission(
         id=run,
         idea=object_of(idea),
@@ -40,6 +40,7 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
         at=at,
         patience=patience,
         escalate=escalate,
+        tag=tag,
         parent=parent,
         child=None if child is None else object_of(child),
     )
@@ -48,10 +49,10 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
 def row_of(values: Sequence[Any]) -> Row:
     """How far a run is, from the columns of its row."""
     run, state, lease, tenant, queue, priority, at, patience, escalate, parent, *rest = values
-    attempts, worker, output, waiting, error, about, created, ended = rest
+    attempts, worker, output, waiting, error, about, created, ended, tag = rest
     return Row(
         id=run,
-        state=state,
+        state="queued" if state == "parked" else state,
         lease=int(lease),
         tenant=tenant,
         queue=queue,
@@ -68,12 +69,14 @@ def row_of(values: Sequence[Any]) -> Row:
         about={} if about is None else object_of(about),
         created=created,
         ended=ended,
+        is_parked=state == "parked",
+        tag=tag,
     )
 
 
 def delivery_of(row: Row, **changes: Any) -> Delivery:
     """The delivery that a run is to have."""
-    return Delivery(run=row.id, queue=row.queue, priority=row.priority, **{"at": row.at, **changes})
+    return Delivery(run=row.id, queue=lane(row.queue, row.tag), priority=row.priority, **{"at": row.at, **changes})
 
 
 def object_of(text: str) -> JsonObject:

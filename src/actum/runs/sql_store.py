@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import RunError
 from ..schema.json import JsonObject, encode
+from .admission import Admission
 from .database import Database, Transaction
 from .live.channel import Channel
 from .parts import cancelled, check_owner, open_parts, woken
@@ -24,12 +25,12 @@ from .sql_rows import COLUMNS, SOURCE, delivery_of, object_of, row_at, row_of, s
 
 _ADD = (
     f"INSERT INTO actum_runs ({SOURCE}, state, created) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
 )
 _IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?))"
 _CLAIM = (
     "UPDATE actum_runs SET lease = lease + 1, attempts = attempts + 1, state = 'running', worker = ?, waiting = NULL "
-    f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {_IS_CALLED})) RETURNING {COLUMNS}"
+    f"WHERE id = ? AND (state IN ('queued', 'running') OR (state = 'waiting' AND {_IS_CALLED}))"
 )
 _END = (
     "UPDATE actum_runs SET state = ?, output = ?, waiting = ?, error = ?, about = ?, ended = ?, worker = NULL, "
@@ -40,16 +41,27 @@ _RELEASE = (
     f"WHERE id = ? AND lease = ? AND state = 'running' RETURNING {COLUMNS}"
 )
 _SENT = "SELECT number, item FROM actum_sent WHERE run = ? AND (due IS NULL OR due <= ?) ORDER BY number"
+_IS_FREE = (
+    "AND NOT EXISTS (SELECT 1 FROM actum_runs AS other WHERE other.id = actum_runs.parent "
+    "AND other.state NOT IN ('done', 'failed', 'cancelled'))"
+)
+"""Whether a run carries out a call of none that goes on: that one may still ask for its result."""
+_FORGET_ENTRIES = "DELETE FROM actum_entries WHERE run = ?"
+_FORGET_SENT = "DELETE FROM actum_sent WHERE run = ?"
+_FORGET = "DELETE FROM actum_runs WHERE id = ?"
 _SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
 
 
 class SqlStore:
     """Keeps runs in a database, and has them delivered by a queue."""
 
+    limits_tenants = True
+
     def __init__(self, database: Database, queue: Queue) -> None:
         self.database = database
         self.queue = queue
         self.channel: Channel = database.channel
+        self._admission = Admission(lambda row, within: queue.push(delivery_of(row), within))
 
     async def submit(
         self, one: Submission, within: Transaction | None = None, *, lease: int | None = None
@@ -73,13 +85,24 @@ class SqlStore:
             one.escalate,
             one.parent,
             text_of(one.child),
+            one.tag,
         ]
         is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
         row = await row_at(within, one.id)
         assert row is not None
         if is_new:
-            await self.queue.push(delivery_of(row), within)
+            row = await self._admitted(within, row)
         return row, is_new
+
+    async def _admitted(self, within: Transaction, row: Row) -> Row:
+        """Have a new run delivered, as soon as its tenant may have it so."""
+        limit = await self._admission.locked(within, row.id)
+        if limit is None or (row.at is not None and row.at > time.time()):
+            await self.queue.push(delivery_of(row), within)
+            return row
+        await self._admission.park(within, row.id)
+        await self._admission.go_on(within, limit)
+        return await row_at(within, row.id) or row
 
     async def get(self, run: str) -> Row | None:
         """How far a run is; None if there is none."""
@@ -92,7 +115,9 @@ class SqlStore:
         """A page of the runs, the newest first."""
         where, values = ["1 = 1"], list[Any]()
         for name, value in (("state", state), ("tenant", tenant)):
-            if value is not None:
+            if (name, value) == ("state", "queued"):
+                where.append("state IN ('queued', 'parked')")
+            elif value is not None:
                 where.append(f"{name} = ?")
                 values.append(value)
         if before is not None:
@@ -118,13 +143,20 @@ class SqlStore:
             )
         return [(int(seq), object_of(text)) for seq, text in found]
 
-    async def claim(self, run: str, worker: str) -> Row | None:
+    async def claim(self, run: str, worker: str, tags: Collection[str] | None = None) -> Row | None:
         """Own a run from now on; None if there is nothing to do for it."""
         async with self.database.transaction() as within:
-            found = await within.rows(_CLAIM, worker, run, time.time())
+            limit = await self._admission.locked(within, run)
+            if limit is not None and await self._admission.parks(within, run, limit):
+                return None
+            marks = "" if tags is None else f" AND (tag IS NULL OR tag IN ({', '.join('?' * len(tags)) or 'NULL'}))"
+            claim = f"{_CLAIM}{marks} RETURNING {COLUMNS}"
+            found = await within.rows(claim, worker, run, time.time(), *(tags or ()))
             if found:
                 # What else was to be delivered for it, such as a deadline's, would take it from its owner for nothing.
                 await self.queue.cancel(run, within)
+                if limit is not None:
+                    await self._admission.go_on(within, limit)
         return row_of(found[0]) if found else None
 
     async def taken(self, run: str) -> Taken:
@@ -187,6 +219,7 @@ class SqlStore:
         ended = time.time() if ending.state in {"done", "failed"} else None
         said = (ending.output, list(ending.waiting), ending.error, ending.about)
         async with self.database.transaction() as within:
+            limit = await self._admission.locked(within, run)
             if parent is not None:
                 await row_at(within, parent, self.database.update)
             found = await within.rows(_END, ending.state, *map(text_of, said), ended, run, lease)
@@ -194,6 +227,8 @@ class SqlStore:
                 await self._wait(within, row_of(found[0]))
             elif found:
                 await self._over(within, row_of(found[0]))
+            if found and limit is not None:
+                await self._admission.go_on(within, limit)
             await self.database.tell(within, [run])
         return bool(found)
 
@@ -260,6 +295,7 @@ class SqlStore:
     async def cancel(self, run: str) -> Row | None:
         """End a run for good, whoever works on it, and those that carry out its calls; how far it was."""
         async with self.database.transaction() as within:
+            limit = await self._admission.locked(within, run)
             known = await row_at(within, run)
             if known is not None and known.parent is not None:
                 await row_at(within, known.parent, self.database.update)
@@ -267,6 +303,8 @@ class SqlStore:
             if row is not None and not row.is_over:
                 await self._cancel_all(within, [run])
                 await self._wake(within, row.parent)
+                if limit is not None:
+                    await self._admission.go_on(within, limit)
         return row
 
     async def release(self, run: str, lease: int) -> bool:
@@ -306,6 +344,28 @@ class SqlStore:
             for row in lost:
                 await self.queue.push(delivery_of(row), within)
         return [row.id for row in lost]
+
+    async def sweep(self, state: State, before: float, most: int) -> int:
+        """Delete runs of a state that were over before a time, so many at most; how many there were."""
+        async with self.database.transaction() as within:
+            found = await within.rows(
+                f"SELECT id FROM actum_runs WHERE state = ? AND ended < ? {_IS_FREE} ORDER BY ended LIMIT ?",
+                state,
+                before,
+                most,
+            )
+            runs = [(run,) for (run,) in found]
+            for statement in (_FORGET_ENTRIES, _FORGET_SENT, _FORGET) if runs else ():
+                await within.each(statement, runs)
+        return len(runs)
+
+    async def review(self) -> None:
+        """Have parked runs delivered that there is room for: their tenant's limit may be another one by now."""
+        async with self.database.transaction() as within:
+            tenants = await self._admission.parked(within)
+        for tenant in tenants:
+            async with self.database.transaction() as within:
+                await self._admission.review(within, tenant)
 
     async def aclose(self) -> None:
         """Let go of the database and the queue."""

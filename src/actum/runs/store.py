@@ -39,6 +39,11 @@ class RunStore(Protocol):
         ...
 
     @property
+    def limits_tenants(self) -> bool:
+        """Whether it can limit how many runs of a tenant are carried out at once."""
+        ...
+
+    @property
     def channel(self) -> Channel:
         """What carries what its runs tell while it happens."""
         ...
@@ -61,8 +66,11 @@ class RunStore(Protocol):
         """Entries of a run's record behind a number, each with its own."""
         ...
 
-    async def claim(self, run: str, worker: str) -> Row | None:
-        """Own a run from now on; None if there is nothing to do for it, or nobody can own it now."""
+    async def claim(self, run: str, worker: str, tags: Collection[str] | None = None) -> Row | None:
+        """Own a run from now on; None if there is nothing to do for it, or nobody can own it now.
+
+        A run that asks for a tag is only for those who have it; None is to have every one.
+        """
         ...
 
     async def taken(self, run: str) -> Taken:
@@ -120,6 +128,14 @@ class RunStore(Protocol):
 
     async def redeliver(self, rows: Sequence[Row]) -> list[str]:
         """Have those of the runs delivered again that have no live delivery; nothing if another is just at that."""
+        ...
+
+    async def sweep(self, state: State, before: float, most: int) -> int:
+        """Delete runs of a state that were over before a time, so many at most; how many there were."""
+        ...
+
+    async def review(self) -> None:
+        """Have parked runs delivered that there is room for by now."""
         ...
 
     async def changed(self, run: str, seconds: float) -> None:

@@ -12,7 +12,7 @@ from ..app.idea import Idea
 from ..app.saved import SavedIdea
 from ..errors import RunError
 from ..schema.json import encode
-from .row import Submission, check_id
+from .row import Submission, check_id, check_tag
 
 Given: TypeAlias = "SavedIdea | Mapping[str, Any] | str | Path"
 """An Idea, or its JSON, file or address."""
@@ -28,6 +28,8 @@ def submission_of(
         IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
     """
     own = _idea(idea)
+    if stands.get("tag") is not None:
+        check_tag(stands["tag"])
     given = None if input is None else dict(input)
     with_input(own.context, given)
     if stands.get("escalate") is not None and stands.get("patience") is None:

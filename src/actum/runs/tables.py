@@ -74,6 +74,29 @@ VERSIONS = (
     ALTER TABLE actum_runs ADD COLUMN escalate TEXT
     """
     ),
+    # A run that is parked has a state of its own, which programs before take for none that they could claim.
+    Version(
+        adds="""
+    CREATE TABLE actum_limits (
+      kind TEXT NOT NULL, name TEXT NOT NULL, runs INTEGER, weight {real} NOT NULL DEFAULT 1,
+      requests {real}, tokens {real}, PRIMARY KEY (kind, name)
+    );
+    CREATE TABLE actum_tenants (name TEXT PRIMARY KEY);
+    CREATE INDEX actum_runs_of_tenant ON actum_runs (tenant, state, priority DESC, created)
+      WHERE state IN ('queued', 'running', 'parked');
+    CREATE TABLE actum_buckets (
+      model TEXT PRIMARY KEY, requests {real} NOT NULL, tokens {real} NOT NULL, at {real} NOT NULL,
+      closed {real} NOT NULL DEFAULT 0, refusals INTEGER NOT NULL DEFAULT 0
+    )
+    """
+    ),
+    # Programs before serve no lane of a tag: they are not delivered what asks for one.
+    Version(
+        adds="""
+    ALTER TABLE actum_runs ADD COLUMN tag TEXT;
+    CREATE INDEX actum_runs_ended ON actum_runs (state, ended) WHERE ended IS NOT NULL
+    """
+    ),
 )
 """The versions of the tables from the first one on. One that was released is never changed: the next one adds."""
 

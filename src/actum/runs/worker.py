@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -20,14 +21,18 @@ from pathlib import Path
 from ..errors import Fenced, RunError, StoreUnavailable
 from .held import Carrier, Runner
 from .live.telling import LiveRuns
+from .pacing import Pacing
 from .record import Committer, LeasedRecord
-from .row import CHILDREN, QUEUE, Ending, Row, Taken
+from .retention import checked, sweep
+from .row import CHILDREN, QUEUE, Ending, Row, State, Taken, check_tag
 from .runs import Runs
 from .store import RunStore
 
 _LOG = logging.getLogger("actum.worker")
 _LEAST_AGAIN, _MOST_AGAIN = 0.2, 5.0
 """Seconds between two tries of a database that is away."""
+_SWEEPS = 600.0
+"""Seconds between two looks for runs that are no longer kept."""
 QUEUES: Mapping[str, int] = {QUEUE: 50, CHILDREN: 100}
 """The queues that a worker takes from where nobody says so, with the slots of each."""
 _PAGE = 500
@@ -61,6 +66,8 @@ class Worker:
         drain: how many seconds its runs have to end once it is to stop; then others go on with them.
         roots: the folders that Ideas may lie in and read from; the current one by default (D12, D17).
         attempts: how many workers in a row may be lost with a run, nothing recorded, before it fails as poisoned.
+        tags: what it has, such as the Activities of a desk: runs that ask for another tag are left to others.
+        keep: for how many days runs that are over are kept, by state; the others, if none is named, for good.
         name: what it is called in `Row.worker`; its host and process by default.
     """
 
@@ -75,11 +82,16 @@ class Worker:
         roots: Sequence[str | Path] = (),
         attempts: int = 10,
         name: str | None = None,
+        tags: Collection[str] = (),
+        keep: Mapping[State, float] | None = None,
     ) -> None:
         self.name = name or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
         self._store: RunStore = runs.store
         self._schedules = runs.schedules
+        self._gate = Pacing(runs.store.database)
         self._queues = dict(queues or QUEUES)
+        self._tags = sorted({check_tag(tag) for tag in tags})
+        self._keep = checked(keep or {})
         self._lease = lease
         self._drain = drain
         self._carrier = Carrier(
@@ -90,6 +102,8 @@ class Worker:
         )
         self._committer = Committer(self._store, lease / 2)
         self._live = LiveRuns(self._store.channel)
+        self._reached = -math.inf
+        """When the runs were last reached, by the monotonic clock."""
         self._owned: dict[str, _Owned] = {}
         self._stop = asyncio.Event()
 
@@ -97,6 +111,11 @@ class Worker:
     def carried(self) -> Collection[str]:
         """The runs that it owns now."""
         return list(self._owned)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has reached its runs just now, and takes more."""
+        return not self._stop.is_set() and time.monotonic() - self._reached < 2 * self._lease
 
     def stop(self) -> None:
         """Take nothing more; what is under way may end until the time to drain is over."""
@@ -112,7 +131,7 @@ class Worker:
         try:
             async with asyncio.TaskGroup() as tasks:
                 commits, tells = self._committer.commit(), self._live.send()
-                works = (commits, tells, self._watch(), self._reconcile(), self._tick(), self._drained())
+                works = (commits, tells, self._watch(), self._reconcile(), self._tick(), self._sweep(), self._drained())
                 beside = [tasks.create_task(work) for work in works]
                 try:
                     await self._supervise()
@@ -131,7 +150,7 @@ class Worker:
         while not self._stop.is_set():
             began = time.monotonic()
             try:
-                await self._store.queue.serve(self._queues, self.carry, self._stop, self._lease)
+                await self._store.queue.serve(self._queues, self.carry, self._stop, self._lease, self._tags)
             except StoreUnavailable as error:
                 _LOG.warning("%s; trying again", error.message)
             pause = _LEAST_AGAIN if time.monotonic() - began > _MOST_AGAIN else min(2 * pause, _MOST_AGAIN)
@@ -161,7 +180,7 @@ class Worker:
     async def _carry(self, run: str) -> None:
         try:
             asked = time.monotonic()
-            row = await self._store.claim(run, self.name)
+            row = await self._store.claim(run, self.name, self._tags)
             if row is None:
                 return  # it is over, or waits: a needless delivery
             await self._carry_out(row, asked)
@@ -179,7 +198,7 @@ class Worker:
         try:
             taken = await self._store.taken(row.id)
             record = owned.record = self._committer.record(row.id, row.lease, taken.seq, taken.consumed, owned.cut)
-            record.confirmed = asked
+            record.confirmed, record.gate = asked, self._gate
             ending = await self._told(row, taken, record)
             await record.settled()
             await self._store.end(row.id, row.lease, ending, row.parent)
@@ -251,6 +270,7 @@ class Worker:
                 lost = [row for row in owed if row.id not in live and row.id not in self._owned]
                 # Only what was missed the last time, too: a delivery that just ends is not one that is lost.
                 again = await self._store.redeliver([row for row in lost if row.id in before])
+                await self._store.review()
             except StoreUnavailable:
                 continue
             missed |= {row.id for row in lost} - set(again)
@@ -264,8 +284,16 @@ class Worker:
             comes: float | None = None
             with suppress(StoreUnavailable):
                 comes = await self._schedules.fire(time.time())
+                self._reached = time.monotonic()
             left = self._lease / 2 if comes is None else comes - time.time()
             await self._unless_stopped(max(_LEAST_AGAIN, min(left, self._lease / 2)))
+
+    async def _sweep(self) -> None:
+        """Delete the runs that have been over for longer than they are kept."""
+        while self._keep and not self._stop.is_set():
+            with suppress(StoreUnavailable):
+                await sweep(self._store, self._keep)
+            await self._unless_stopped(_SWEEPS)
 
     # The end
 

@@ -25,6 +25,10 @@ _SEAL = re.compile(rb',"crc":"([0-9a-f]{8})"\}')
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
+class RunOpen(IdeaError):
+    """Another process has a run open: it is no fault of its file."""
+
+
 class RunLog:
     """Takes the entries of one run, a line each. While it is open no other process can continue the same run.
 
@@ -202,4 +206,4 @@ def _lock(file: int, path: Path) -> None:
     try:
         flock(file, LOCK_EX | LOCK_NB)
     except OSError:
-        raise IdeaError(f"{path}: another process has this run open") from None
+        raise RunOpen(f"{path}: another process has this run open") from None

@@ -6,22 +6,28 @@ from pathlib import Path
 
 from ...ideas.address import parse_address
 from ...sources.files import write_bytes
-from ..options import StoreName, library_of
+from ..options import StoreName, library_of, runs_at
 from ..render.telling import say
 
 
 async def export(address: str, file: str, /, *, store: StoreName = None) -> int:
-    """Write a version into a file, byte for byte as the store holds it.
+    """Write a version of an Idea into a file, byte for byte as the store holds it; or a run that was submitted.
+
+    A run is written as `actum run --save` keeps one: `why`, `replay`, `fork` and `diff` take the file.
 
     Parameters
     ----------
     address
-        The version.
+        The version, by its address; or the id of a run.
     file
         The file; one that exists is replaced whole or not at all.
     store
-        The store, as for `actum save`.
+        The store, as for `actum save`; of a run, where it is kept, as for `actum submit`.
     """
+    if not address.startswith("idea:"):
+        async with runs_at(store) as runs:
+            await (await runs.get(address)).save(file)
+        return 0
     named = parse_address(address)
     async with library_of(store) as library:
         entry = await library.find(named)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ...app import kept
 from ...app.idea import Idea
-from ..options import Settings, input_of
+from ..keeping import kept_at
+from ..options import RunsPlace, Settings, input_of
 
 
-def fork(run: str, new: str, /, *, at: int, i: Settings = None) -> int:
+async def fork(run: str, new: str, /, *, at: int, i: Settings = None, store: RunsPlace = None) -> int:
     """Begin a new run as another one was before a request, with its input changed; `actum resume` continues it.
 
     Parameters
@@ -20,6 +21,9 @@ def fork(run: str, new: str, /, *, at: int, i: Settings = None) -> int:
         The request, from 1.
     i
         A value to change in the input, as key=value; may be repeated.
+    store
+        Where the run is kept, if `run` is the id of one that was submitted. The new one is a file all the same.
     """
-    kept.fork(run, new, at=at, input=input_of(Idea.load(run).context, i or [], None))
+    async with kept_at(run, store) as path:
+        kept.fork(path, new, at=at, input=input_of(Idea.load(path).context, i or [], None))
     return 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 from ...app import kept
 from ...inspection.wording import name_of, short
 from ...protocol.message import is_skip
-from ..options import Several
+from ..keeping import kept_at
+from ..options import RunsPlace, Several
 from ..render.telling import say, tell_left_out
 
 
-async def replay(run: str, /, *, activities: Several = None) -> int:
+async def replay(run: str, /, *, activities: Several = None, store: RunsPlace = None) -> int:
     """Make a kept run's requests and output again and compare them byte for byte; no model is asked, no call is made.
 
     Parameters
@@ -18,8 +19,11 @@ async def replay(run: str, /, *, activities: Several = None) -> int:
         The run's file, or the address that it was saved at.
     activities
         A module or file with Activities, beside those that the Idea names.
+    store
+        Where the run is kept, if `run` is the id of one that was submitted.
     """
-    found = await kept.replay(run, activities=activities or [])
+    async with kept_at(run, store) as path:
+        found = await kept.replay(path, activities=activities or [])
     tell_left_out(found.left_out)
     for one in found.requests:
         _show(one)

@@ -10,9 +10,10 @@ from ...app.idea import Idea
 from ...app.loading import Code, load_servers, ready
 from ...app.tools import DEFAULT
 from ..connecting import McpFile, servers_at
-from ..options import Approval, CommandError, JsonFlag, QuietFlag, Roots, Several, StoreName, versions_at
+from ..options import Approval, CommandError, JsonFlag, QuietFlag, Roots, Several, StoreName, runs_at, versions_at
 from ..questions import Questions, approver
 from ..render.outcome import finish, renderer_of
+from ..render.telling import say
 
 
 async def resume(
@@ -52,7 +53,8 @@ async def resume(
     versions
         An address to save each request with its answer at as a version, as for `actum run`.
     store
-        The store of the versions, as for `actum save`.
+        The store of the versions, as for `actum save`; without --versions, where the run is kept, if `run` is the id of
+        one that was submitted and is over: a new run goes on from what it has left, and its id is printed.
     activities
         A module or file with Activities, beside those that the Idea names.
     root
@@ -62,6 +64,10 @@ async def resume(
     """
     if approve == "plan":
         raise CommandError("a plan is approved before it runs: --approve plan is for `actum run`")
+    if store is not None and versions is None:
+        async with runs_at(store) as runs:
+            say((await (await runs.get(run)).again()).id)
+        return 0
     renderer = renderer_of(Path(run).name, json=json, quiet=quiet)
     questions = Questions(renderer)
     decide = approver(approve, questions)

@@ -32,6 +32,7 @@ async def schedule(
     tenant: str = "",
     priority: int = 0,
     queue: str = QUEUE,
+    tag: str | None = None,
     patience: float | None = None,
     pause: Flag = False,
     go_on: Flag = False,
@@ -71,6 +72,8 @@ async def schedule(
         Of those of a queue that could begin, one of a higher priority does first.
     queue
         The queue, for workers that take from it.
+    tag
+        Only for workers that have this tag.
     patience
         How many seconds a decision may take before the calls that wait for one are refused.
     pause
@@ -104,6 +107,7 @@ async def schedule(
             tenant=tenant,
             priority=priority,
             queue=queue,
+            tag=tag,
             patience=patience,
         )
         say(_told(made))

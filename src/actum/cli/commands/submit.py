@@ -28,6 +28,7 @@ async def submit(
     priority: int = 0,
     at: str | None = None,
     queue: str = QUEUE,
+    tag: str | None = None,
     patience: float | None = None,
     escalate: str | None = None,
 ) -> int:
@@ -53,6 +54,8 @@ async def submit(
         When it may begin, such as 2026-12-24T18:00+01:00; without a zone, it is this machine's.
     queue
         The queue, for workers that take from it.
+    tag
+        Only for workers that have this tag.
     patience
         How many seconds a decision may take before the calls that wait for one are refused.
     escalate
@@ -68,6 +71,7 @@ async def submit(
             priority=priority,
             at=None if at is None else _moment(at),
             queue=queue,
+            tag=tag,
             patience=patience,
             escalate=escalate,
         )

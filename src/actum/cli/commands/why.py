@@ -9,7 +9,8 @@ from ...dataflow.reference import clip
 from ...inspection.wording import short
 from ...protocol.message import RESULT
 from ...schema.json import encode
-from ..options import JsonFlag
+from ..keeping import kept_at
+from ..options import JsonFlag, RunsPlace
 from ..render.telling import say, say_json
 
 _RESULT = f"†{RESULT}"
@@ -17,7 +18,15 @@ _LONGEST = 200
 """How many characters of an expression are shown."""
 
 
-def why(run: str, reference: str | None = None, /, *, instance: str | None = None, json: JsonFlag = False) -> int:
+async def why(
+    run: str,
+    reference: str | None = None,
+    /,
+    *,
+    instance: str | None = None,
+    json: JsonFlag = False,
+    store: RunsPlace = None,
+) -> int:
     """Say where a value of a kept run came from: whether code or a model made it, and of what.
 
     Parameters
@@ -30,8 +39,11 @@ def why(run: str, reference: str | None = None, /, *, instance: str | None = Non
         The instance that the value is seen from.
     json
         Print one JSON list: each origin once, `of` being indices of messages.
+    store
+        Where the run is kept, if `run` is the id of one that was submitted.
     """
-    origins = inspection.why(run, reference, instance=instance)
+    async with kept_at(run, store) as path:
+        origins = inspection.why(path, reference, instance=instance)
     if json:
         listed = [one for origin in origins for one in origin.to_list()]
         say_json(listed)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import signal
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -14,9 +14,11 @@ from ...app.agent import Agent
 from ...app.idea import Idea
 from ...app.loading import Code, agent_at
 from ...execution.calls.approval import HOLD, Reply
+from ...runs.health import watched
 from ...runs.worker import QUEUES, Worker
 from ..options import CommandError, Roots, RunsPlace, Several, pair_of, runs_at
 from ..render.telling import tell
+from .sweep import kept_days
 
 
 async def worker(
@@ -29,6 +31,10 @@ async def worker(
     root: Roots = None,
     lease: float = 4.0,
     drain: float = 30.0,
+    tag: Several = None,
+    keep: str | None = None,
+    health_port: int | None = None,
+    health_host: str = "127.0.0.1",
 ) -> int:
     """Carry out runs that were submitted, until it is told to stop: by SIGTERM, or Ctrl-C.
 
@@ -52,9 +58,18 @@ async def worker(
         After how many seconds of silence others go on with its runs.
     drain
         How many seconds its runs have to end once it is to stop.
+    tag
+        What it has: runs that ask for another tag are left to others; may be repeated.
+    keep
+        For how many days runs that are over are kept, by state: done=30,failed=90,cancelled=7; else for good.
+    health_port
+        A port on which it says over HTTP how it is: GET /health, and GET /ready.
+    health_host
+        The address of that port, such as 0.0.0.0 where others ask.
     """
     if lease <= 0 or drain < 0:
         raise CommandError("--lease and --drain take seconds")
+    days = kept_days(keep) if keep else {}
     slots = _slots(queues) if queues else dict(QUEUES)
     roots = [Path(one) for one in root or [str(Path.cwd())]]
     Code.to_run(activities).take_named()
@@ -67,10 +82,16 @@ async def worker(
 
     logging.getLogger("actum.worker").addHandler(_Telling())
     async with runs_at(store, makes=True) as runs:
-        serving = Worker(runs, agent_for, queues=slots, lease=lease, drain=drain, roots=roots)
+        serving = Worker(
+            runs, agent_for, queues=slots, lease=lease, drain=drain, roots=roots, tags=tag or [], keep=days
+        )
         _stop_on_signals(serving)
         tell(f"actum: {serving.name} serves {', '.join(f'{name}={most}' for name, most in slots.items())}")
-        await serving.serve()
+        async with AsyncExitStack() as beside:
+            if health_port is not None:
+                port = await beside.enter_async_context(watched(serving, health_port, health_host))
+                tell(f"actum: how it is: http://{health_host}:{port}/health and /ready")
+            await serving.serve()
     return 0
 
 

@@ -149,7 +149,8 @@ class Delegation:
         if named is None:  # the settings of one model are not for another
             config = replace(config, settings=own.settings)
         emit = replace(self.emit.below(call, kept.place), run=key.rpartition("/")[0])
-        return await read(call, tool, model, config, self.budget, emit, self, self.record.settled)
+        record = self.record
+        return await read(call, tool, model, config, self.budget, emit, self, record.settled, record.gate)
 
     def _in_its_place(self, name: str, tool: Tool) -> Activity | Choice | None:
         """The Activity that a call goes to instead of any delegate (D9, D13, D16)."""

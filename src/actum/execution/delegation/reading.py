@@ -9,6 +9,7 @@ from ...errors import ActumError, DelegateError, Fenced, LimitExceeded
 from ...events import RequestFinished, RequestStarted, Retried
 from ...generation.ask import ask
 from ...generation.compile import Frame
+from ...generation.gate import Gate
 from ...generation.model import Model, ModelRequest
 from ...protocol.call import Call
 from ...protocol.config import Config
@@ -41,6 +42,7 @@ async def read(
     emit: Emitter,
     delegate: Delegate,
     settled: Callable[[], Awaitable[None]] | None = None,
+    gate: Gate | None = None,
 ) -> Json:
     """What a model answers about one value, in the shape that the call asks for; it is data, whatever it looks like.
 
@@ -59,7 +61,7 @@ async def read(
     try:
         frame, begin = setup.frame(setup.context), None if emit.trace is None else asking.begin
         answered, _ = await ask(
-            model, frame, judge, asking, asking, retries=config.retries, settled=settled, begin=begin
+            model, frame, judge, asking, asking, retries=config.retries, settled=settled, begin=begin, gate=gate
         )
     except (LimitExceeded, Fenced):
         raise

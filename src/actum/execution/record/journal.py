@@ -65,7 +65,7 @@ class Journal:
         self._record = record or Recorder()
         self.is_recorded = self._record.tell is not None
         """Whether anybody is told the entries; else none has to be made."""
-        self.settled, self.lease = self._record.settled, self._record.lease
+        self.settled, self.lease, self.gate = self._record.settled, self._record.lease, self._record.gate
         if self.is_recorded:
             _check_recordable(self._messages)
             self._record(Began(context=list(self._messages), run=run, call=self._record.call, trace=trace))

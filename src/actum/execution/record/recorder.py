@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from ...generation.gate import Gate
 from ...protocol.place import Place
 from ...schema.json import JsonObject
 from .entries import Entry
@@ -20,6 +21,7 @@ class Record(Protocol):
     """Keeps the entries of a run that another process may take over, and knows whether it still is this one's.
 
     `lease` counts who has owned the run: a sink that has seen a higher one can refuse what a stale owner sends.
+    A record may also have a `gate` (see `actum.generation.gate`), which lets the run's requests in.
     """
 
     @property
@@ -51,14 +53,17 @@ class Recorder:
     settled: Settled | None = None
     """What is awaited before an effect begins, and before the run ends; None where what is told is kept at once."""
     lease: int | None = None
+    gate: Gate | None = None
+    """What lets its requests in, where others ask the same models."""
     spread: Callable[[Any], Awaitable[Any]] | None = None
     """What has calls carried out as runs of their own (`delegation.spreading.Spread`); None where nobody does."""
 
     @classmethod
     def of(cls, record: Tell | Record | None) -> Recorder:
         """The recorder of a run that is told to this record."""
-        settled, lease, spread = (getattr(record, name, None) for name in ("settled", "lease", "spread"))
-        return cls(record, settled=settled, lease=lease, spread=spread)
+        settled, lease, gate = (getattr(record, name, None) for name in ("settled", "lease", "gate"))
+        spread = getattr(record, "spread", None)
+        return cls(record, settled=settled, lease=lease, gate=gate, spread=spread)
 
     def __call__(self, entry: Entry) -> None:
         """Tell one entry."""
@@ -67,4 +72,5 @@ class Recorder:
 
     def below(self, place: Place, call: JsonObject) -> Recorder:
         """The recorder of the delegate that the call at a place leads to."""
-        return Recorder(self.tell, (*self.at, str(place)), call, self.settled, self.lease, self.spread)
+        more = (self.settled, self.lease, self.gate, self.spread)
+        return Recorder(self.tell, (*self.at, str(place)), call, *more)

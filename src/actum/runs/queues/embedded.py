@@ -10,12 +10,12 @@ from os import urandom
 
 from ...errors import StoreUnavailable
 from ..database import Database, Transaction
-from ..queue import Carry, Delivery
+from ..queue import Carry, Delivery, lanes
 from .serving import Serving
 
 _TAKE = (
     "UPDATE actum_deliveries SET taker = ?, heard = ? WHERE number IN (SELECT number FROM actum_deliveries "
-    "WHERE queue = ? AND begins <= ? AND (taker IS NULL OR heard < ?) ORDER BY priority DESC, number LIMIT ?) "
+    "WHERE queue IN ({lanes}) AND begins <= ? AND (taker IS NULL OR heard < ?) ORDER BY priority DESC, number LIMIT ?) "
     "RETURNING number, run"
 )
 _BEATS = 4
@@ -49,14 +49,18 @@ class EmbeddedQueue:
             return
         await within.each("DELETE FROM actum_deliveries WHERE run = ? AND taker IS NULL", [(run,)])
 
-    async def serve(self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float) -> None:
+    async def serve(
+        self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float, tags: Collection[str] = ()
+    ) -> None:
         """Take deliveries until `stop` is set and all have ended."""
         server = urandom(8).hex()
 
         async def take(queue: str, most: int) -> list[tuple[int, str]]:
             now = time.time()
             async with self._database.transaction() as within:
-                found = await within.rows(_TAKE, server, now, queue, now, now - lease, most)
+                names = lanes(queue, tags)
+                take = _TAKE.format(lanes=", ".join("?" * len(names)))
+                found = await within.rows(take, server, now, *names, now, now - lease, most)
             return [(int(number), run) for number, run in found]
 
         async def ended(number: int) -> None:

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from ..database import Transaction
-from ..queue import Carry, Delivery
+from ..queue import Carry, Delivery, lanes
 from .serving import Serving
 
 _LONGEST = 1.0
@@ -76,13 +76,15 @@ class MemoryQueue:
             if not self._of_run[delivery.run]:
                 del self._of_run[delivery.run]
 
-    async def serve(self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float) -> None:
+    async def serve(
+        self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float, tags: Collection[str] = ()
+    ) -> None:
         """Take deliveries until `stop` is set and all have ended."""
         del lease  # who is in this process is heard of as long as it lives
         server = object()
 
         async def take(queue: str, most: int) -> list[tuple[int, str]]:
-            return self._take(server, queue, most)
+            return self._take(server, lanes(queue, tags), most)
 
         async def ended(number: int) -> None:
             if self._taken.pop(number, None) is not None:
@@ -96,15 +98,15 @@ class MemoryQueue:
                 self._offer(number)
             self._tell()
 
-    def _take(self, server: object, queue: str, most: int) -> list[tuple[int, str]]:
+    def _take(self, server: object, names: Collection[str], most: int) -> list[tuple[int, str]]:
         now = time.time()
         while self._later and self._later[0][0] <= now:
             _, number = heappop(self._later)
             if number in self._held:
                 self._offer(number)
-        ready, taken = self._ready[queue], list[tuple[int, str]]()
-        while ready and len(taken) < most:
-            _, number = heappop(ready)
+        taken = list[tuple[int, str]]()
+        while len(taken) < most and (filled := [ready for name in names if (ready := self._ready.get(name))]):
+            _, number = heappop(min(filled, key=lambda ready: ready[0]))
             if number in self._held:
                 self._taken[number] = server
                 taken.append((number, self._held[number].run))

@@ -8,7 +8,7 @@ the record is fenced, and what is lost by it is delivered again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import StoreUnavailable
 from ..database import Transaction
 from ..postgres import PostgresDatabase
-from ..queue import Carry, Delivery
+from ..queue import Carry, Delivery, lanes
 
 if TYPE_CHECKING:
     from procrastinate import App
@@ -79,13 +79,15 @@ class ProcrastinateQueue:
             return
         await within.connection.execute(_CANCEL, [_TASK, run])
 
-    async def serve(self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float) -> None:
+    async def serve(
+        self, slots: Mapping[str, int], carry: Carry, stop: asyncio.Event, lease: float, tags: Collection[str] = ()
+    ) -> None:
         """Take deliveries until `stop` is set and all have ended."""
         serving = _Serving(self._database, carry, lease, stop)
         with self._database.judged():
             pool = await self._database.pool()
         async with _judged(), _app(serving.carry).open_async(pool) as app:
-            await serving.serve(app, slots)
+            await serving.serve(app, [(lanes(queue, tags), most) for queue, most in slots.items()])
 
     async def live(self, runs: Collection[str], within: Transaction | None = None) -> set[str]:
         """Those of the runs that have a delivery which will be taken, or is carried by one who is alive."""
@@ -130,9 +132,9 @@ class _Serving:
             await asyncio.wait([task])
             raise
 
-    async def serve(self, app: App, slots: Mapping[str, int]) -> None:
+    async def serve(self, app: App, slots: Sequence[tuple[list[str], int]]) -> None:
         """Serve until it is to stop and all that was taken has ended; what ends a worker ends them all."""
-        workers = [asyncio.create_task(self._work(app, queue, most)) for queue, most in slots.items()]
+        workers = [asyncio.create_task(self._work(app, names, most)) for names, most in slots]
         beside = [asyncio.create_task(self._sweep()), asyncio.create_task(self._beat(app))]
         stopping = asyncio.create_task(self._stop.wait())
         try:
@@ -155,9 +157,9 @@ class _Serving:
             if not task.cancelled() and (error := task.exception()) is not None:
                 raise error
 
-    async def _work(self, app: App, queue: str, most: int) -> None:
+    async def _work(self, app: App, names: list[str], most: int) -> None:
         await app.run_worker_async(
-            queues=[queue],
+            queues=names,
             concurrency=most,
             install_signal_handlers=False,
             fetch_job_polling_interval=_GLANCE,

@@ -1,0 +1,65 @@
+"""`actum limit`: how many runs of a tenant at once, and how much a model is asked in a minute (L8)."""
+
+from __future__ import annotations
+
+from ...runs.limits import Limit
+from ..options import CommandError, Flag, RunsPlace, runs_at
+from ..render.telling import say
+
+
+async def limit(
+    *,
+    tenant: str | None = None,
+    runs: int | None = None,
+    weight: float = 1.0,
+    model: str | None = None,
+    requests: float | None = None,
+    tokens: float | None = None,
+    remove: Flag = False,
+    store: RunsPlace = None,
+) -> int:
+    """Limit the runs of a tenant, or the requests of a model, over all workers; without either, list the limits.
+
+    Parameters
+    ----------
+    tenant
+        Whose runs; * for every tenant that has no limit of its own.
+    runs
+        How many runs of the tenant at once.
+    weight
+        The tenant's share where there is more to do than slots; 1 if it isn't named.
+    model
+        The requests of which model, such as openai:gpt-5.2.
+    requests
+        How many requests in any minute.
+    tokens
+        How many tokens in a minute, of requests and answers.
+    remove
+        Limit the tenant, or the model, no longer.
+    store
+        Where runs are kept: postgresql://…, or FILE.db; ACTUM_RUNS, else .actum/runs.db.
+    """
+    is_listing = tenant is None and model is None
+    if is_listing and (remove or any(one is not None for one in (runs, requests, tokens))):
+        raise CommandError("a limit is about a tenant or about a model: --tenant acme --runs 5")
+    async with runs_at(store, makes=not (is_listing or remove)) as place:
+        if is_listing:
+            for one in await place.limits.list():
+                say(_told(one))
+        elif remove:
+            await place.limits.remove(tenant=tenant, model=model)
+        else:
+            own = await place.limits.set(
+                tenant=tenant, model=model, runs=runs, weight=weight, requests=requests, tokens=tokens
+            )
+            say(_told(own))
+    return 0
+
+
+def _told(one: Limit) -> str:
+    if one.tenant is not None:
+        runs = "any number of runs" if one.runs is None else f"{one.runs} runs at once"
+        return f"tenant {one.tenant}  {runs}, weight {one.weight:g}"
+    requests = "" if one.requests is None else f"{one.requests:g} requests"
+    tokens = "" if one.tokens is None else f"{one.tokens:g} tokens"
+    return f"model {one.model}  {' and '.join(filter(None, (requests, tokens))) or 'anything'} a minute"

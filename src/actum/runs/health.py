@@ -1,0 +1,66 @@
+"""Health and readiness of a worker over HTTP, for what watches processes: `GET /health` and `GET /ready`.
+
+Healthy is a worker whose loop answers. Ready is one that reaches its runs and takes more: not while it drains.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from ..errors import RunError
+from ..schema.json import JsonObject, encode
+
+if TYPE_CHECKING:
+    from .worker import Worker
+
+_LONGEST = 8_192
+"""How many bytes a request may have."""
+_PATIENCE = 5.0
+"""Seconds that a request may take to arrive."""
+_REASONS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+
+
+@asynccontextmanager
+async def watched(worker: Worker, port: int, host: str = "127.0.0.1") -> AsyncGenerator[int]:
+    """Answer on a port as long as the block; 0 is any free one, and the one that was taken is yielded.
+
+    Raises:
+        RunError: the port can't be used.
+    """
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                head = await reader.readuntil(b"\r\n\r\n")
+                method, path = head.split(b" ", 2)[:2]
+                writer.write(_reply(*_judged(worker, method, path.partition(b"?")[0])))
+                await writer.drain()
+        except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, ConnectionError):
+            pass  # whoever asked so has no answer
+        finally:
+            writer.close()
+
+    try:
+        server = await asyncio.start_server(answer, host, port, limit=_LONGEST)
+    except OSError as error:
+        raise RunError(f"health can't be told on {host}:{port}: {error.strerror or error}") from None
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+def _judged(worker: Worker, method: bytes, path: bytes) -> tuple[int, JsonObject]:
+    about: JsonObject = {"worker": worker.name, "carried": len(worker.carried), "is_ready": worker.is_ready}
+    if path not in {b"/health", b"/ready"}:
+        return 404, {"paths": ["/health", "/ready"]}
+    if method not in {b"GET", b"HEAD"}:
+        return 405, about
+    return (200 if path == b"/health" or worker.is_ready else 503), about
+
+
+def _reply(status: int, body: JsonObject) -> bytes:
+    text = encode(body).encode()
+    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: application/json\r\nContent-Length: {len(text)}"
+    return f"{head}\r\nConnection: close\r\n\r\n".encode() + text

@@ -1,0 +1,125 @@
+"""Limits over all workers of a place: how many runs of a tenant at once, and how much a model is asked in a minute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import RunError
+from .database import Database, Transaction
+
+EVERY = "*"
+"""The tenant that stands for all that have no limit of their own."""
+_COLUMNS = "kind, name, runs, weight, requests, tokens"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """What a tenant, or a model, may have. None is as much as it wants."""
+
+    tenant: str | None = None
+    """Whose runs: a tenant, or "*" for each that has no limit of its own."""
+    model: str | None = None
+    """The requests of which model, by its name as `models.load` takes it."""
+    runs: int | None = None
+    """How many runs of the tenant at once."""
+    weight: float = 1.0
+    """The tenant's share where there is more to do than slots: of weight 2 it is twice that of weight 1."""
+    requests: float | None = None
+    """How many requests in any minute."""
+    tokens: float | None = None
+    """How many tokens in a minute, of requests and answers."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is about."""
+        return ("tenant", self.tenant) if self.tenant is not None else ("model", self.model or "")
+
+    @property
+    def amounts(self) -> tuple[float | None, float | None]:
+        """How many requests, and how many tokens, in a minute."""
+        return self.requests, self.tokens
+
+
+class Limits:
+    """The limits of a place, kept as rows in it: workers go by them from their next claim or request on."""
+
+    def __init__(self, database: Database, *, has_tenants: bool) -> None:
+        self._database = database
+        self._has_tenants = has_tenants
+
+    async def set(
+        self,
+        *,
+        tenant: str | None = None,
+        model: str | None = None,
+        runs: int | None = None,
+        weight: float = 1.0,
+        requests: float | None = None,
+        tokens: float | None = None,
+    ) -> Limit:
+        """Limit a tenant (`runs` at once, `weight` for its share) or a model (`requests` and `tokens` in a minute).
+
+        Raises:
+            RunError: it is about both or neither, a number can't be, or runs in a folder are to be limited by tenant.
+        """
+        own = Limit(tenant=tenant, model=model, runs=runs, weight=weight, requests=requests, tokens=tokens)
+        self._check(own)
+        values = [*own.key, own.runs, own.weight, own.requests, own.tokens]
+        async with self._database.transaction() as within:
+            await within.rows("DELETE FROM actum_limits WHERE kind = ? AND name = ? RETURNING kind", *own.key)
+            await within.rows(
+                f"INSERT INTO actum_limits ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) RETURNING kind", *values
+            )
+        return own
+
+    async def list(self) -> Sequence[Limit]:
+        """All of them."""
+        async with self._database.transaction() as within:
+            return [
+                limit_of(one) for one in await within.rows(f"SELECT {_COLUMNS} FROM actum_limits ORDER BY kind, name")
+            ]
+
+    async def remove(self, *, tenant: str | None = None, model: str | None = None) -> None:
+        """Limit a tenant or a model no longer.
+
+        Raises:
+            RunError: it has no limit of its own.
+        """
+        key = Limit(tenant=tenant, model=model).key
+        async with self._database.transaction() as within:
+            if not await within.rows("DELETE FROM actum_limits WHERE kind = ? AND name = ? RETURNING kind", *key):
+                raise RunError(f"{key[0]} {key[1]!r} has no limit of its own")
+
+    def _check(self, own: Limit) -> None:
+        if (own.tenant is None) == (own.model is None):
+            raise RunError("a limit is about a tenant or about a model")
+        if own.tenant is not None and (own.requests is not None or own.tokens is not None):
+            raise RunError("requests and tokens are limits of models; a tenant has runs at once, and a weight")
+        if own.model is not None and (own.runs is not None or own.weight != 1.0):
+            raise RunError("runs at once and weights are limits of tenants; a model has requests and tokens")
+        if own.tenant is not None and not self._has_tenants:
+            raise RunError("limits of tenants need a database: keep the runs in FILE.db or PostgreSQL")
+        numbers = (own.runs, own.requests, own.tokens)
+        if any(one is not None and one < 1 for one in numbers) or not 0 < own.weight <= 1_000:
+            raise RunError("a limit is one or more, and a weight more than none and up to 1000")
+
+
+def limit_of(values: Sequence[Any]) -> Limit:
+    """A limit, from the columns of its row."""
+    kind, name, runs, weight, requests, tokens = values
+    about: dict[str, Any] = {kind: name}
+    return Limit(**about, runs=runs, weight=weight, requests=requests, tokens=tokens)
+
+
+async def limit_for(within: Transaction, kind: str, name: str) -> Limit | None:
+    """The limit that counts for a tenant or a model, its own one before that for every tenant."""
+    found = await within.rows(
+        f"SELECT {_COLUMNS} FROM actum_limits WHERE kind = ? AND name IN (?, ?) ORDER BY name <> ? LIMIT 1",
+        kind,
+        name,
+        EVERY if kind == "tenant" else name,
+        name,
+    )
+    return limit_of(found[0]) if found else None

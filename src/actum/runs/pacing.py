@@ -1,0 +1,172 @@
+"""The gate before the models of a place: requests and tokens a minute over all workers, and what providers ask for.
+
+Each model with a limit has a row with what may be sent now, which fills up with time; whoever asks takes from it, in
+a transaction. "Too many requests" closes the row until the provider takes some again: all workers wait, and no run
+fails of it. The clock is that of the workers; a row never goes back in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import StoreUnavailable
+from .database import Database, Transaction
+from .limits import Limit, limit_for
+
+_MINUTE = 60.0
+_BURST = 10
+"""What part of a minute's requests may be sent at once."""
+_AHEAD = 5.0
+"""How many seconds ahead room is taken: what a worker that dies has taken is lost to others no longer than that."""
+_GLANCE = 1.0
+"""For how many seconds a model that nobody limits isn't looked at again."""
+_LEAST, _MOST = 1.0, 60.0
+"""Seconds to wait where a provider doesn't say how long: doubled with each refusal."""
+_ANY = 1e12
+"""More than anybody asks for."""
+_COLUMNS = "requests, tokens, at, closed, refusals"
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """What may be sent now, at a time; nothing before `closed`."""
+
+    requests: float
+    tokens: float
+    at: float
+    closed: float = 0.0
+    refusals: int = 0
+
+    def fill(self, limit: Limit, now: float) -> None:
+        """Let what time has brought in, up to what may be sent at once."""
+        gone = max(0.0, now - self.at)
+        self.at = max(self.at, now)
+        (rate, most), (rate_of_tokens, most_tokens) = map(_rate, limit.amounts)
+        self.requests = min(most, self.requests + gone * rate)
+        self.tokens = min(most_tokens, self.tokens + gone * rate_of_tokens)
+
+    def wait(self, limit: Limit, tokens: int) -> float:
+        """How many seconds until there is room for a request of so many tokens."""
+        (rate, most), (rate_of_tokens, most_tokens) = map(_rate, limit.amounts)
+        for_request = (min(1.0, most) - self.requests) / rate
+        for_tokens = (min(float(tokens), most_tokens) - self.tokens) / rate_of_tokens
+        return max(0.0, self.closed - self.at, for_request, for_tokens)
+
+
+def _rate(a_minute: float | None) -> tuple[float, float]:
+    """How much comes in a second, and how much there is at most: together never more than the limit in any minute."""
+    if a_minute is None:
+        return _ANY, _ANY
+    most = max(1.0, a_minute / _BURST)
+    return max(a_minute - most, 1.0) / _MINUTE, most
+
+
+class Pacing:
+    """Lets requests in by the limits of a place. `clock` is that of the world; `sleep` waits so many seconds."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._sleep = sleep
+        self._free: dict[str, float] = {}
+        """Until when models are known to have no limit."""
+
+    async def enter(self, model: str, tokens: int) -> None:
+        """Wait until a request of about so many tokens may be sent."""
+        while self._free.get(model, 0.0) <= self._clock():
+            try:
+                wait, is_let_in = await self._taken(model, tokens)
+            except StoreUnavailable:
+                return  # the run is cut by its watchdog if that lasts; a provider's own limit holds meanwhile
+            if wait > 0:
+                await self._sleep(wait if is_let_in else min(wait, _AHEAD) * random.uniform(1.0, 1.2))
+            if is_let_in:
+                return
+
+    async def _taken(self, model: str, tokens: int) -> tuple[float, bool]:
+        """Take the room for a request; how long to wait, and whether it is then let in."""
+        async with self._database.transaction() as within:
+            limit, bucket = await self._look(within, model)
+            now = self._clock()
+            if limit is None and (bucket is None or bucket.closed <= now):
+                if bucket is None or not bucket.refusals:
+                    self._free[model] = now + _GLANCE
+                return 0.0, True
+            assert bucket is not None
+            limit = limit or Limit(model=model)
+            bucket.fill(limit, now)
+            wait = bucket.wait(limit, tokens)
+            if wait > _AHEAD or bucket.closed > now:
+                return wait, False
+            bucket.requests -= 1.0
+            bucket.tokens -= tokens
+            await self._keep(within, model, bucket)
+            return wait, True
+
+    async def refused(self, model: str, retry_after: float | None) -> None:
+        """Let nobody ask a model until its provider takes requests again."""
+        self._free.pop(model, None)
+        with suppress(StoreUnavailable):  # then this is known here alone, by the next refusal
+            async with self._database.transaction() as within:
+                _, bucket = await self._look(within, model, makes=True)
+                assert bucket is not None
+                doubled = min(_MOST, _LEAST * 2.0 ** min(bucket.refusals, 10))
+                wait = doubled if retry_after is None else retry_after
+                bucket.closed = max(bucket.closed, self._clock() + wait)
+                bucket.refusals += 1
+                await self._keep(within, model, bucket)
+
+    async def left(self, model: str, tokens: int, used: int | None) -> None:
+        """Correct what was taken by what was used."""
+        if self._free.get(model, 0.0) > self._clock() or used is None:
+            return
+        with suppress(StoreUnavailable):  # it counts as it was taken
+            async with self._database.transaction() as within:
+                _, bucket = await self._look(within, model)
+                if bucket is not None:
+                    bucket.tokens += tokens - used
+                    bucket.refusals = 0 if used else bucket.refusals
+                    await self._keep(within, model, bucket)
+
+    async def _look(
+        self, within: Transaction, model: str, *, makes: bool = False
+    ) -> tuple[Limit | None, _Bucket | None]:
+        """The limit of a model, and its row, which nobody else changes before the transaction ends."""
+        limit = await limit_for(within, "model", model)
+        if makes or limit is not None:
+            most = [_rate(one)[1] for one in (limit or Limit(model=model)).amounts]
+            await within.rows(
+                "INSERT INTO actum_buckets (model, requests, tokens, at) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (model) DO NOTHING RETURNING model",
+                model,
+                *most,
+                self._clock(),
+            )
+        found: Any = await within.rows(
+            f"SELECT {_COLUMNS} FROM actum_buckets WHERE model = ?{self._database.update}", model
+        )
+        return limit, _Bucket(*found[0]) if found else None
+
+    @staticmethod
+    async def _keep(within: Transaction, model: str, bucket: _Bucket) -> None:
+        await within.rows(
+            "UPDATE actum_buckets SET requests = ?, tokens = ?, at = ?, closed = ?, refusals = ? WHERE model = ? "
+            "RETURNING model",
+            bucket.requests,
+            bucket.tokens,
+            bucket.at,
+            bucket.closed,
+            bucket.refusals,
+            model,
+        )

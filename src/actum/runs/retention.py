@@ -1,0 +1,37 @@
+"""How long runs are kept that are over: by state, in days. What is swept is gone, and its id is free again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from ..errors import RunError
+from .row import OVER, State
+from .store import RunStore
+
+_DAY = 86_400.0
+_AT_ONCE = 200
+"""How many runs are deleted in one transaction: others never wait long."""
+
+
+def checked(keep: Mapping[State, float]) -> dict[State, float]:
+    """How many days runs of each state are kept; those of a state that isn't named are kept for good.
+
+    Raises:
+        RunError: it is about a state that runs leave, or less than no days.
+    """
+    for state, days in keep.items():
+        if state not in OVER:
+            raise RunError(f"only runs that are over are swept: {', '.join(sorted(OVER))}, not {state!r}")
+        if not days >= 0:
+            raise RunError(f"runs that are {state} are kept for days, not {days!r}")
+    return dict(keep)
+
+
+async def sweep(store: RunStore, keep: Mapping[State, float], now: float | None = None) -> int:
+    """Delete the runs that have been over for longer than they are kept, with their records; how many there were."""
+    at, swept = time.time() if now is None else now, 0
+    for state, days in checked(keep).items():
+        while found := await store.sweep(state, at - days * _DAY, _AT_ONCE):
+            swept += found
+    return swept
