@@ -281,7 +281,7 @@ async def measured(count: int, most: int, slots: int) -> dict[str, Any]:
     """Everything, in a database of its own."""
     import psycopg
 
-    with running() as server:
+    with running(is_synced=True) as server:
         with psycopg.connect(server.url, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'")
         server.restart()

@@ -40,8 +40,9 @@ def programs() -> Path:
 class Server:
     """A PostgreSQL server; as root it runs as `nobody`, since it refuses root."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_synced: bool = False) -> None:
         self._programs = programs()
+        self._is_synced = is_synced
         self._folder = Path(tempfile.mkdtemp(prefix="actum-pg-"))
         self._as_nobody: dict[str, Any] = {}
         if os.geteuid() == 0:
@@ -62,7 +63,8 @@ class Server:
         """Make it, and start it."""
         data = str(self._folder / "data")
         self._run("initdb", "-D", data, "-A", "trust", "-U", "actum", "--no-sync", "-E", "UTF8", "--locale=C")
-        options = f"-c listen_addresses='' -c unix_socket_directories='{self._folder}' -c fsync=off"
+        options = f"-c listen_addresses='' -c unix_socket_directories='{self._folder}'"
+        options += "" if self._is_synced else " -c fsync=off"
         self._control("start", "-o", options, "-l", str(self._folder / "log"))
 
     def restart(self) -> None:
@@ -91,9 +93,9 @@ class Server:
 
 
 @contextmanager
-def running() -> Generator[Server]:
-    """A server that runs as long as the block."""
-    server = Server()
+def running(*, is_synced: bool = False) -> Generator[Server]:
+    """A server that runs as long as the block; `is_synced` where what it costs to write to disk is of interest."""
+    server = Server(is_synced=is_synced)
     server.start()
     try:
         yield server
