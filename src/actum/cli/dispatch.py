@@ -76,7 +76,7 @@ COMMANDS = {
     "branch": "Begin a branch of an Idea at a version.",
     "promote": "Save a version as the next one of another branch.",
     "export": "Write a version of an Idea into a file, byte for byte as the store holds it; or a run that was "
-    "submitted.",
+    "submitted.\n\nA run is written as `actum run --save` keeps one: `why`, `replay`, `fork` and `diff` take the file.",
     "import": "Save every Idea of a file or a folder, each under its meta.path, else under its file's name.",
 }
 """What each is for, as its function says it: the list of commands imports none."""
