@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from pictures import EXAMPLES, RUNS, picture
+from gallery_runs import EXAMPLES, RUNS, picture
 
 
 def main() -> None:
