@@ -42,3 +42,12 @@ def registry_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     for name in set(sys.modules) - before:
         if name.startswith("actum_activities_"):
             del sys.modules[name]
+
+
+@pytest.fixture
+def empty_registry(registry_as_it_was: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is registered process-wide, whatever other tests' modules have registered when they were collected."""
+    from actum import tools
+
+    for kept in ("_tools", "_activities"):
+        monkeypatch.setattr(tools, kept, {})

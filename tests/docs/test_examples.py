@@ -18,6 +18,7 @@ from tests.docs.pages import REFERENCE, ROOT, Block, Command, blocks, commands, 
 
 from actum.cli.dispatch import run_command
 
+pytestmark = pytest.mark.usefixtures("empty_registry")
 PAGES = written()
 PYTHON = [
     example

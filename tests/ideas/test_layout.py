@@ -16,7 +16,12 @@ from actum.ideas.layout import laid_out
 from ..cli.test_commands import actum
 
 pytestmark = pytest.mark.rule("X1")
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/*.json"))
+EXAMPLES = [
+    path
+    for path in sorted((Path(__file__).parents[2] / "examples").glob("*/*.json"))
+    if '"context"' in path.read_text(encoding="utf-8")
+]
+"""The Ideas among the files of the examples."""
 
 VALUES = st.recursive(
     st.one_of(
@@ -51,7 +56,7 @@ def test_what_fits_stands_on_a_line_and_types_come_first() -> None:
     ]
 
 
-@pytest.mark.parametrize("path", [path for path in EXAMPLES if path.name != "answers.json"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_an_idea_comes_through_a_file_unchanged(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     idea = read_idea(text, path.name)

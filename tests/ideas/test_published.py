@@ -22,12 +22,17 @@ from ..cli.test_commands import actum
 from ..effort import trials
 
 pytestmark = pytest.mark.rule("X1")
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/*.json"))
+EXAMPLES = [
+    path
+    for path in sorted((Path(__file__).parents[2] / "examples").glob("*/*.json"))
+    if '"context"' in path.read_text(encoding="utf-8")
+]
+"""The Ideas among the files of the examples."""
 PUBLISHED = Validator(idea_schema())
 Json = dict[str, Any]
 
 
-@pytest.mark.parametrize("path", [path for path in EXAMPLES if path.name != "answers.json"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_every_example_is_of_the_format(path: Path) -> None:
     assert PUBLISHED.complaint(json.loads(path.read_text(encoding="utf-8"))) is None
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from threading import Thread
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_TO_BEGIN = 5.0
+"""How many seconds a thread may take to begin, after which it counts as one that could not be started."""
 
 
 class _Beside:
@@ -55,11 +57,11 @@ def run_beside(coroutine: Coroutine[Any, Any, T]) -> T:
     """
     beside = _Beside(coroutine)
     thread = Thread(target=contextvars.copy_context().run, args=(beside.run,), name="actum", daemon=True)
-    thread.start()
     try:
+        thread.start()
         return beside.done.result()
     except BaseException:
-        if not beside.done.done():  # it is the caller that was interrupted
+        if not beside.done.done():  # it is the caller that was interrupted, perhaps while the thread began
             beside.cancel()
-            thread.join()
+            wait([beside.done], None if thread.is_alive() else _TO_BEGIN)
         raise

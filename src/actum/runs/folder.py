@@ -112,7 +112,10 @@ class FolderStore:
         if before is None or before.state not in {"queued", "running"} or run in self._open:
             return None
         is_told = self._files.is_told(run)
-        has_progress = any("began" not in one and not is_note(one) for _, one in self._files.entries(run, 0, 100))
+        try:
+            has_progress = any("began" not in one and not is_note(one) for _, one in self._files.entries(run, 0, 100))
+        except RunError:
+            has_progress = False  # what is damaged is told below, where it is opened
         kept = KeptRun.open(self._files.path(run))
         try:
             kept.__enter__()

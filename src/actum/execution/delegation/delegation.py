@@ -219,15 +219,17 @@ class Delegation:
     ) -> Any:
         try:
             setup, inner = self._setup(call, found, scoped, kept)
+            is_apart = kept.context is None and is_spread(self.runtime.config, tool) and self.record.spread is not None
+            loop = None if is_apart else Loop(setup, self.budget, inner.emit)
         except DelegateError as error:
             raise error.of(told(name), tool.name) from error
         except ActumError as error:
             raise _unusable(name, tool, found, error) from error
         try:
-            if kept.context is None and is_spread(self.runtime.config, tool) and self.record.spread is not None:
+            if loop is None:
                 child = inner.child(self.record.at, kept.place, setup.context, setup.shape.schema)
                 return await self._apart(child, tool, kept)
-            result = await _kept(Loop(setup, self.budget, inner.emit), kept)
+            result = await _kept(loop, kept)
             if result.output is None and result.errors:
                 # Without a model a run ends without an output; to its caller, that is a failure like any other.
                 raise DelegateError(result.errors[0].code)
