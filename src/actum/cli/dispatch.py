@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from cyclopts import App, CycloptsError, Group
 from .. import __version__, errors
 from .options import CommandError
 from .render.interrupting import INTERRUPTED
-from .render.telling import Unwritable, tell
+from .render.telling import Unwritable, give_up, tell
 
 WRONG = (errors.RunError, errors.IdeaError, errors.SchemaError, errors.MessageError, CommandError)
 """Errors of what was given, not of a run."""
@@ -140,9 +139,8 @@ def _prepare_streams() -> None:
 
 
 def _give_up_stdout() -> None:
-    """Python would complain when it flushes on exit: there is nobody to complain to."""
     if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] -- it may be closed
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        give_up(sys.stdout)
 
 
 def _is_wrong(error: errors.ActumError) -> bool:

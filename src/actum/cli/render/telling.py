@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TextIO
 
 from ...errors import ActumError
 from ...schema.quoting import printable
@@ -74,8 +74,20 @@ def say_json(value: Any, indent: int | None = None) -> None:
 def tell(line: str, end: str = "\n") -> None:
     """Print one line on stderr, as `say` does on stdout; where nobody can be told, a run still goes on."""
     if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison] -- as above
-        with suppress(OSError):
+        try:
             print(_encodable(printable(line), sys.stderr.encoding), end=end, file=sys.stderr, flush=True)
+        except BlockingIOError:
+            return  # it may take the next line
+        except OSError:
+            give_up(sys.stderr)
+
+
+def give_up(stream: TextIO) -> None:
+    """Let go of a stream that takes nothing: Python would complain when it flushes it on exit."""
+    with suppress(OSError, ValueError):  # one that is no file, or is closed, is not flushed
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, stream.fileno())
+        os.close(nothing)
 
 
 class Passing:
