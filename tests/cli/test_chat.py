@@ -90,8 +90,7 @@ def test_ctrl_c_cancels_the_turn_and_not_the_conversation(tmp_path: Path) -> Non
         screen.type("second")
         # All of the answer is there before its turn has ended: only the prompt says that Ctrl-C cancels nothing.
         screen.until("Still here\r\n> ")
-        os.killpg(screen.process.pid, signal.SIGINT)
-        screen.until("Ctrl-D ends the conversation")
+        screen.interrupt("Ctrl-D ends the conversation")
         screen.type("\x04")
         assert screen.wait() == 0
     assert "Traceback" not in screen.seen
@@ -140,8 +139,7 @@ def test_a_second_ctrl_c_ends_a_conversation_whose_turn_can_not_be_cancelled(tmp
         screen.until("> ")
         screen.type("first")
         screen.until("started  hang()")
-        os.killpg(screen.process.pid, signal.SIGINT)
-        screen.until("interrupted, waiting for hang(); Ctrl-C again ends at once")
+        screen.interrupt("interrupted, waiting for hang(); Ctrl-C again ends at once")
         os.killpg(screen.process.pid, signal.SIGINT)
         assert screen.wait() == 130
     assert "Traceback" not in screen.seen
