@@ -18,6 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from actum import errors
 from actum.runs.live.hearing import Hearing
 from actum.serving import Served, listening
 from actum.serving.sse import EventStream
@@ -168,6 +169,12 @@ async def test_a_server_that_is_killed_between_question_and_decision_goes_on_whe
         assert (spent.status_code, spent.json()["error"]["code"]) == (409, "not_waiting")
         assert (await client.post("/runs", json={"idea": "idea", "id": "order-7"})).status_code == 200
     assert (tmp_path / "noted").read_text(encoding="utf-8") == "tea\n"
+
+
+@pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 99_999), ("192.0.2.1", 0), ("no host", 0)])
+def test_an_address_that_cant_be_used_is_named(host: str, port: int) -> None:
+    with pytest.raises(errors.RunError, match=f"nothing can be served at {host}:{port}: "):
+        listening.bound(host, port)
 
 
 async def test_sigterm_lets_what_is_under_way_end_and_then_the_server_stops() -> None:

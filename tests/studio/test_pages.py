@@ -88,7 +88,7 @@ async def test_a_form_starts_a_run_by_its_plan_without_a_model(tmp_path: Path) -
 
 
 async def test_what_is_wrong_stands_at_its_field_in_the_words_of_the_command_line(tmp_path: Path) -> None:
-    from actum.app.agent import with_input
+    from actum.app.coercion import with_input
     from actum.errors import MessageError
 
     file = idea_file(tmp_path)

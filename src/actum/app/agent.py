@@ -26,7 +26,7 @@ from ..ideas.store import Store
 from ..messages import KINDS
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
-from ..protocol.message import DATA_KINDS, kind_of
+from ..protocol.message import DATA_KINDS
 from ..protocol.origin import is_url
 from ..protocol.registry import Registry
 from ..protocol.solution import Result, Solution
@@ -39,7 +39,7 @@ from ..sources.media import MediaReader
 from ..storage.open import check_store, open_store
 from ..tracing.listening import tracer_of
 from ..tracing.trace import Trace
-from .coercion import Given, blocking, context_of, model_of
+from .coercion import Given, blocking, context_of, model_of, with_input
 from .conversation import Conversation
 from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver
@@ -168,12 +168,7 @@ class Agent:
         `record` takes what the run leaves, entry by entry as it happens, so that it can be continued after a crash.
         A `Record` is also asked before every effect whether the run is still this process's own.
         """
-
-        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
-            emit = Emitter(sink, trace=tracer_of(self.trace))
-            return await self._loop(context, schema, input, emit, Recorder.of(record))
-
-        return Stream(begin)
+        return self._streamed(context, schema, input, Recorder.of(record))
 
     def carried(
         self,
@@ -185,12 +180,7 @@ class Agent:
         lineage: Sequence[Ancestor] = (),
     ) -> Stream:
         """The run as a worker carries it out: going on with what was spent, and within the delegates that led to it."""
-
-        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
-            emit = Emitter(sink, trace=tracer_of(self.trace))
-            return await self._loop(context, schema, None, emit, Recorder.of(record), budget, lineage)
-
-        return Stream(begin)
+        return self._streamed(context, schema, None, Recorder.of(record), budget, lineage)
 
     def stream_text(
         self, context: Given, schema: Any = str, *, input: Mapping[str, Any] | None = None, member: str = ""
@@ -411,6 +401,21 @@ class Agent:
         """
         return Context(messages, kinds=self._handlers, data_kinds=DATA_KINDS | self._data_kinds, origin=origin)
 
+    def _streamed(
+        self,
+        context: Given,
+        schema: Any,
+        input: Mapping[str, Any] | None,
+        record: Recorder,
+        budget: Budget | None = None,
+        lineage: Sequence[Ancestor] = (),
+    ) -> Stream:
+        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+            emit = Emitter(sink, trace=tracer_of(self.trace))
+            return await self._loop(context, schema, input, emit, record, budget, lineage)
+
+        return Stream(begin)
+
     async def _loop(
         self,
         context: Given,
@@ -471,28 +476,6 @@ class Agent:
 
 def _fetcher(config: Config) -> Fetcher:
     return Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes)
-
-
-def with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
-    """A context with an input, judged by its schema.
-
-    Raises:
-        MessageError: it doesn't fit.
-    """
-    if input is None or not (input or any(kind_of(message) == "input" for message in context)):
-        return context  # nothing was given, and nothing asks for it
-    extended = context.extended([{"type": "input", "input": dict(input)}])
-    _check_input(extended)
-    return extended
-
-
-def _check_input(context: Context) -> None:
-    value = context.data.get("input")
-    for index, message in enumerate(context):
-        if kind_of(message) == "input" and "schema" in message:
-            complaint = Validator(message["schema"], at="schema").complaint(value)
-            if complaint is not None:
-                raise MessageError(f"the input doesn't fit its schema: {complaint}", index=index)
 
 
 def _split(types: Mapping[str, MessageType]) -> tuple[dict[str, Handler], frozenset[str]]:

@@ -1,4 +1,4 @@
-"""What callers give in many forms: a context, a model."""
+"""What callers give: a context and a model in many forms, an input."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Collection, Coroutine, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar, overload
 
+from ..errors import MessageError
 from ..generation.model import Model
 from ..messages import MessageObject, is_message
 from ..protocol.context import Context
-from ..protocol.message import DATA_KINDS
+from ..protocol.message import DATA_KINDS, kind_of
+from ..schema.validator import Validator
 
 Given: TypeAlias = "Context | str | Iterable[Mapping[str, Any] | MessageObject]"
 """A context as it is given: messages as dicts or objects, or one text of the user."""
@@ -35,6 +37,28 @@ def context_of(given: Given, kinds: Collection[str] = (), data_kinds: Collection
 def _plain(message: Any) -> Any:
     """A message as a dict; what is neither is judged with the others, by its index."""
     return message.to_dict() if is_message(message) else message
+
+
+def with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
+    """A context with an input, judged by its schema.
+
+    Raises:
+        MessageError: it doesn't fit.
+    """
+    if input is None or not (input or any(kind_of(message) == "input" for message in context)):
+        return context  # nothing was given, and nothing asks for it
+    extended = context.extended([{"type": "input", "input": dict(input)}])
+    _check_input(extended)
+    return extended
+
+
+def _check_input(context: Context) -> None:
+    value = context.data.get("input")
+    for index, message in enumerate(context):
+        if kind_of(message) == "input" and "schema" in message:
+            complaint = Validator(message["schema"], at="schema").complaint(value)
+            if complaint is not None:
+                raise MessageError(f"the input doesn't fit its schema: {complaint}", index=index)
 
 
 @overload

@@ -11,7 +11,7 @@ from ..ideas.ticks import RUN, about_of, ticks_of
 from ..protocol.context import Context
 from ..protocol.marks import without_run
 from ..schema.json import JsonObject
-from .agent import with_input
+from .coercion import with_input
 from .idea import Idea
 
 

@@ -184,15 +184,20 @@ async def library_of(
 
 @asynccontextmanager
 async def runs_at(place: str | None, *, makes: bool = False) -> AsyncGenerator[Runs]:
-    """The runs of a place: `--store`, else ACTUM_RUNS, else a file in the current folder.
+    """The runs of a place, as `runs_place` names it.
 
     Raises:
         CommandError: there are none, and the command does not begin a place where it was told to.
     """
     from ..runs.runs import Runs
 
-    async with Runs(_checked_place(place or os.environ.get("ACTUM_RUNS") or DEFAULT_RUNS, makes=makes)) as runs:
+    async with Runs(_checked_place(runs_place(place), makes=makes)) as runs:
         yield runs
+
+
+def runs_place(place: str | None) -> str:
+    """The name of the place: `--store`, else ACTUM_RUNS, else a file in the current folder."""
+    return place or os.environ.get("ACTUM_RUNS") or DEFAULT_RUNS
 
 
 def _checked_place(name: str, *, makes: bool) -> str:

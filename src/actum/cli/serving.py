@@ -1,15 +1,17 @@
-"""What commands that serve share: the token, the names under which they are asked, and the approver that holds."""
+"""What commands that serve share: the token, the names under which they are asked, the address, what holds calls."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..execution.calls.approval import HOLD, Reply
-from ..serving.guard import LOOPBACK
+from ..serving.desk import Desk
+from ..serving.guard import LOOPBACK, Guard
 from .options import CommandError
+from .render.telling import tell
 
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _TOKEN = "ACTUM_TOKEN"
@@ -44,6 +46,23 @@ def hosts_of(host: str, names: Sequence[str], *, is_set: bool) -> list[str]:
     if not names or not is_set:
         raise CommandError(f"serving at {host} needs --host-name NAME, and a token from --token-file or {_TOKEN}")
     return list(names)
+
+
+async def listen_at(host: str, port: int, app: Guard, desk: Desk, started: Callable[[str], None]) -> None:
+    """Serve at an address until SIGTERM or Ctrl-C; `started` is told the URL once it listens.
+
+    Raises:
+        RunError: the address can't be used, or runs can't be carried out here any more.
+    """
+    from ..serving.listening import bound, listen
+
+    own = bound(host, port)
+    at = f"http://{f'[{host}]' if ':' in host else host}:{own.getsockname()[1]}"
+
+    def stopping() -> None:
+        tell("actum: stopping: what is under way may end; Ctrl-C lets it go")
+
+    await listen(app, desk, own, started=lambda: started(at), stopping=stopping)
 
 
 async def hold(*_: object) -> Reply:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..app.agent import with_input
+from ..app.coercion import with_input
 from ..app.idea import Idea
 from ..app.saved import SavedIdea
 from ..errors import RunError

@@ -24,7 +24,7 @@ from .desk import Desk
 from .parts import Part, body_of, caller_of
 from .refusals import Refusal
 from .sse import EventStream, frame
-from .turns import turns_of, with_input
+from .turns import input_from, turns_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -96,7 +96,7 @@ class _Agents:
         own: Any = forwarded.get("input") if is_object(forwarded) else None
         if own is not None and not is_object(own):
             raise Refusal(422, "body", "forwardedProps.input must be an object")
-        messages, taken = with_input(name, self.desk.idea(name), messages, own)
+        messages, taken = input_from(name, self.desk.idea(name), messages, own)
         run, _ = await self.desk.start(caller, name, input=taken, messages=messages, id=named)
         return run
 

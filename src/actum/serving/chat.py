@@ -29,7 +29,7 @@ from .desk import Desk
 from .parts import Part, body_of, caller_of
 from .refusals import Refusal
 from .sse import EventStream, frame
-from .turns import turns_of, with_input
+from .turns import input_from, turns_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -86,7 +86,7 @@ class _Chat:
         waiting = await self._asked_about(caller, said)
         if waiting is not None:
             return waiting, 0
-        messages, own = with_input(str(name), idea, turns_of(said), given)
+        messages, own = input_from(str(name), idea, turns_of(said), given)
         key = request.headers.get("idempotency-key")
         named = key or f"{_RUN}{urandom(12).hex()}"
         run, _ = await self.desk.start(caller, str(name), input=own, messages=messages, id=named)

@@ -92,13 +92,13 @@ def bound(host: str, port: int) -> socket.socket:
     Raises:
         RunError: it can't be used.
     """
+    own = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        own = socket.socket(family, socket.SOCK_STREAM)
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         own.bind((host, port))
-    except OSError as error:
-        raise RunError(f"nothing can be served at {host}:{port}: {error.strerror or error}") from None
+    except (OSError, OverflowError) as error:
+        own.close()
+        raise RunError(f"nothing can be served at {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
     return own
 
 

@@ -80,7 +80,7 @@ def _located(kind: str, url: str) -> JsonObject | None:
     return {"type": kind, "url": url} if url.startswith(("https://", "http://")) else None
 
 
-def with_input(
+def input_from(
     name: str, idea: Idea, turns: list[JsonObject], given: Mapping[str, Any] | None
 ) -> tuple[list[JsonObject], Mapping[str, Any] | None]:
     """The messages and the input of a run that a chat begins.

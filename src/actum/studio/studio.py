@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..app.agent import with_input
+from ..app.coercion import with_input
 from ..app.idea import Idea
 from ..errors import IdeaError
 from ..protocol.approvals import Pending, Ruling

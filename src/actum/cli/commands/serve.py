@@ -19,9 +19,9 @@ from ...serving import Served
 from ...serving.mcp_options import Keyless, McpOptions
 from ..connecting import McpFile, agree, servers_at
 from ..mcp_serving import over_stdio, place_of
-from ..options import DEFAULT_RUNS, CommandError, Flag, Roots, RunsPlace, Several, runs_at
+from ..options import CommandError, Flag, Roots, RunsPlace, Several, runs_at, runs_place
 from ..render.telling import tell
-from ..serving import hold, hosts_of, token_of
+from ..serving import hold, hosts_of, listen_at, token_of
 
 
 async def serve(
@@ -107,15 +107,13 @@ async def serve(
     async with servers_at(mcp, DEFAULT, code.servers):
         tools = _tools_of(named, agent_for) if graph else None
         beside = Path(next(iter(ideas)).rpartition("=")[2])
-        place = place_of(store, beside) if stdio else store or os.environ.get("ACTUM_RUNS") or DEFAULT_RUNS
+        place = place_of(store, beside) if stdio else runs_place(store)
         plans = agree if approve == "all" else None
         options = McpOptions(model=keyless, graph=tools, approve=plans, place=place)
         if stdio:
             tell(f"actum: serving {', '.join(named)} over stdio")
             await over_stdio(named, place, options, agent_for, roots)
             return 0
-        from ...serving.listening import bound, listen
-
         token, is_new = token_of(token_file)
         hosts = hosts_of(host, host_name or (), is_set=not is_new)
         async with runs_at(store, makes=True) as runs:
@@ -124,18 +122,13 @@ async def serve(
             app = served.app(
                 token=token, hosts=hosts, origins=origin or (), only=None if only is None else only.split(",")
             )
-            own = bound(host, port)
-            at = f"http://{f'[{host}]' if ':' in host else host}:{own.getsockname()[1]}"
 
-            def started() -> None:
+            def started(at: str) -> None:
                 tell(f"actum: serving {', '.join(served.desk.ideas)} at {at}")
                 if is_new and isinstance(token, str):
                     tell(f"actum: the token is {token}")
 
-            def stopping() -> None:
-                tell("actum: stopping: what is under way may end; Ctrl-C lets it go")
-
-            await listen(app, served.desk, own, started=started, stopping=stopping)
+            await listen_at(host, port, app, served.desk, started)
     return 0
 
 

@@ -16,9 +16,9 @@ from ...ideas.ticks import RUN
 from ...runs.open import sqlite_path
 from ...serving import Served
 from ...studio.shelf import Shelf
-from ..options import DEFAULT_RUNS, CommandError, Roots, Several, runs_at
+from ..options import CommandError, Roots, Several, runs_at, runs_place
 from ..render.telling import tell
-from ..serving import hold, hosts_of, token_of
+from ..serving import hold, hosts_of, listen_at, token_of
 
 _SUGGESTED = ("openai:gpt-5.2", "anthropic:claude-sonnet-4-5", "google:gemini-3-pro", "ollama:qwen3")
 _RUNS = "runs"
@@ -69,7 +69,6 @@ async def studio(
         How many runs are carried out at once.
     """
     from ...serving.callers import Quota
-    from ...serving.listening import bound, listen
 
     folder, kept = _places(place, runs)
     token, is_new = token_of(token_file)
@@ -90,23 +89,18 @@ async def studio(
         served.desk.models = [one for one in (model, *_SUGGESTED) if one]
         served.desk.secrets = [token]
         app = served.app(token=token, hosts=hosts, only=["studio"], quota=Quota(runs=None, requests=None))
-        own = bound(host, port)
-        at = f"http://{f'[{host}]' if ':' in host else host}:{own.getsockname()[1]}"
 
-        def started() -> None:
+        def started(at: str) -> None:
             tell(f"actum: the Studio of {folder} is at {at}/studio/" + (f"?token={token}" if is_new else ""))
 
-        def stopping() -> None:
-            tell("actum: stopping: what is under way may end; Ctrl-C lets it go")
-
-        await listen(app, served.desk, own, started=started, stopping=stopping)
+        await listen_at(host, port, app, served.desk, started)
     return 0
 
 
 def _places(place: str | None, runs: str | None) -> tuple[Path, str]:
     """The folder of the Ideas, and the place of the runs."""
     if place is None:
-        return Path.cwd(), runs or os.environ.get("ACTUM_RUNS") or DEFAULT_RUNS
+        return Path.cwd(), runs_place(runs)
     if "://" in place or place.startswith("sqlite:") or sqlite_path(place) is not None:
         return Path.cwd(), runs or place
     folder = Path(place)
