@@ -335,6 +335,8 @@ def test_the_primer_is_short_and_teaches_only_what_is_offered(data: bool, shapes
         assert "null" in text.lower()
         assert ("†state" in text) is data
         assert ("return" in text) is shapes
+        assert ("a missing `field?` null" in text) is shapes
+    assert '{"_then": true}, counted too' in whole
     assert "†" not in primer(refers=False, data=data, flow=False, shapes=False)
 
 
