@@ -7,20 +7,20 @@ from functools import lru_cache
 _CALLS = "Each element of `calls` calls a tool"
 _RUN = "as soon as what it refers to is there"
 _RESULTS = (
-    "`†calls.0` is the result of this answer's first element, `†calls.0.city` a part of it, "
+    "`†calls.0` is the result of this answer's first element, `†calls.0.city` part of it, "
     "`†results.3` an earlier ¶result"
 )
 _DATA = ", `†state.x` data under ¶state"
-_SHAPES = "Tools say what they return; a field without a type is a text, a missing `field?` null."
+_SHAPES = "Tools say what they return; a field without a type is a text."
 _NO_GUESS = "Refer to results instead of guessing them."
 _TEMPLATES = (
     "`{…}` with a † in it is a Python expression: comprehensions, if/else, text methods, len sum min max sorted "
-    "unique zip round. Alone in a string it keeps its type, `{†calls.0.price * 2}`; in a text it's filled in, "
-    "`Paid {†calls.0.price}`. `{one(x.id for x in †calls.0 if x.name == 'Ann')}` is the only match, or the call "
-    "fails: never guess a position."
+    "unique zip round; a missing `field?` is null. Alone in a string it keeps its type, `{†calls.0.price * 2}`; in a "
+    "text it's filled in, `Paid {†calls.0.price}`. `{one(x.id for x in †calls.0 if x.name == 'Ann')}` is the only "
+    "match, or the call fails: never guess a position."
 )
 _FLOW = (
-    "`_each`: a list; one call for each item, `†each`; gives a list. `_when`: a condition; if false, the call is "
+    "`_each`: a list; a call for each item, `†each`; gives a list. `_when`: a condition; if false, the call is "
     'skipped and gives null. {"_then": true}, counted too: what follows waits until all before has succeeded. '
     '{"_value": "{…}"} only computes.'
 )
