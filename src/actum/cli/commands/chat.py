@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
@@ -25,7 +24,7 @@ from ...schema.json import JsonObject
 from ..connecting import McpFile, approver_of, servers_at
 from ..options import Approval, CommandError, Flag, Roots, Settings, Several, input_of
 from ..questions import Questions
-from ..render.interrupting import Interruptible
+from ..render.interrupting import Interruptible, answering
 from ..render.lines import Silent, described
 from ..render.telling import Passing, say_piece, tell
 from ..typed import Typed
@@ -249,13 +248,8 @@ def _hint() -> Generator[None]:
             tell("actum: Ctrl-D ends the conversation")
             tell("> ", end="")
 
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:  # who was started in the background by a shell ignores it
-        signal.signal(signal.SIGINT, say)
-    try:
+    with answering(say):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 async def _line(typed: Typed, is_terminal: bool) -> str | None:
