@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import signal
+import sys
 import threading
 from types import FrameType
+from typing import Any
 
 import pytest
 
-from actum.cli.render.interrupting import answering
+from actum.cli.render.interrupting import Interruptible, answering
+from actum.cli.render.lines import Silent
+from actum.cli.render.telling import tell
 
 
 async def interrupted_while_it_waits() -> list[int]:
@@ -46,3 +51,38 @@ def test_a_signal_that_interrupts_no_wait_is_answered_at_once(is_nested: bool) -
         loop.close()
     assert signal.getsignal(signal.SIGINT) is before
     assert signal.set_wakeup_fd(-1) == -1
+
+
+class Interrupted(io.RawIOBase):
+    """A stream into whose first line a Ctrl-C comes."""
+
+    def __init__(self) -> None:
+        self.seen = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        is_first, self.seen = not self.seen, self.seen + bytes(data)
+        if is_first:
+            signal.raise_signal(signal.SIGINT)
+        return len(data)
+
+
+@pytest.mark.rule("L7")
+def test_a_ctrl_c_into_a_line_that_is_written_cancels_and_is_told_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = Interrupted()
+
+    async def main() -> None:
+        with Interruptible(Silent(), goes_on=True):
+            monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BufferedWriter(raw), "utf-8"))
+            tell("a line")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                while b"again" not in raw.seen:  # noqa: ASYNC110 -- told by the loop, before or behind this
+                    await asyncio.sleep(0)
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(main())
+    assert raw.seen.decode().splitlines() == ["a line", "actum: interrupted; Ctrl-C again ends at once"]

@@ -232,7 +232,7 @@ def test_the_theory_holds(mood: str) -> None:
 def test_no_file_is_written_elsewhere(tmp_path: Path, folder: str) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
-    run = actum("run", str(MUSIC / "producer.json"), "-q", "-i", f"folder={folder}", cwd=inner)
+    run = actum("run", str(MUSIC / "producer.json"), "-q", "-i", f"folder={folder}", "-i", "seconds=15", cwd=inner)
     assert run.returncode == 1
     assert "Traceback" not in run.stderr
     assert list(tmp_path.rglob("*.wav")) == []

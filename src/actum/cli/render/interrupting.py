@@ -39,6 +39,14 @@ def answering(answer: Callable[[int, FrameType | None], None]) -> Generator[None
             signal.signal(signal.SIGINT, before)
 
 
+def told(loop: asyncio.AbstractEventLoop, tell: Callable[[], None]) -> None:
+    """Tell something in an answer to Ctrl-C: at once, or as soon as the line is written that this has come into."""
+    try:
+        tell()
+    except RuntimeError:  # a stream that is being written to can't be written to within that
+        loop.call_soon_threadsafe(tell)
+
+
 @contextmanager
 def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Generator[None]:
     """Python answers a signal between two of its instructions: one that comes just before the loop begins to wait
@@ -115,9 +123,10 @@ class Interruptible:
         if self._is_cancelled:
             _leave()
         self._is_cancelled = True
-        self.note(f"actum: interrupted{self._waits()}; Ctrl-C again ends at once")
         if self.task is not None:
             self._loop.call_soon_threadsafe(self.task.cancel)
+        words = f"actum: interrupted{self._waits()}; Ctrl-C again ends at once"
+        told(self._loop, lambda: self.note(words))
 
     def _waits(self) -> str:
         names = [*self._running.values()]
