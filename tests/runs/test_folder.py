@@ -174,7 +174,9 @@ async def test_files_in_which_nothing_is_to_be_done_are_not_read_again(
 
     async with Runs(tmp_path) as runs:
         over, owed = [await runs.submit(chain(1), id=name, queue=name) for name in ("over", "owed")]
-        held = await runs.submit(plan({"_tool": "step", "of": "†state.approvals.go"}, output="†calls.0"), id="held", queue="over")
+        held = await runs.submit(
+            plan({"_tool": "step", "of": "†state.approvals.go"}, output="†calls.0"), id="held", queue="over"
+        )
         async with serving(runs, Desk().agent(), queues={"over": 1}) as worker:
             await over.result(timeout=PATIENCE)
             await until(lambda: is_waiting(held, worker))
