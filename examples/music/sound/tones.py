@@ -23,8 +23,8 @@ def oscillator(wave: str, frequency: float, time: Audio, decay: float = 0.0, hig
     """A wave built of the harmonics up to the highest frequency; higher ones fade faster by `decay`."""
     count = 1 if wave == "sine" else min(_MOST_HARMONICS, max(1, int(min(highest, _HIGHEST) / frequency)))
     # The sum of `level * exp(-decay * number * time) * sin(number * angle)` is a polynomial of one complex number.
-    base = np.exp((2j * np.pi * frequency - decay) * time)
-    tone = np.zeros_like(base)
+    base: NDArray[np.complex128] = np.exp((2j * np.pi * frequency - decay) * time)
+    tone = np.zeros(time.size, np.complex128)
     for number in range(count, 0, -1):
         tone += _LEVELS[wave](number)
         tone *= base
