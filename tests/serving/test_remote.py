@@ -15,6 +15,7 @@ from actum.serving import Served
 from actum.sources.remote import Remote
 
 from ..runs.desks import Desk, Json, chain, plan
+from ..tracing.spans import Spans, parents
 from .house import TOKEN, Client, house
 
 pytestmark = pytest.mark.rule("D1")
@@ -275,13 +276,21 @@ async def test_tokens_come_from_the_environment_too(monkeypatch: pytest.MonkeyPa
         assert (await run(agent(client, tokens={}), here(at(client)))).output == "tea."
 
 
-async def test_where_the_caller_is_traced_is_noted_for_the_run_there() -> None:
-    trace = f"00-{'a' * 32}-{'b' * 16}-01"
-    async with there() as client:
+async def test_the_span_of_a_run_there_is_below_that_of_its_caller() -> None:
+    trace, spans = f"00-{'a' * 32}-{'b' * 16}-01", Spans()
+    async with there(trace=spans.trace) as client:
         body: Json = {"messages": [{"type": "input", "input": {"of": "tea"}}]}
         await remote(client).run("call-1", body, traceparent=trace)
         saved = (await only_run(client))["saved"]
-        assert {"type": "input", "input": {"of": "tea"}, "_trace": trace} in saved["context"]
+        assert {"type": "input", "input": {"of": "tea"}, "_caller": trace} in saved["context"]
+        assert parents(spans, "invoke_agent") == [("a" * 32, "b" * 16)]
+        await client.ok(
+            "POST",
+            "/runs",
+            json={"idea": "there", "id": "call-0", "input": {"of": "x"}},
+            headers={"traceparent": trace},
+        )
+        assert (await client.ok("GET", "/runs/call-0"))["idea"] == "there"  # which is known by its context
         await remote(client).run("call-2", body, traceparent="odd")
         saved = await client.ok("GET", "/runs/call-2/idea")
-        assert not any("_trace" in message for message in saved["context"])
+        assert not any("_caller" in message for message in saved["context"])

@@ -147,8 +147,8 @@ def _config() -> JsonObject:
         "properties": {
             **_members(Config),
             "servers": {
-                "description": "Files of MCP servers whose tools are offered, below the Idea's roots; an Idea's own "
-                "user starts them, no caller of it does.",
+                "description": "Files of tool servers, MCP's and APIs, whose tools are offered, below the Idea's "
+                "roots; an Idea's own user starts them, no caller of it does.",
                 "type": ["string", "array"],
                 "items": _STRING,
                 "examples": ["mcp.json"],
