@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from html import escape
 from typing import Any
+
+from markupsafe import Markup
 
 from ..schema.json import is_list, is_object
 from ..schema.quoting import printable
@@ -45,6 +48,11 @@ def _folded(text: str) -> str:
             if sum(map(len, parts)) + len(parts) <= _WIDTH:
                 lines[start:] = [parts[0] + " ".join(parts[1:-1]) + parts[-1]]
     return "\n".join(lines)
+
+
+def content_of(value: Any, most: int | None = MOST) -> Markup:
+    """The same for the content of an element, and for nothing else: quotes stay as they are, which is much shorter."""
+    return Markup(escape(text_of(value, most), quote=False))
 
 
 def json_of(value: Any) -> str:
