@@ -64,6 +64,9 @@ async def test_home_lists_ideas_and_runs_and_what_waits_on_top(tmp_path: Path) -
         assert "package.json" not in text
         assert "broken.json" in text  # it means to be one
         assert 'value="approve">Approve 0.0' in text
+        (tmp_path / "kept" / "hurt.json").write_text('{"context": [')
+        assert "hurt.json" in await page(client, "")  # what can't be read is named, and the rest of the page is there
+        (tmp_path / "kept" / "hurt.json").unlink()
         found = await page(client, "?find=chain")
         assert "warm.json" not in found
         assert "/runs/chain" in found

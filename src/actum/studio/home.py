@@ -49,13 +49,18 @@ class Home:
         first = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else 0
         last = await self._known(before) if before else None
         runs = self.studio.runs
-        rows = await runs.list(before=last, most=_PAGE + 1, find=words)
-        waiting = await runs.list(state="waiting", most=_MOST_WAITING)
+        rows, waiting, problem = list[Run](), list[Run](), ""
+        try:
+            rows += await runs.list(before=last, most=_PAGE + 1, find=words)
+            waiting += await runs.list(state="waiting", most=_MOST_WAITING)
+        except ActumError as error:
+            problem = error.message  # a file that can't be read, or a database that is out of reach
         ideas, count = await self._ideas(words, first)
         return page(
             self.studio,
             "home.html",
             words=words,
+            problem=problem,
             ideas=ideas,
             next_ideas=first + _PAGE if first + _PAGE < count else None,
             runs=[_line(run) for run in rows[:_PAGE]],
