@@ -51,3 +51,9 @@ def test_the_map_of_the_tests_names_every_folder_and_nothing_else() -> None:
     assert folders | alone <= set(re.findall(r"`([^` ]+)`", table))
     named: list[str] = re.findall(r"`([\w/]+\.py|[\w/]+/|[\w/]+\.toml)`", table)
     assert [name for name in named if not (tests / name).exists() and not (tests / "rules" / name).exists()] == []
+
+
+def test_no_page_installs_from_where_nothing_is_published_yet() -> None:
+    pages = [*PAGES, ROOT / "deploy" / "Dockerfile"]
+    told = [(page.name, one) for page in pages for one in re.findall(r"pip install ['\"]?(actum\S*)", page.read_text())]
+    assert told == []
