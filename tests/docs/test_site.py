@@ -1,4 +1,4 @@
-"""The built site in a real browser: axe-core finds nothing, nothing is wider than the screen, nothing is complained of."""
+"""The built site in a browser: axe-core finds nothing, pages fit their screen, the browser complains of nothing."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ ROOT = Path(__file__).parents[2]
 pytestmark = [browser_tests, axe_tests, thorough]
 
 with pytest.MonkeyPatch.context() as patch:
-    patch.syspath_prepend(ROOT / "docs" / "site")
+    patch.setattr(sys, "path", [str(ROOT / "docs" / "site"), *sys.path])
     staging: Any = importlib.import_module("staging")
 
 WORLDS: dict[str, Any] = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 1000}},
     "dark and narrow": {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}},
 }
-PAGES = sorted(place.as_posix() for place in staging.pages().values()) + ["source/examples/triage/triage.py.md"]
+PAGES = [*sorted(place.as_posix() for place in staging.pages().values()), "source/examples/triage/triage.py.md"]
 BOTH = [(page, world) for page in PAGES for world in WORLDS]
 LOOKS = BOTH if EFFORT == "all" else [(page, [*WORLDS][at % 2]) for at, page in enumerate(PAGES)]
 """Each page in one world by turns; in both where everything is tried."""
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *args: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         pass
 
 
