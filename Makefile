@@ -42,7 +42,7 @@ studio-parts:
 	@cd tests/studio/npm && npm ci --silent --ignore-scripts --no-audit --no-fund
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --durations 10
+	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations 10
 
 lint: $(READY)
 	$(BIN)/ruff format --check

@@ -10,6 +10,8 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -17,7 +19,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 SERVER = Path(__file__).with_name("warm_server.py")
 LAUNCHER = Path(__file__).with_name("warm_launcher.py")
@@ -50,15 +52,44 @@ def run(
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(input.encode())
         given.seek(0)
-        with started(command, [given.fileno(), out.fileno(), err.fileno()], cwd, own, CLI) as connection:
-            connection.settimeout(timeout)
-            try:
-                code = _line(connection)
-            except TimeoutError:
-                raise subprocess.TimeoutExpired(command, timeout) from None
+        with _Forked(command, [given.fileno(), out.fileno(), err.fileno()], cwd, own, CLI) as process:
+            code = process.wait(timeout)
         out.seek(0)
         err.seek(0)
         return subprocess.CompletedProcess(command, code, out.read().decode(), err.read().decode())
+
+
+class Process(Protocol):
+    """What is used of `subprocess.Popen`."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int, /) -> None: ...
+    def kill(self) -> None: ...
+
+
+def popen(
+    command: Sequence[str],
+    *,
+    streams: tuple[int, int, int] | None = None,
+    cwd: Path | str | None = None,
+    env: Mapping[str, str] | None = None,
+    imported: tuple[str, ...] = (),
+) -> Process:
+    """What `subprocess.Popen(start_new_session=True)` gives for a command of this Python; no streams are empty ones."""
+    own = dict(os.environ if env is None else env)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        stdin, stdout, stderr = streams or (nothing, nothing, nothing)
+        if can_fork() and not _is_fresh(own):
+            return _Forked(command, [stdin, stdout, stderr], cwd, own, imported or CLI)
+        return subprocess.Popen(
+            command, stdin=stdin, stdout=stdout, stderr=stderr, cwd=cwd, env=own, start_new_session=True
+        )
+    finally:
+        os.close(nothing)
 
 
 def command(script: Path, *arguments: str) -> list[str]:
@@ -73,33 +104,65 @@ def can_fork() -> bool:
     return hasattr(os, "fork") and hasattr(os, "pidfd_open")
 
 
-def started(
-    command: Sequence[str],
-    streams: Sequence[int],
-    cwd: Path | str | None,
-    env: Mapping[str, str],
-    imported: tuple[str, ...],
-) -> socket.socket:
-    """Have a process forked; its exit status comes as a line. Who closes what is returned has it killed."""
-    python, what, *rest = command
-    assert python == sys.executable
-    name, argv = (rest[0], rest[1:]) if what in {"-m", "-c"} else (what, rest)
-    asked: dict[str, Any] = {
-        "what": what,
-        "name": name,
-        "argv": ["-c" if what == "-c" else name, *argv],
-        "cwd": str(cwd or Path.cwd()),
-        "env": dict(env),
-    }
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.connect(_server(imported))
-        socket.send_fds(connection, [json.dumps(asked).encode() + b"\n"], list(streams))
-        _line(connection)  # its number
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+class _Forked:
+    """A process that was forked; it is killed with the block."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        streams: Sequence[int],
+        cwd: Path | str | None,
+        env: Mapping[str, str],
+        imported: tuple[str, ...],
+    ) -> None:
+        python, what, *rest = command
+        assert python == sys.executable
+        name, argv = (rest[0], rest[1:]) if what in {"-m", "-c"} else (what, rest)
+        asked: dict[str, Any] = {
+            "what": what,
+            "name": name,
+            "argv": ["-c" if what == "-c" else name, *argv],
+            "cwd": str(cwd or Path.cwd()),
+            "env": dict(env),
+        }
+        self._command = command
+        self._code: int | None = None
+        self._connection = socket.socket(socket.AF_UNIX)
+        try:
+            self._connection.connect(_server(imported))
+            socket.send_fds(self._connection, [json.dumps(asked).encode() + b"\n"], list(streams))
+            self.pid = _line(self._connection)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> _Forked:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._connection.close()
+
+    def poll(self) -> int | None:
+        return self._ended(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._ended(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(self._command, timeout or 0)
+        return code
+
+    def _ended(self, seconds: float | None) -> int | None:
+        if self._code is None and select.select([self._connection], [], [], seconds)[0]:
+            self._code = _line(self._connection)
+            self._connection.close()
+        return self._code
+
+    def send_signal(self, sig: int, /) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, sig)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 def _line(connection: socket.socket) -> int:

@@ -80,6 +80,7 @@ def begin(asked: dict[str, Any], streams: list[int]) -> None:
         os.dup2(stream, number)
         if stream > 2:
             os.close(stream)
+    reopen()
     os.setsid()
     os.chdir(asked["cwd"])
     os.environ.clear()
@@ -102,6 +103,17 @@ def begin(asked: dict[str, Any], streams: list[int]) -> None:
         sys.stderr.flush()
     finally:
         os._exit(code)
+
+
+def reopen() -> None:
+    """Begin with streams of its own: what those of the server are known to be, such as a pipe, holds no more."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        was = getattr(sys, name)
+        buffering = 1 if number == 2 or os.isatty(number) else -1
+        mode = "w" if number else "r"
+        stream = open(number, mode, buffering, was.encoding, was.errors, closefd=False)  # noqa: SIM115 -- as long as it
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def run(asked: dict[str, Any]) -> None:

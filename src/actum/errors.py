@@ -16,7 +16,8 @@ ActumError
 ├── DelegateError           a delegate could not be carried out
 │   ├── DelegateNotFound
 │   ├── DelegateForbidden
-│   └── DelegateDepthExceeded
+│   ├── DelegateDepthExceeded
+│   └── NotInValue              a reader: what it was asked for isn't in the value (D18)
 ├── ServerError             a tool server (MCP) can't be reached, ended, refused, or answered what can't be used
 ├── ModelError              the model or its provider failed
 ├── SolutionError           the model's answers stayed unusable after every retry (L3)
@@ -210,6 +211,12 @@ class DelegateDepthExceeded(DelegateError):
     """Delegates nested deeper than the run allows (D10)."""
 
     code = "delegate_depth_exceeded"
+
+
+class NotInValue(DelegateError):
+    """Some of what a reader was asked for isn't in the value that it was given, which may say where it is (D18)."""
+
+    code = "not_in_value"
 
 
 class ServerError(ActumError):

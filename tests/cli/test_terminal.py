@@ -10,7 +10,6 @@ import pty
 import re
 import select
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Generator
@@ -24,6 +23,7 @@ from rich.console import Console
 from actum import Call, Solution, Usage, events
 from actum.cli.render.tree import LiveTree
 
+from .. import warm
 from .test_commands import CHAIN, idea
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -33,7 +33,7 @@ BOUND = 30.0
 class Terminal:
     """A process whose standard streams are a terminal of ours."""
 
-    def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
+    def __init__(self, process: warm.Process, master: int) -> None:
         self.process = process
         self._master = master
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
@@ -52,16 +52,9 @@ class Terminal:
         return self.seen
 
     def interrupt(self, words: str) -> None:
-        """Press Ctrl-C, as a person does: again after a while if nothing is shown."""
-        for _ in range(3):
-            os.killpg(self.process.pid, signal.SIGINT)
-            end = time.monotonic() + BOUND / 3
-            while words not in self.seen and (left := end - time.monotonic()) > 0:
-                if not self._read(left):
-                    break
-            if words in self.seen:
-                return
-        raise AssertionError(f"{words!r} was never shown:\n{self.seen}")
+        """Press Ctrl-C once, and see what it says."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        self.until(words)
 
     def _read(self, seconds: float) -> bool:
         if not select.select([self._master], [], [], seconds)[0]:
@@ -90,10 +83,8 @@ def terminal(*arguments: str, cwd: Path, **own: str) -> Generator[Terminal]:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40", **own}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "actum", *arguments], cwd=cwd, stdin=slave, stdout=slave, stderr=slave, env=environment,
-        start_new_session=True,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "actum", *arguments]
+    process = warm.popen(command, streams=(slave, slave, slave), cwd=cwd, env=environment)
     os.close(slave)
     try:
         yield Terminal(process, master)

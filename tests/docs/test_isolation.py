@@ -5,14 +5,18 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from actum import Agent, Limits, Tools, errors, models
+
+from .. import warm
 
 ROOT = Path(__file__).parents[2]
 ISOLATION = ROOT / "docs" / "isolation"
@@ -94,7 +98,18 @@ def test_a_capture_names_the_versions_that_its_requirements_pin(setting: Any) ->
         assert {f"{name}=={version}" for name, version in versions.items()} <= set(pinned)
 
 
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are forked from a process that has imported Actum."""
+
+    def run(command: list[str], **how: Any) -> subprocess.CompletedProcess[str]:
+        return warm.run(command, env=how.get("env"), timeout=how.get("timeout", 60))
+
+    monkeypatch.setattr(capture, "subprocess", SimpleNamespace(run=run))
+
+
 @every_setting_of_actum
+@pytest.mark.usefixtures("forked")
 def test_actum_sends_what_was_captured_of_it(setting: Any) -> None:
     made = capture.captured(setting, Path(sys.executable))
     kept = committed(setting)

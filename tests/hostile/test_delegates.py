@@ -13,6 +13,8 @@ import pytest
 from actum import Agent, Config, Limits, Tools, errors, events, models
 from actum.sources.fetch import Fetched, Fetcher
 
+from ..effort import trials
+
 Json = dict[str, Any]
 ECHO: Json = {"context": [{"type": "plan", "plan": [], "output": "SECRET FILE"}], "schema": {}}
 TEXT: Json = {"type": "string"}
@@ -379,10 +381,11 @@ async def test_delegates_that_call_themselves_end_at_the_depth(mutual: bool) -> 
 
 @pytest.mark.rule("D10", "L5")
 async def test_a_fan_out_in_every_delegate_ends_at_the_budget() -> None:
-    """Each of a thousand calls the next thousand: what bounds it is the run's own budget, not the depth."""
-    many = [{"_tool": "again"}] * 1_000
+    """Each of many calls as many again: what bounds it is the run's own budget, not the depth."""
+    count = trials(1_000, least=100)
+    many = [{"_tool": "again"}] * count
     bomb = page(tool(again={"_delegate": "bomb"}), plan(*many, output="†calls.0"))
-    of = Agent(None, tools=Tools(), delegates={"bomb": bomb}, limits=Limits(calls=5_000))
+    of = Agent(None, tools=Tools(), delegates={"bomb": bomb}, limits=Limits(calls=5 * count))
     started: list[int] = []
 
     async def run_it() -> None:
@@ -392,7 +395,7 @@ async def test_a_fan_out_in_every_delegate_ends_at_the_budget() -> None:
 
     with pytest.raises((errors.LimitExceeded, errors.DelegateDepthExceeded)):
         await run_it()
-    assert 1_000 < len(started) <= 5_000
+    assert count < len(started) <= 5 * count
     assert max(started) <= 8
 
 

@@ -97,7 +97,12 @@ class Server:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: int) -> None:
         seen = b""
         while True:
-            request = await _read(reader, seen, connection)
+            try:
+                request = await _read(reader, seen, connection)
+            except asyncio.IncompleteReadError:
+                if not seen and self._replies:  # who gave up before it had asked has hung up as well
+                    self._replies[0].hung_up.set()
+                raise
             self.received.append(request)
             reply = self._replies.popleft() if len(self._replies) > 1 else self._replies[0]
             reply.arrived.set()

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
@@ -38,6 +39,7 @@ def stated(page: str) -> list[tuple[str, str]]:
     return [(match[1], match[2]) for match in found if match]
 
 
+@cache
 def cited() -> dict[str, list[str]]:
     """The tests by the rules they cite with `pytest.mark.rule`: on the test, its class, or as `pytestmark`."""
     found: defaultdict[str, list[str]] = defaultdict(list)

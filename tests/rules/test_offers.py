@@ -335,6 +335,9 @@ def test_the_primer_is_short_and_teaches_only_what_is_offered(data: bool, shapes
         assert "null" in text.lower()
         assert ("†state" in text) is data
         assert ("return" in text) is shapes
+    for words in ('{"_then": true}, counted too', "a missing `field?` is null"):  # C11, E2: in an expression only
+        assert words in whole
+        assert words not in flat
     assert "†" not in primer(refers=False, data=data, flow=False, shapes=False)
 
 

@@ -108,7 +108,47 @@ async def test_null_is_an_answer_only_where_the_shape_has_it() -> None:
     of = agent(plan(reads[0], output="{†calls.1 or 'none'}"), tools=office(), config=Config(reader=reader(None)))
     assert (await of.run("go")).output == "none"
     of = agent(plan(reads[1]), answer(output=1), tools=office(), config=Config(reader=reader(None)))
-    assert "null" in str((await of.run("go")).errors[0])
+    assert isinstance((await of.run("go")).errors[0], errors.NotInValue)
+
+
+@pytest.mark.rule("O9")
+async def test_what_is_not_in_the_value_fails_the_call_and_holds_what_depends_on_it() -> None:
+    elsewhere = "I wrote about it at www.example.org/SECRET"
+    asked = reader(None, {"day": None, "link": "www.example.org"})
+    again = call("read", of="†results.0", ask="which day, or where it stands", **{"as": "{day?, link?}"})
+    of = agent(
+        plan(READ, call("book", day="†calls.1.day", who="†calls.1.who"), output="Booked {†calls.1.day}"),
+        answer(again, output="{†calls.0.day or †calls.0.link}"),
+        tools=office(elsewhere),
+        config=Config(reader=asked),
+    )
+    result = await of.run("go")
+    assert (result.output, len(asked.requests)) == ("www.example.org", 2)  # null is no answer to mend: it's asked once
+    error, *_ = result.errors  # the others are of what was waiting for it
+    assert (type(error), error.tool, error.code) == (errors.NotInValue, "read", "not_in_value")
+    assert [message["_call"]["_tool"] for message in result.context if "_call" in message] == ["mail", "read"]
+    told = str(error)
+    assert told in text_of(sent(of)[1].messages)
+    assert "SECRET" not in told
+    assert "`as`" in told  # how to ask so that it doesn't fail
+    told_reader = asked.requests[0].messages[0]["content"]
+    assert "elsewhere" in told_reader
+    assert "null" in told_reader
+
+
+async def test_an_item_that_is_not_in_its_value_fails_alone() -> None:
+    own = Tools()
+
+    @own.tool
+    async def mails() -> list[str]:
+        """All mails."""
+        return ["a", "b"]
+
+    assert callable(mails)
+    each = call("read", _each="†calls.0", of="†each", ask="how many", **{"as": "int"})
+    of = agent(answer(call("mails"), each), answer(output=1), tools=own, config=Config(reader=reader(1, None)))
+    (error,) = (await of.run("go")).errors
+    assert "1 of 2 items failed: item 1: some of what `ask` is about isn't in the value" in str(error)
 
 
 async def test_the_last_request_is_kept_for_the_planner() -> None:

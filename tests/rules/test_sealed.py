@@ -366,3 +366,19 @@ async def test_it_is_known_after_a_run_was_cut() -> None:
     await again.resume(cut.context)
     (waiting,) = approvals.pending(cut.context)
     assert waiting.derived == ("to",)
+
+
+@pytest.mark.rule("D18")
+async def test_that_a_value_does_not_hold_what_was_asked_is_told_as_a_kind_and_nothing_of_it() -> None:
+    read = call("read", of="†calls.0", ask="the amount", **{"as": "num"})
+    of, result = await planned(
+        answer(call("letter"), read, call("pay", to="Ann", amount="†calls.1"), output="Paid."),
+        answer(output="can't tell"),
+        letter={"body": f"The amount stands elsewhere. {SECRET}"},
+        config=Config(sealed=True, reader=models.Scripted([answer(output=None)])),
+    )
+    assert (result.output, result.errors[0].code) == ("can't tell", "not_in_value")
+    assert "it failed: not_in_value" in asked(of)[1]
+    assert not any(SECRET in text or "elsewhere" in text for text in asked(of))
+    made = [message["_call"]["_tool"] for message in result.context if "_call" in message]
+    assert "pay" not in made

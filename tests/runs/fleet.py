@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from actum import Run, Runs
 from actum.runs.sql_store import SqlStore
 from actum.schema.json import decode
 
+from .. import warm
 from .desks import Json, plan, sql, until
 
-Worker: TypeAlias = "subprocess.Popen[bytes]"
+WORKER = ("actum.app.agent", "actum.runs.worker", "actum.runs.runs", "procrastinate", "psycopg_pool", "sqlite3")
 HERE = Path(__file__).parent
 # Two waves and a join: six calls.
 IDEA = plan(
@@ -46,29 +46,28 @@ class Fleet:
     seconds: float = 1.0
     slots: int = 3
     program: str = "program.py"
-    workers: list[Worker] = field(default_factory=list[Any])
-    frozen: list[Worker] = field(default_factory=list[Any])
+    workers: list[warm.Process] = field(default_factory=list[Any])
+    frozen: list[warm.Process] = field(default_factory=list[Any])
 
     def start(self, count: int = 1, place: str | None = None) -> None:
         """Start workers."""
         for _ in range(count):
             command = [sys.executable, str(HERE / self.program), place or self.place, str(self.sink)]
-            with (self.sink / "log").open("ab") as log:
-                process = subprocess.Popen(
-                    [*command, str(self.lease), str(self.seconds), str(self.slots)], stdout=log, stderr=log
-                )
-            self.workers.append(process)
+            with (self.sink / "log").open("ab") as log, Path("/dev/null").open("rb") as nothing:
+                streams = nothing.fileno(), log.fileno(), log.fileno()
+                more = str(self.lease), str(self.seconds), str(self.slots)
+                self.workers.append(warm.popen([*command, *more], streams=streams, imported=WORKER))
 
     @property
     def up(self) -> int:
         """How many have begun to serve and not ended."""
         return sum(worker.poll() is None and (self.sink / "up" / str(worker.pid)).exists() for worker in self.workers)
 
-    async def busy(self, among: Sequence[Worker] | None = None) -> Worker:
+    async def busy(self, among: Sequence[warm.Process] | None = None) -> warm.Process:
         """A worker that is in the middle of a run: the one that begins the next call."""
         begun = self.sink / "begun"
         known = begun.stat().st_size
-        found: list[Worker] = []
+        found: list[warm.Process] = []
 
         async def is_found() -> bool:
             lines = begun.read_bytes()[known:].decode().splitlines()

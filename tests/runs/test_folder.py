@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Agent, Idea, Runs, errors, kept, models
+from actum import HOLD, Agent, Idea, Run, Runs, Worker, errors, kept, models
 from actum.runs.queue import Delivery
 
 from .desks import PATIENCE, Desk, chain, plan, serving, until
@@ -19,6 +19,10 @@ pytestmark = pytest.mark.rule("L8", "X5")
 
 async def hold(*_: Any) -> Any:
     return HOLD
+
+
+async def is_waiting(run: Run, worker: Worker) -> bool:
+    return (await run.refresh()).state == "waiting" and not worker.carried
 
 
 def idea(**parts: Any) -> Idea:
@@ -170,9 +174,15 @@ async def test_files_in_which_nothing_is_to_be_done_are_not_read_again(
 
     async with Runs(tmp_path) as runs:
         over, owed = [await runs.submit(chain(1), id=name, queue=name) for name in ("over", "owed")]
-        async with serving(runs, Desk().agent(), queues={"over": 1}):
+        held = await runs.submit(
+            plan({"_tool": "step", "of": "†state.approvals.go"}, output="†calls.0"), id="held", queue="over"
+        )
+        async with serving(runs, Desk().agent(), queues={"over": 1}) as worker:
             await over.result(timeout=PATIENCE)
+            await until(lambda: is_waiting(held, worker))
         monkeypatch.setattr(Idea, "load", noting)
         for _ in range(3):
             assert [row.id for row in await runs.store.owed("", 10)] == [owed.id]
-    assert (read.count("over"), read.count("owed")) == (1, 3)
+        assert (read.count("over"), read.count("owed"), read.count("held")) == (1, 3, 1)
+        await runs.signal("held", "go", "on")
+        assert {row.id for row in await runs.store.owed("", 10)} == {owed.id, "held"}

@@ -21,13 +21,14 @@ def seconds_of(length: float) -> Audio:
 
 def oscillator(wave: str, frequency: float, time: Audio, decay: float = 0.0, highest: float = _HIGHEST) -> Audio:
     """A wave built of the harmonics up to the highest frequency; higher ones fade faster by `decay`."""
-    tone = np.zeros_like(time)
-    for number in range(1, min(_MOST_HARMONICS, max(1, int(min(highest, _HIGHEST) / frequency))) + 1):
-        level = _LEVELS[wave](number)
-        if level:
-            partial = np.sin(2 * np.pi * number * frequency * time)
-            tone += level * partial * (np.exp(-decay * number * time) if decay else 1.0)
-    return tone
+    count = 1 if wave == "sine" else min(_MOST_HARMONICS, max(1, int(min(highest, _HIGHEST) / frequency)))
+    # The sum of `level * exp(-decay * number * time) * sin(number * angle)` is a polynomial of one complex number.
+    base: NDArray[np.complex128] = np.exp((2j * np.pi * frequency - decay) * time)
+    tone = np.zeros(time.size, np.complex128)
+    for number in range(count, 0, -1):
+        tone += _LEVELS[wave](number)
+        tone *= base
+    return tone.imag
 
 
 _LEVELS: dict[str, Callable[[int], float]] = {

@@ -22,6 +22,12 @@ _DEEPEST = 4
 """How deep a result is looked into for texts; what lies deeper may be one."""
 
 
+_DESCRIPTION = (
+    "Answers one question about one value, for prose and formatted text. It sees nothing else, tells no more than is "
+    "asked, and fails if that isn't all in the value (behind a link, say), unless `as` allows for it: `link?`, `|null`."
+)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reader(Tool):
     """The tool `read`: as it is offered, or as one call of it asks, whose result has the shape that it names."""
@@ -35,7 +41,7 @@ def _reader(of: JsonObject, shape: JsonObject, output: JsonObject | None) -> Rea
     }
     fixed: JsonObject = {"_delegate": {"const": ANONYMOUS}, "_effects": {"const": "none"}}
     schema: JsonObject = {
-        "description": "Answers one question about one value, for prose and formatted text. It sees nothing else.",
+        "description": _DESCRIPTION,
         "properties": {**properties, **fixed, **({} if output is None else {"_output": output})},
         "required": list(properties),
         "additionalProperties": False,

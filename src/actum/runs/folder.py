@@ -46,6 +46,8 @@ class FolderStore:
         self.channel = self.database.channel
         self._open: dict[str, KeptRun] = {}
         self._seq: dict[str, int] = {}
+        self._ending: dict[str, int] = {}
+        """The leases of runs that are just being ended: what follows that must not be cut off."""
         self._one_at_a_time = asyncio.Lock()
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
@@ -96,8 +98,8 @@ class FolderStore:
 
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out."""
-        rows = await self._off_loop(self._files.owed)
-        return [row for row in rows if row.id > after][:most]
+        rows = await self._off_loop(self._files.unfinished)
+        return [row for row in rows if row.state != "waiting" and row.id > after][:most]
 
     # Owning
 
@@ -199,10 +201,17 @@ class FolderStore:
 
     async def leases(self, runs: Collection[str]) -> Mapping[str, int]:
         """The leases that runs have now which are owned here."""
-        return await self._off_loop(lambda: {run: self._lease(run) for run in runs})
+        return await self._off_loop(lambda: {run: self._ending.get(run, self._lease(run)) for run in runs})
 
     async def end(self, run: str, lease: int, ending: Ending, parent: str | None = None) -> bool:
         """Write what a run has come to, if it is owned under this lease and nobody has cancelled it."""
+        self._ending[run] = lease
+        try:
+            return await self._ended(run, lease, ending)
+        finally:
+            del self._ending[run]
+
+    async def _ended(self, run: str, lease: int, ending: Ending) -> bool:
         row = await self._off_loop(lambda: self._end(run, lease, ending))
         if row is not None and row.is_over:
             await self._over(row)
@@ -328,7 +337,19 @@ class FolderStore:
         return await self._off_loop(lambda: self._files.sweep(state, before, most))
 
     async def review(self) -> None:
-        """Nothing is ever parked in a folder."""
+        """Let runs go on that wait for others which are over, and end what carries out calls of runs that have ended.
+
+        Whoever had ended those may have been killed before it came to that: here it is no part of one transaction.
+        """
+        rows = await self._off_loop(self._files.unfinished)
+        going, parents = {row.id for row in rows}, {row.parent for row in rows}
+        for row in rows:
+            if row.state == "waiting" and row.id not in parents and parts_of(row.waiting):
+                await self._wake(row.id)
+            elif row.parent is not None and row.parent not in going:
+                parent = await self.get(row.parent)
+                if parent is None or parent.state in {"failed", "cancelled"}:
+                    await self.cancel(row.id)
 
     async def changed(self, run: str, seconds: float) -> None:
         """Wait until it is time to look again."""

@@ -34,8 +34,8 @@ class FolderFiles:
         self._folder = folder
         self._damaged: set[Path] = set()
         """Files that can't be read, of which that was told."""
-        self._over: dict[Path, _Stamp] = {}
-        """Files in which nothing is to be done, as they were when that was seen."""
+        self._seen: dict[Path, tuple[_Stamp, _Stamp, Row | None]] = {}
+        """Files of runs that are over (None) or wait, as those and what they were sent were when that was seen."""
 
     def path(self, run: str) -> Path:
         """The file of a run."""
@@ -81,25 +81,35 @@ class FolderFiles:
             rows += [] if row is None else [row]
         return rows
 
-    def owed(self) -> list[Row]:
-        """The runs that somebody has to carry out, by id. Files that haven't changed since are not read again."""
+    def unfinished(self) -> list[Row]:
+        """The runs that are not over, by id. Of those that wait, and are over, only what has changed is read again."""
         rows: list[Row] = []
-        known, self._over = self._over, dict[Path, _Stamp]()
+        known, self._seen = self._seen, {}
         for path in sorted(self._folder.glob("*.json")):
-            stamp = _stamp(path)
-            if known.get(path) == stamp:
-                self._over[path] = stamp
-                continue
-            try:
-                row = self._row_at(path)
-            except IdeaError as error:
-                _LOG.warning("a run that can't be read is passed over: %s", error.message)
-                row = None
-            if row is None or row.is_over:
-                self._over[path] = stamp
-            elif row.state != "waiting":
-                rows.append(row)
+            stamp, sent, row = known.get(path, (None, None, None))
+            if path not in known or stamp != _stamp(path) or (row is not None and sent != self._sent_stamp(path)):
+                row = self._unfinished_at(path)
+            else:
+                self._seen[path] = stamp, sent, row
+            rows += [] if row is None else [row]
         return rows
+
+    def _unfinished_at(self, path: Path) -> Row | None:
+        stamp, sent = _stamp(path), self._sent_stamp(path)
+        try:
+            row = self._row_at(path)
+        except IdeaError as error:
+            _LOG.warning("a run that can't be read is passed over: %s", error.message)
+            row = None
+        if row is None or row.is_over:
+            self._seen[path] = stamp, sent, None
+            return None
+        if row.state == "waiting" and not self.sent(row.id):  # what it was sent may fall due while nothing changes
+            self._seen[path] = stamp, sent, row
+        return row
+
+    def _sent_stamp(self, path: Path) -> _Stamp:
+        return _stamp(self._sent_path(path.stem))
 
     def _row_at(self, path: Path) -> Row | None:
         """How far the run in a file is; None if none is kept in it."""

@@ -81,6 +81,7 @@ GIVEN: list[tuple[str, Any]] = [
     ("'12'.isdigit() and 'ab'.isalpha()", True),
     ("{'a': 1}.get('a') + {}.get('b', 2)", 3),
     ("{'a': None}.get('a', 1)", None),
+    ("[{'17': 1}.get(17), {'17': 1}.get(18, 2), {'17': 1}.get(17.0), {'17': 1}[17]]", [1, 2, None, 1]),
     ("{'a': 1}.keys() + {'b': 2}.values() + {'c': 3}.items()", ["a", 2, ["c", 3]]),
     ("['a', 'b', 'a'].count('a') + ['a', 'b'].index('b')", 3),
     ("[[1], [2]].index([2]) + [{'a': 1}].count({'a': 1})", 2),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -25,7 +24,7 @@ from ...schema.json import JsonObject
 from ..connecting import McpFile, approver_of, servers_at
 from ..options import Approval, CommandError, Flag, Roots, Settings, Several, input_of
 from ..questions import Questions
-from ..render.interrupting import Interruptible
+from ..render.interrupting import Interruptible, answering, told
 from ..render.lines import Silent, described
 from ..render.telling import Passing, say_piece, tell
 from ..typed import Typed
@@ -227,8 +226,7 @@ class Screen(Silent):
 
     def note(self, words: str) -> None:
         """Tell it as a line of its own."""
-        with suppress(RuntimeError):  # another line is being written
-            self.end()
+        self.end()
         super().note(words)
 
     def end(self) -> None:
@@ -243,19 +241,18 @@ class Screen(Silent):
 def _hint() -> Generator[None]:
     """While no turn is under way, Ctrl-C says how to end the conversation."""
 
-    def say(_signal: int, _frame: FrameType | None) -> None:
-        with suppress(RuntimeError):  # another line is being written
-            tell("")
-            tell("actum: Ctrl-D ends the conversation")
-            tell("> ", end="")
+    def say() -> None:
+        tell("")
+        tell("actum: Ctrl-D ends the conversation")
+        tell("> ", end="")
 
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:  # who was started in the background by a shell ignores it
-        signal.signal(signal.SIGINT, say)
-    try:
+    loop = asyncio.get_running_loop()
+
+    def interrupted(_signal: int, _frame: FrameType | None) -> None:
+        told(loop, say)
+
+    with answering(interrupted):
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 async def _line(typed: Typed, is_terminal: bool) -> str | None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -17,6 +20,54 @@ from .lines import Renderer
 INTERRUPTED = 130
 _MOST = 5
 """How many of the calls that run are named."""
+
+
+@contextmanager
+def answering(answer: Callable[[int, FrameType | None], None]) -> Generator[None]:
+    """Answer Ctrl-C in the main thread at once, even while the event loop is kept busy by somebody's code.
+
+    Who was started in the background by a shell goes on ignoring it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+    with _woken_by_signals(asyncio.get_running_loop()):
+        before = signal.signal(signal.SIGINT, answer)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def told(loop: asyncio.AbstractEventLoop, tell: Callable[[], None]) -> None:
+    """Tell something in an answer to Ctrl-C: at once, or as soon as the line is written that this has come into."""
+    try:
+        tell()
+    except RuntimeError:  # a stream that is being written to can't be written to within that
+        loop.call_soon_threadsafe(tell)
+
+
+@contextmanager
+def _woken_by_signals(loop: asyncio.AbstractEventLoop) -> Generator[None]:
+    """Python answers a signal between two of its instructions: one that comes just before the loop begins to wait
+    would be answered when something else ends that wait, if ever. It writes a byte as well, which the loop waits for.
+    """
+    reading, writing = socket.socketpair()
+    with reading, writing:
+        reading.setblocking(False)
+        writing.setblocking(False)
+        before = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+        is_ours = before == -1
+        try:
+            if is_ours:
+                loop.add_reader(reading, reading.recv, 4096)
+            else:  # a signal wakes the loop already, as it always does on Windows
+                signal.set_wakeup_fd(before)
+            yield
+        finally:
+            if is_ours:
+                signal.set_wakeup_fd(before)
+                loop.remove_reader(reading)
 
 
 class Interruptible:
@@ -33,20 +84,19 @@ class Interruptible:
         self._goes_on = goes_on
         self._running: dict[Place, str] = {}
         self._is_cancelled = False
-        self._before: Any = None
+        self._answering = ExitStack()
 
     def __enter__(self) -> Interruptible:
         self._renderer.__enter__()
         self._loop, self.task = asyncio.get_running_loop(), self.task or asyncio.current_task()
-        # Who was started in the background by a shell ignores it.
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            self._before = signal.signal(signal.SIGINT, self._interrupt)
+        self._answering.enter_context(answering(self._interrupt))
         return self
 
     def __exit__(self, *details: object) -> None:
         self._renderer.__exit__(*details)
-        if self._before is not None and (self._goes_on or not self._is_cancelled):
-            signal.signal(signal.SIGINT, self._before)
+        self._answering.close()
+        if self._is_cancelled and not self._goes_on:  # threads may still run, which the process waits for
+            signal.signal(signal.SIGINT, self._interrupt)
 
     def show(self, event: events.AnyEvent) -> None:
         """Show one event."""
@@ -73,9 +123,10 @@ class Interruptible:
         if self._is_cancelled:
             _leave()
         self._is_cancelled = True
-        self.note(f"actum: interrupted{self._waits()}; Ctrl-C again ends at once")
         if self.task is not None:
             self._loop.call_soon_threadsafe(self.task.cancel)
+        words = f"actum: interrupted{self._waits()}; Ctrl-C again ends at once"
+        told(self._loop, lambda: self.note(words))
 
     def _waits(self) -> str:
         names = [*self._running.values()]

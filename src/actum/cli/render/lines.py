@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, Protocol
 
 from ... import events
@@ -37,7 +36,11 @@ class Renderer(Protocol):
         ...
 
     def note(self, words: str) -> None:
-        """Tell something beside the events; may be called between any two lines of the program."""
+        """Tell something beside the events; may be called between any two lines of the program.
+
+        Raises:
+            RuntimeError: that is in the middle of writing another line.
+        """
         ...
 
 
@@ -60,8 +63,7 @@ class Silent:
 
     def note(self, words: str) -> None:
         """Tell it as a line."""
-        with suppress(RuntimeError):  # another line is being written
-            tell(words)
+        tell(words)
 
 
 class Lines(Silent):

@@ -111,9 +111,9 @@ class Passing:
         """Take it away."""
         self._text = ""
         if self._is_shown:
-            self._is_shown = False
             with suppress(OSError):
                 print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+            self._is_shown = False
 
 
 _MOST_PASSING = 1_000

@@ -19,6 +19,13 @@ def missing(owner: Any, key: str) -> ComputingError:
     return ComputingError(f"{kind(owner)} has no key {key}{hint}")
 
 
+def name_of(key: Any) -> str | None:
+    """The key that a value means: a whole number is one in digits, as in a reference (O1); None if it can't be one."""
+    if isinstance(key, str):
+        return key
+    return str(key) if type(key) is int and abs(key) <= LARGEST else None
+
+
 def item_of(owner: Any, key: Any, *, is_optional: bool) -> Any:
     """What a value has at a computed key or position.
 
@@ -26,8 +33,8 @@ def item_of(owner: Any, key: Any, *, is_optional: bool) -> Any:
         ComputingError: it has nothing there, or what is given can't be either.
     """
     if is_object(owner):
-        name = str(key) if type(key) is int and abs(key) <= LARGEST else key
-        if not isinstance(name, str):
+        name = name_of(key)
+        if name is None:
             raise ComputingError(f"a key is a text, not {kind(key)}")
         if name in owner:
             return owner[name]

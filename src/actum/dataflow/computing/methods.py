@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .access import name_of
 from .allowance import Meter
 from .comparing import position, same, spend_on_equals
 from .kinds import ComputingError, items, kind, text, whole
@@ -114,7 +115,8 @@ def _index(meter: Meter, owner: list[Any], value: Any) -> int:
 
 
 def _get(_: Meter, owner: _Owner, key: Any, default: Any = None) -> Any:
-    return owner.get(key, default) if isinstance(key, str) else default
+    name = name_of(key)
+    return default if name is None else owner.get(name, default)
 
 
 def _keys(meter: Meter, owner: _Owner) -> list[str]:

@@ -20,6 +20,7 @@ from ...errors import (
     DelegateForbidden,
     DelegateNotFound,
     LimitExceeded,
+    NotInValue,
 )
 from ...protocol.approvals import approval
 from ...protocol.call import Call
@@ -31,7 +32,7 @@ from ...schema.json import Json, JsonObject
 from ..budget import Spent
 from .resolver import SavedRequest
 
-_OF_DELEGATES = (DelegateError, DelegateNotFound, DelegateForbidden, DelegateDepthExceeded)
+_OF_DELEGATES = (DelegateError, DelegateNotFound, DelegateForbidden, DelegateDepthExceeded, NotInValue)
 _KEPT = ("_activity", "_delegate")
 """The meta-properties of a call that go with it into a run of its own; the others say what becomes of its result."""
 
