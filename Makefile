@@ -39,7 +39,7 @@ studio: $(READY)
 	@test -e out/runs/corpus.json || $(MAKE) --no-print-directory demo
 	$(BIN)/actum studio examples --runs out/runs
 
-# What only the tests of the Studio's pages use: axe-core, from npm, by its lock file.
+# What only the tests of the pages in a browser use (the Studio, the site): axe-core, from npm, by its lock file.
 studio-parts:
 	@cd tests/studio/npm && npm ci --silent --ignore-scripts --no-audit --no-fund
 
