@@ -61,10 +61,17 @@ def idea(context: Sequence[Mapping[str, Any]] = (TEXT,), schema: Any = SCHEMA, *
 
 
 async def keep(
-    path: Path, answers: Sequence[Any] = CHAIN, own: Idea | None = None, registry: Tools | None = None, **more: Any
+    path: Path,
+    answers: Sequence[Any] = CHAIN,
+    own: Idea | None = None,
+    registry: Tools | None = None,
+    recorded: Path | None = None,
+    **more: Any,
 ) -> Path:
-    """A run of these answers, kept in a file."""
-    agent = Agent(models.Scripted(answers, chunk=16), tools=registry or tools(), **more)
+    """A run of these answers, kept in a file; they are `recorded` in another one if that is named."""
+    scripted = models.Scripted(answers, chunk=16)
+    model = scripted if recorded is None else models.Recording(scripted, recorded)
+    agent = Agent(model, tools=registry or tools(), **more)
     await kept.start(path, own or idea(), agent)
     return path
 

@@ -61,6 +61,13 @@ def test_a_run_is_followed_to_its_end_while_it_streams(browser: Browser, tmp_pat
         page.locator("#log li", has_text="0.0").first.wait_for()
         page.locator("#bar-0\\.0").wait_for()
         assert page.locator("#state").inner_text() == "running"
+        bars = page.locator(".timeline li")
+        assert bars.first.get_attribute("class") == "bar request open depth0"  # its calls are below it, inside its time
+        assert page.locator(".bar.request .mark").count() == 1
+        so_far = page.locator(".bar.request.open .said").inner_text()
+        assert int(so_far.split()[0].replace(",", "")) > 0
+        model.let(2)
+        page.locator(".bar.request.open .said", has_not_text=so_far).wait_for()
         page.reload()  # in the middle
         page.locator("#bar-0\\.0").wait_for()
         model.let_all()
@@ -190,7 +197,7 @@ def test_ten_thousand_calls_stay_fluid(browser: Browser, tmp_path: Path) -> None
         page.get_by_label("Find a call").fill(f"number {count - 1}")
         page.get_by_text(f"1 of {count} calls").wait_for()
         page.locator(f"#call-0\\.{count - 1}").click()
-        page.locator(f"#call-0\\.{count - 1}").get_by_role("heading", name="As authored").wait_for()
+        page.locator(f"#call-0\\.{count - 1}").get_by_text(f'"text": "number {count - 1}"').wait_for()
         assert page.locator(".timeline li").count() == 2
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from actum import Runs, models
 from actum.ideas.ticks import RUN
+from actum.inspection import check
 
 from ..effort import trials
 from ..serving.house import TOKEN, Client, events_of
@@ -63,19 +64,86 @@ async def test_home_lists_ideas_and_runs_and_what_waits_on_top(tmp_path: Path) -
         assert "package.json" not in text
         assert "broken.json" in text  # it means to be one
         assert 'value="approve">Approve 0.0' in text
+        (tmp_path / "kept" / "hurt.json").write_text('{"context": [')
+        assert "hurt.json" in await page(client, "")  # what can't be read is named, and the rest of the page is there
+        (tmp_path / "kept" / "hurt.json").unlink()
         found = await page(client, "?find=chain")
         assert "warm.json" not in found
         assert "/runs/chain" in found
 
 
-async def test_an_idea_says_what_it_is_and_what_others_make_of_it(tmp_path: Path) -> None:
-    idea_file(tmp_path)
+async def test_an_idea_says_what_it_is_and_what_each_provider_makes_of_it(tmp_path: Path) -> None:
+    file = idea_file(tmp_path)
     async with room(tmp_path) as client:
         text = await page(client, "ideas/warm.json")
-    for told in ("How warm is it there?", "Whose city is meant.", "openai", "grammar", "Its plan", "<svg", "Versions"):
+    for told in ("How warm is it there?", "Whose city is meant.", "Its plan", "<svg", "Versions"):
         assert told in text
+    told = dict(re.findall(r"<b>(\w+)</b>: (\w+)", text[text.index('id="forms"') : text.index('id="versions"')]))
+    assert told == {one.provider: one.rung for one in check(file).forms}
+    assert set(told) == {"openai", "anthropic", "google", "grammar"}
+    openai = next(one for one in check(file).forms if one.provider == "openai")
+    assert all(change in unescape(text) for change in openai.changes[:5])
     assert 'name="v/days"' in text
     assert 'value="3"' in text  # its default
+
+
+async def test_an_idea_says_what_its_delegates_would_see_and_what_not(tmp_path: Path) -> None:
+    ask = {
+        "properties": {
+            "_output": {"type": "string"},
+            "_delegate": {"const": "warm.json"},
+            "_scopes": {"const": ["state.open"]},
+        }
+    }
+    context: list[Any] = [
+        {"type": "system", "message": "only for the planner"},
+        {"type": "state", "open": "for everybody", "closed": "for the planner"},
+        {"type": "tool", "tool": {"ask": ask}},
+    ]
+    idea_file(tmp_path)
+    idea_file(tmp_path, "asks.json", context=context, schema={}, solution=None)
+    async with room(tmp_path) as client:
+        text = await page(client, "ideas/asks.json")
+    own = text[text.index('id="delegates"') : text.index('id="versions"')]
+    assert "ask → warm.json" in own
+    sees, hides = own.split("Does not see")
+    assert "for everybody" in sees
+    assert "for the planner" not in own  # what it does not see is named, not shown
+    assert "only for the planner" not in own
+    assert "closed" in hides
+    assert "system" in hides
+
+
+async def test_every_page_is_small_with_all_that_it_needs(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    idea_file(tmp_path)
+    many(tmp_path / "kept" / "many.json", 1_000)
+    await keep(tmp_path / "kept" / "chain.json")
+    await keep(tmp_path / "kept" / "held.json", CHAIN, approve=hold)
+    async with room(tmp_path) as client:
+        parts = [await client.get(f"/studio/static/{name}") for name in ("studio.css", "studio.js", "icon.svg")]
+        own = sum(len(part.content) for part in parts)
+        paths = [
+            "",
+            "ideas/warm.json",
+            "runs/chain",
+            "runs/many",
+            "runs/held",
+            "runs/many/answers/0",
+            "runs/chain/fork/2",
+        ]
+        paths += [
+            "runs/chain/calls/0.1",
+            "runs/chain/requests/2",
+            "runs/held/edit/0.0",
+            "compare?left=chain&right=many",
+        ]
+        for path in paths:
+            text = await page(client, path)
+            assert len(text.encode()) + own < 150_000, path
+            assert set(re.findall(r'(?:src|<link[^>]*href)="([^"]*)"', text)) == {
+                f"/studio/static/{name}" for name in ("studio.css", "studio.js", "icon.svg")
+            }
 
 
 async def test_a_form_starts_a_run_by_its_plan_without_a_model(tmp_path: Path) -> None:

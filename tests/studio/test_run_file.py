@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,3 +170,33 @@ async def test_thousands_of_calls_are_few_bars_and_a_small_graph(tmp_path: Path)
     page = await run_page(run, "run")
     assert page.count('<details class="call done"') == count
     assert page.count("<rect") < 20
+
+
+async def test_a_run_of_very_many_calls_is_said_in_few_bytes_each_and_nothing_is_left_out(tmp_path: Path) -> None:
+    count = 2_100
+    path = many(tmp_path / "run.json", count)
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    long = "a long result, " * 60
+    left = next(one for one in whole["context"] if one.get("_of") == "0.5")
+    left["data"] = long
+    rows = {row["call"]: row for row in whole["meta"]["run"]["course"] if "call" in row}
+    rows["0.6"] |= {"made": {"_tool": "echo", "text": "with <values>"}, "attempts": 3, "key": "of/another"}
+    rows["0.7"] |= {"crossed": [{"type": "text", "text": "this has crossed"}]}
+    whole["meta"]["run"]["id"] = "id"
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    page = await run_page(Idea.load(path), "run")
+    assert len(page.encode()) < 260 * count
+    text = unescape(page)
+    assert long in text
+    for told in (
+        "with <values>",
+        "3 attempts",
+        "of/another",
+        "this has crossed",
+        f"number {count - 1}",
+        "by code · 500 ms",
+    ):
+        assert told in text
+    assert "with <values>" not in page
+    assert "<code>id/</code>" in page
+    assert text.count("key <code>") == 1  # of the one call whose key differs

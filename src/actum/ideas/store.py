@@ -82,8 +82,9 @@ class Store(Protocol):
         """The entries of a line from the last to the first, those before a sequence, a page of them."""
         ...
 
-    async def lines(self, domain: str = "", prefix: str = "") -> list[Line]:
-        """The lines of the Ideas whose path is the prefix or below it, in order of path and branch."""
+    async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
+        """The lines of the Ideas whose path is the prefix or below it, in order of domain, path and branch; those of
+        all domains where it is None."""
         ...
 
     async def content(self, digest: str) -> bytes:

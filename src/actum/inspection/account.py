@@ -163,6 +163,7 @@ class _Reading:
         self._authored = {one.number: one for one in [*marks.plans, *authored]}
         self._tick_of = {one.number: (number, tick) for number, tick, one in _numbered(ticks, authored)}
         self._decisions = Decisions(self._messages)
+        self._held = {_whole(one.of.partition("/")[0]) for one in pending(run.context)}
         self._data_kinds = run.context.data_kinds
         self._below: defaultdict[str, list[CallRow]] = defaultdict(list)
         for place, row in course.calls.items():
@@ -175,8 +176,12 @@ class _Reading:
 
     def answers(self) -> Iterator[AnswerSeen]:
         before = 0
+        open_tick = self._ticks[-1] if self._ticks and self._ticks[-1].answer is None else None
+        coming = None if open_tick is None else self._coming(open_tick)
         for authored in sorted(self._authored.values(), key=lambda one: (one.start, one.number)):
             number, tick = self._tick_of.get(authored.number, (None, None))
+            if authored.number == coming:
+                number, tick = len(self._ticks), open_tick
             calls = tuple(self._call(authored, index, call) for index, call in enumerate(authored.calls))
             row = None if tick is None else self._row_of(authored.number, tick)
             new = () if tick is None else self._messages[before : tick.at]
@@ -190,11 +195,16 @@ class _Reading:
                 row=row,
                 new=new,
             )
-        if self._ticks and self._ticks[-1].answer is None and (last := self._ticks[-1]):  # it is still being answered
-            row = next((one for one in reversed(self._asked[""]) if one.request == last.at), None)
+        if open_tick is not None and coming is None:  # nothing of its answer has come yet
+            row = next((one for one in reversed(self._asked[""]) if one.request == open_tick.at), None)
             number = max(self._authored, default=-1) + 1
-            new = self._messages[before : last.at]
-            yield AnswerSeen(number=number, request=len(self._ticks), calls=(), tick=last, row=row, new=new)
+            new = self._messages[before : open_tick.at]
+            yield AnswerSeen(number=number, request=len(self._ticks), calls=(), tick=open_tick, row=row, new=new)
+
+    def _coming(self, tick: Tick) -> int | None:
+        """The number of the answer whose first calls are there, to a request that is still being answered."""
+        begun = (one for one in self._authored.values() if one.start >= tick.at and not one.is_given)
+        return max((one.number for one in begun if one.number not in self._tick_of), default=None)
 
     def _row_of(self, number: int, tick: Tick) -> RequestRow | None:
         rows = self._asked[""]
@@ -233,9 +243,8 @@ class _Reading:
             return "skipped" if is_skip(result) else "done"
         if error is not None:
             return "failed"
-        if decision is not None and decision.ruling == "held":
-            return "waiting"
-        return row.state
+        is_held = decision is not None and decision.ruling == "held"
+        return "waiting" if is_held or place in self._held else row.state
 
     def _value(self, message: JsonObject) -> Json:
         """What a message that a call has left holds."""

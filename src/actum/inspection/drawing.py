@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from xml.sax.saxutils import escape
 
 from ..dataflow.reference import clip
@@ -19,6 +19,8 @@ _HEIGHT, _GAP, _RISE, _MARGIN, _BEND = 46, 26, 58, 24, 6
 _TURNS = 8
 _MOST_VALUES = 3
 """How many values find room between two rows."""
+_CHARACTER_OF_VALUE, _LEAST_ROOM = 5.8, 5
+"""How wide a character of a value is, and how many there must be room for at least."""
 _LONGEST = 100
 """How many characters of what is said of a vertex a box has room for."""
 _STYLES = {"call": ("#eef4fb", "#2f6fae", 8), "computed": ("#eef8f1", "#2d7d4f", 8), "then": ("#f4f5f7", "#829ab1", 4)}
@@ -89,13 +91,27 @@ def svg_of(graph: PlanGraph, run: Run | None = None) -> str:
 def _values_along(ways: list[list[_Box]], run: Run) -> Iterator[str]:
     """What went along lines, where these arrive: one above the other, as far as there is room."""
     arrived: Counter[_Box] = Counter()
-    for index, text in run.values.items():
+    room = _rooms({ways[index][-1] for index in run.values})
+    for index, whole in run.values.items():
         last = ways[index][-1]
         line = arrived[last]
         arrived[last] += 1
-        if line < _MOST_VALUES:
+        text = clip(whole, room[last])
+        if line < _MOST_VALUES and room[last] >= _LEAST_ROOM:
             x, y = last.middle + 9, last.y - 12 - 12 * line
             yield f'<text class="value" x="{x:.1f}" y="{y:.1f}" font-size="10.5" fill="#52606d">{escape(text)}</text>'
+
+
+def _rooms(boxes: set[_Box]) -> dict[_Box, int]:
+    """How many characters of a value find room beside where lines arrive at each box: up to the next of its row."""
+    found: dict[_Box, int] = {}
+    ordered = sorted(boxes, key=lambda box: (box.y, box.middle))
+    for one, following in zip_longest(ordered, ordered[1:]):
+        if following is None or following.y != one.y:
+            found[one] = _LONGEST
+        else:
+            found[one] = int((following.middle - one.middle - 12) / _CHARACTER_OF_VALUE)
+    return found
 
 
 def _in_run(drawn: str, index: int, vertex: Vertex, run: Run) -> str:

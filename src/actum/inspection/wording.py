@@ -23,6 +23,11 @@ def short(value: object, most: int = _MOST) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def is_short(value: Json) -> bool:
+    """Whether a few characters say all of a value."""
+    return short(value) == printable(encode(value))
+
+
 def name_of(call: Mapping[str, Any]) -> str:
     """What an element of `calls` is called: by its tool, or that it only computes (C13)."""
     return VALUE if VALUE in call else printable(str(call.get("_tool") or "?"))

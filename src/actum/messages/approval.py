@@ -41,7 +41,12 @@ KINDS = [
         keys={
             "of": _OF,
             "call": _CALL,
-            "context": Key(types=("array",), is_required=True, about="The messages of the delegate."),
+            "context": Key(
+                types=("array",),
+                items={"$ref": "#/$defs/message"},
+                is_required=True,
+                about="The messages of the delegate.",
+            ),
         },
         show=hidden,
     ),

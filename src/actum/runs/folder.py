@@ -24,7 +24,7 @@ from .folder_files import FolderFiles, known_of, seq_in
 from .kept_row import ROW, called, row_in, source_in
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
-from .row import Ending, Row, State, Submission, Taken, Told
+from .row import Ending, Row, State, Submission, Taken, Told, is_found
 from .sending import DEADLINE, OVER, deadline
 from .spreading import parts_of
 from .sql_rows import delivery_of
@@ -75,7 +75,12 @@ class FolderStore:
         return await self._off_loop(lambda: self._files.row(run))
 
     async def listed(
-        self, state: State | None = None, tenant: str | None = None, before: Row | None = None, most: int = 100
+        self,
+        state: State | None = None,
+        tenant: str | None = None,
+        before: Row | None = None,
+        most: int = 100,
+        words: str = "",
     ) -> list[Row]:
         """A page of the runs, the newest first."""
         rows = await self._off_loop(self._files.rows)
@@ -84,6 +89,7 @@ class FolderStore:
             row
             for row in rows
             if (state is None or row.state == state)
+            and is_found(row, words)
             and (tenant is None or row.tenant == tenant)
             and (before is None or (row.created, row.id) < (before.created, before.id))
         ][:most]
@@ -234,7 +240,7 @@ class FolderStore:
     async def _wake(self, parent: str) -> None:
         """Call a run that waits for others, if they are all over."""
         if not await self._parts(parent):
-            await self.send(parent, OVER)
+            await self.send(parent, [OVER])
 
     async def _parts(self, run: str) -> list[str]:
         """The runs that carry out calls of a run and are not over."""
@@ -289,14 +295,15 @@ class FolderStore:
 
     # What a run is sent
 
-    async def send(self, run: str, item: JsonObject, due: float | None = None) -> Row | None:
-        """Send a run something; whoever has it finds it when it would wait."""
+    async def send(self, run: str, items: Sequence[JsonObject], due: float | None = None) -> Row | None:
+        """Send a run what it takes up, all of it at once; whoever has it finds it when it would wait."""
 
         def write() -> Row | None:
             with self._files.locked(run):
                 row = self._files.row(run)
                 if row is not None and not row.is_over:
-                    self._files.write_sent(run, [*self._files.sent(run), {"item": item, "due": due}])
+                    new = [{"item": item, "due": due} for item in items]
+                    self._files.write_sent(run, [*self._files.sent(run), *new])
                 return row
 
         row = await self._off_loop(write)
@@ -311,7 +318,7 @@ class FolderStore:
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good: who works on it finds out when it next asks whether it still may."""
-        row = await self.send(run, {"cancel": True})
+        row = await self.send(run, [{"cancel": True}])
         if row is not None:
             await self.queue.cancel(run)
             if not row.is_over:

@@ -19,7 +19,7 @@ from ..ideas.ticks import ID, RUN, run_id
 from ..schema.json import JsonObject, decode, encode
 from ..sources.files import write_text
 from ..sources.run_log import RunLog
-from .kept_row import ROW, kept_row, row_in, source_in
+from .kept_row import ROW, as_sent, kept_row, row_in, source_in
 from .row import Row, State, Submission
 
 _LOG = logging.getLogger("actum.worker")
@@ -36,6 +36,8 @@ class FolderFiles:
         """Files that can't be read, of which that was told."""
         self._seen: dict[Path, tuple[_Stamp, _Stamp, Row | None]] = {}
         """Files of runs that are over (None) or wait, as those and what they were sent were when that was seen."""
+        self._rows: dict[Path, tuple[_Stamp, bool, Row | None]] = {}
+        """The rows of the files, without what they were sent, each with the file as it was when that was read."""
 
     def path(self, run: str) -> Path:
         """The file of a run."""
@@ -67,7 +69,9 @@ class FolderFiles:
     def rows(self, *, passes_over: bool = False) -> list[Row]:
         """The runs by id; with `passes_over` without those whose files can't be read."""
         rows: list[Row] = []
-        for path in sorted(self._folder.glob("*.json")):
+        paths = sorted(self._folder.glob("*.json"))
+        self._rows = {path: self._rows[path] for path in paths if path in self._rows}
+        for path in paths:
             try:
                 row = self._row_at(path)
             except IdeaError as error:
@@ -112,10 +116,14 @@ class FolderFiles:
         return _stamp(self._sent_path(path.stem))
 
     def _row_at(self, path: Path) -> Row | None:
-        """How far the run in a file is; None if none is kept in it."""
-        if not path.is_file() or RUN not in (idea := Idea.load(path)).meta:
-            return None
-        return row_in(path.stem, idea, self.sent(path.stem), is_told=_is_told(path))
+        """How far the run in a file is; None if none is kept in it. A file that hasn't changed is not read again."""
+        stamp, is_told = _stamp(path), _is_told(path)
+        known = self._rows.get(path)
+        if known is None or known[:2] != (stamp, is_told):
+            idea = Idea.load(path) if path.is_file() else None
+            row = None if idea is None or RUN not in idea.meta else row_in(path.stem, idea, [], is_told=is_told)
+            known = self._rows[path] = (stamp, is_told, row)
+        return None if known[2] is None else as_sent(known[2], self.sent(path.stem))
 
     def sweep(self, state: State, before: float, most: int) -> int:
         """Delete the files of runs of a state that were over before a time; how many runs there were."""

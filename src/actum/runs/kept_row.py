@@ -12,13 +12,11 @@ from ..ideas.course import Course
 from ..ideas.ticks import RUN, about_of
 from ..protocol import approvals
 from ..schema.json import JsonObject, is_list, is_object
-from .row import OVER, QUEUE, Row, State, Submission
+from .row import BY_HAND, OVER, QUEUE, Row, State, Submission, name_in
 
 ROW = "row"
 """The member of `meta.run` that holds the row."""
 _ABOUT = ("makers", "usage", "dialect", "spent", "escalated")
-_BY_HAND = "actum resume"
-"""What continues a run that was cut and that nobody has submitted: no worker does that by itself."""
 
 
 def kept_row(one: Submission, created: float) -> JsonObject:
@@ -71,20 +69,26 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         waiting=tuple(map(str, waiting)) if is_list(waiting) else (),
         error=own.get("error"),
         about={key: about[key] for key in _ABOUT if key in about},
+        name=name_in(idea.meta),
         created=own.get("created", began or 0.0),
         ended=own.get("ended", ended if ROW not in about else None),
     )
 
 
+def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:
+    """How far a run is that was sent something since."""
+    return replace(row, state=_state(row.state, sent))
+
+
 def _by_hand(idea: Idea, about: JsonObject, *, is_told: bool) -> JsonObject:
     """The row of a run that `actum run --save` has kept and nobody has submitted."""
     if is_told:
-        return {"state": "waiting", "waiting": [_BY_HAND]}
+        return {"state": "waiting", "waiting": [BY_HAND]}
     if about.get("output") is not None:
         return {"state": "done"}
     if about.get("waiting") or approvals.pending(idea.context):
         return {"state": "waiting"}
-    return {"state": "waiting", "waiting": [_BY_HAND]}
+    return {"state": "waiting", "waiting": [BY_HAND]}
 
 
 def _state(state: State, sent: Sequence[JsonObject]) -> State:

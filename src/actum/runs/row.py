@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from ..errors import RunError
 from ..ideas.course import is_note
-from ..schema.json import Json, JsonObject
+from ..schema.json import Json, JsonObject, is_object
 
 State: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 """`queued`: for a worker; `running`: a worker owns it; `waiting`: for a decision or an event, held by nobody."""
 OVER = frozenset[State]({"done", "failed", "cancelled"})
 """The states that no run leaves."""
+BY_HAND = "actum resume"
+"""What a run waits for that was cut and that nobody has submitted: no worker goes on with it by itself."""
 QUEUE = "runs"
 """The queue that is meant if none is named."""
+_LONGEST_NAME = 200
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,59}")
 CHILDREN = "children"
 """The queue of runs that carry out calls of others: of its own, so that those who wait for them can't starve them."""
@@ -74,6 +77,8 @@ class Row:
     """Why it failed, as `ActumError.to_dict` says it."""
     about: JsonObject = field(default_factory=dict[str, Any])
     """What else is known of it: `makers`, `dialect`, `usage`."""
+    name: str = ""
+    """What its Idea calls itself: the `path` of its meta; empty where it has none."""
     created: float = 0.0
     ended: float | None = None
     is_parked: bool = False
@@ -89,6 +94,11 @@ class Row:
         """Who is to decide on what waits, since nobody did in time; None where that time isn't over."""
         found = self.about.get("escalated")
         return found if isinstance(found, str) else None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it goes on only when somebody says so (`Run.resume`)."""
+        return self.state == "waiting" and BY_HAND in self.waiting
 
     @property
     def is_under_way(self) -> bool:
@@ -140,6 +150,18 @@ class Ending:
     waiting: Sequence[str] = ()
     error: JsonObject | None = None
     about: JsonObject = field(default_factory=dict[str, Any])
+
+
+def name_in(meta: Any) -> str:
+    """What an Idea with this meta calls itself."""
+    path: Any = meta.get("path") if is_object(meta) else None
+    return path[:_LONGEST_NAME].replace("\0", "") if isinstance(path, str) else ""
+
+
+def is_found(row: Row, words: str) -> bool:
+    """Whether a run is one of those that words are about: its state, or a part of its id or name."""
+    own = words.strip().lower()
+    return row.state == own if own in get_args(State) else own in row.id.lower() or own in row.name.lower()
 
 
 def check_tag(tag: str) -> str:

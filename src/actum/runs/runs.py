@@ -30,7 +30,7 @@ from .queue import Queue
 from .retention import sweep
 from .row import QUEUE, Row, State, Submission, check_id
 from .schedules import Missed, Schedule, Schedules
-from .sending import applied, check, decision, result, signal
+from .sending import RESUME, applied, check, decision, result, signal
 from .spreading import parts_of
 from .store import RunStore
 from .submitting import Given, submission_of
@@ -199,10 +199,19 @@ class Runs:
         return await sweep(self.store, keep)
 
     async def list(
-        self, *, state: State | None = None, tenant: str | None = None, before: Run | None = None, most: int = 100
+        self,
+        *,
+        state: State | None = None,
+        tenant: str | None = None,
+        before: Run | None = None,
+        most: int = 100,
+        find: str = "",
     ) -> Sequence[Run]:
-        """A page of the runs, the newest first; `before` is the last one of the page before."""
-        rows = await self.store.listed(state, tenant, None if before is None else before.row, most)
+        """A page of the runs, the newest first; `before` is the last one of the page before.
+
+        `find` leaves those whose state it is, or whose id or Idea's path it is a part of, in any case.
+        """
+        rows = await self.store.listed(state, tenant, None if before is None else before.row, most, find)
         return [Run(self, row) for row in rows]
 
 
@@ -311,7 +320,24 @@ class Run:
         part, own = await self._within(of)
         item = decision(own, ruling, reason, parameters)
         check(await part._decided(), item)
-        await part._send(item, None)
+        await part._send([item], None)
+
+    async def decide_all(self, places: Sequence[str], ruling: Ruling, *, reason: str = "") -> None:
+        """Decide on the calls that wait at these places, on all of them before the run goes on, or on none.
+
+        Raises:
+            RunError, IdeaError: as `Runs.decide`.
+        """
+        found: dict[str, tuple[Run, list[JsonObject]]] = {}
+        for of in places:
+            part, own = await self._within(of)
+            found.setdefault(part.id, (part, []))[1].append(decision(own, ruling, reason))
+        for part, items in found.values():
+            context = await part._decided()
+            for item in items:
+                check(context, item)
+        for part, items in found.values():
+            await part._send(items, None)
 
     async def give(self, of: str, value: Json) -> None:
         """Give the result of the call at a place that whoever has begun the run makes (`_activity: "elsewhere"`).
@@ -323,22 +349,22 @@ class Run:
         part, own = await self._within(of)
         item = result(own, value)
         check(await part._decided(), item)
-        await part._send(item, None)
+        await part._send([item], None)
 
     async def signal(self, name: str, value: Json = True, *, at: datetime | None = None) -> None:
         """Put a value at a gate; raises as `Runs.signal`."""
         part, own = await self._within(name)
         item = signal(own, value)
         check(await part.context(), item)
-        await part._send(item, None if at is None else at.timestamp())
+        await part._send([item], None if at is None else at.timestamp())
 
     async def _decided(self) -> Context:
         """Its context with what it was sent and has not taken up: a decision that was given can't be given again."""
         sent = await self._store.sent(self.id)  # first: what is taken up meanwhile stands in the context
         return applied(await self.context(), sent)
 
-    async def _send(self, item: JsonObject, due: float | None) -> None:
-        row = await self._store.send(self.id, item, due)
+    async def _send(self, items: Sequence[JsonObject], due: float | None) -> None:
+        row = await self._store.send(self.id, items, due)
         if row is None:
             raise _none(self.id)
         if row.is_over:
@@ -357,6 +383,17 @@ class Run:
         about = {ID: self.id, **row.about, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
         about |= {COURSE: course} if (course := whole_course(entries)) else {}
         return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
+
+    async def resume(self) -> None:
+        """Have workers go on with a run that `actum run --save` has kept and that was cut (L8).
+
+        Raises:
+            RunError: it wasn't cut: it is over, waits for a decision, or workers go on with it already.
+        """
+        row = await self.refresh()
+        if not row.is_cut:
+            raise RunError(f"run {self.id} is {row.state}: only a run that was cut is resumed by hand")
+        await self._send([RESUME], None)
 
     async def again(self, id: str | None = None) -> Run:
         """Submit a new run that goes on from what this one has left; calls whose results it holds are not made again.

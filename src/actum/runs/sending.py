@@ -19,6 +19,8 @@ DEADLINE: JsonObject = {"deadline": True}
 """The time for decisions is over: the calls that still wait for one are refused."""
 OVER: JsonObject = {"over": True}
 """The runs that it has waited for are over."""
+RESUME: JsonObject = {"resume": True}
+"""A run that was cut is to go on."""
 _TOO_LATE = "nobody has decided on it in time"
 
 
@@ -71,7 +73,7 @@ def applied(context: Context, sent: Iterable[JsonObject]) -> Context:
 def _taken(context: Context, item: JsonObject) -> Context:
     if "gate" in item:
         return approvals.opened(context, item["gate"], item["value"])
-    if "escalate" in item or "over" in item:
+    if "escalate" in item or "over" in item or "resume" in item:
         return context  # what a run that it has waited for has come to, is looked up where it is needed
     if "deadline" in item:
         for one in approvals.pending(context):

@@ -12,7 +12,7 @@ from .row import Row, Submission
 
 COLUMNS = (
     "id, state, lease, tenant, queue, priority, begins, patience, escalate, parent, attempts, "
-    "worker, output, waiting, error, about, created, ended, tag"
+    "worker, output, waiting, error, about, created, ended, tag, name"
 )
 SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience, escalate, parent, child, tag"
 
@@ -49,7 +49,7 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
 def row_of(values: Sequence[Any]) -> Row:
     """How far a run is, from the columns of its row."""
     run, state, lease, tenant, queue, priority, at, patience, escalate, parent, *rest = values
-    attempts, worker, output, waiting, error, about, created, ended, tag = rest
+    attempts, worker, output, waiting, error, about, created, ended, tag, name = rest
     return Row(
         id=run,
         state="queued" if state == "parked" else state,
@@ -71,6 +71,7 @@ def row_of(values: Sequence[Any]) -> Row:
         ended=ended,
         is_parked=state == "parked",
         tag=tag,
+        name=name,
     )
 
 

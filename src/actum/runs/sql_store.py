@@ -7,9 +7,10 @@ and no expiry takes part in that.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, cast, get_args
 
 from ..errors import RunError
 from ..schema.json import JsonObject, encode
@@ -18,14 +19,14 @@ from .database import Database, Transaction
 from .live.channel import Channel
 from .parts import cancelled, check_owner, open_parts, woken
 from .queue import Queue
-from .row import Ending, Row, State, Submission, Taken, Told
+from .row import Ending, Row, State, Submission, Taken, Told, name_in
 from .sending import deadline
 from .spreading import parts_of
 from .sql_rows import COLUMNS, SOURCE, delivery_of, object_of, row_at, row_of, source_at, text_of
 
 _ADD = (
-    f"INSERT INTO actum_runs ({SOURCE}, state, created) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
+    f"INSERT INTO actum_runs ({SOURCE}, name, state, created) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
 )
 _IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?))"
 _CLAIM = (
@@ -49,6 +50,8 @@ _IS_FREE = (
 _FORGET_ENTRIES = "DELETE FROM actum_entries WHERE run = ?"
 _FORGET_SENT = "DELETE FROM actum_sent WHERE run = ?"
 _FORGET = "DELETE FROM actum_runs WHERE id = ?"
+_WILD = re.compile("[%_!]")
+"""What stands for something else in a pattern."""
 _SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
 
 
@@ -86,6 +89,7 @@ class SqlStore:
             one.parent,
             text_of(one.child),
             one.tag,
+            name_in(one.idea.get("meta")),
         ]
         is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
         row = await row_at(within, one.id)
@@ -110,10 +114,24 @@ class SqlStore:
             return await row_at(within, run)
 
     async def listed(
-        self, state: State | None = None, tenant: str | None = None, before: Row | None = None, most: int = 100
+        self,
+        state: State | None = None,
+        tenant: str | None = None,
+        before: Row | None = None,
+        most: int = 100,
+        words: str = "",
     ) -> list[Row]:
         """A page of the runs, the newest first."""
         where, values = ["1 = 1"], list[Any]()
+        own = words.strip().lower().replace("\0", "")
+        if own in get_args(State):
+            if state not in {None, own}:
+                return []
+            state, own = cast("State", own), ""
+        if own:
+            # The index alone is looked through, and the rows of those that are found are read.
+            where.append("(lower(id) LIKE ? ESCAPE '!' OR lower(name) LIKE ? ESCAPE '!')")
+            values += ["%" + _WILD.sub(r"!\g<0>", own) + "%"] * 2
         for name, value in (("state", state), ("tenant", tenant)):
             if (name, value) == ("state", "queued"):
                 where.append("state IN ('queued', 'parked')")
@@ -126,7 +144,11 @@ class SqlStore:
         order = "ORDER BY created DESC, id DESC LIMIT ?"
         async with self.database.transaction() as within:
             found = await within.rows(
-                f"SELECT {COLUMNS} FROM actum_runs WHERE {' AND '.join(where)} {order}", *values, most
+                f"SELECT {COLUMNS} FROM actum_runs WHERE id IN "
+                f"(SELECT id FROM actum_runs WHERE {' AND '.join(where)} {order}) {order}",
+                *values,
+                most,
+                most,
             )
         return [row_of(one) for one in found]
 
@@ -270,8 +292,9 @@ class SqlStore:
         elif due:
             await self.queue.push(delivery_of(row, at=due[0][0]), within)
 
-    async def send(self, run: str, item: JsonObject, due: float | None = None) -> Row | None:
-        """Send a run something that it takes up when it goes on; one that waits goes on at once, or when it is due.
+    async def send(self, run: str, items: Sequence[JsonObject], due: float | None = None) -> Row | None:
+        """Send a run what it takes up when it goes on, all of it at once; one that waits goes on then, or when it is
+        due.
 
         Returns:
             How far the run was; None if there is none.
@@ -280,7 +303,7 @@ class SqlStore:
             row = await row_at(within, run, self.database.update)
             if row is None or row.is_over:
                 return row
-            await within.rows(f"{_SEND} RETURNING number", run, encode(item), due, 0)
+            await within.each(_SEND, [(run, encode(item), due, 0) for item in items])
             if row.state == "waiting":
                 if due is None:
                     await within.rows("UPDATE actum_runs SET state = 'queued' WHERE id = ? RETURNING id", run)

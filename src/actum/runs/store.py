@@ -53,9 +53,14 @@ class RunStore(Protocol):
         ...
 
     async def listed(
-        self, state: State | None = None, tenant: str | None = None, before: Row | None = None, most: int = 100
+        self,
+        state: State | None = None,
+        tenant: str | None = None,
+        before: Row | None = None,
+        most: int = 100,
+        words: str = "",
     ) -> list[Row]:
-        """A page of the runs, the newest first."""
+        """A page of the runs, the newest first; with `words` of those that these are about (`row.is_found`)."""
         ...
 
     async def source(self, run: str) -> Submission | None:
@@ -105,8 +110,9 @@ class RunStore(Protocol):
         """Hold nothing for a run any more that was claimed here under this lease and is lost."""
         ...
 
-    async def send(self, run: str, item: JsonObject, due: float | None = None) -> Row | None:
-        """Send a run something that it takes up when it goes on; one that waits goes on at once, or when it is due.
+    async def send(self, run: str, items: Sequence[JsonObject], due: float | None = None) -> Row | None:
+        """Send a run what it takes up when it goes on, all of it at once; one that waits goes on then, or when it is
+        due.
 
         Returns:
             How far the run was; None if there is none.

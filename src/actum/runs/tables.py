@@ -97,6 +97,13 @@ VERSIONS = (
     CREATE INDEX actum_runs_ended ON actum_runs (state, ended) WHERE ended IS NOT NULL
     """
     ),
+    # What runs are found by, in an index of its own: their rows hold whole Ideas.
+    Version(
+        adds="""
+    ALTER TABLE actum_runs ADD COLUMN name TEXT NOT NULL DEFAULT '';
+    CREATE INDEX actum_runs_names ON actum_runs (created, id, name)
+    """
+    ),
 )
 """The versions of the tables from the first one on. One that was released is never changed: the next one adds."""
 

@@ -23,6 +23,7 @@ def part(desk: Desk) -> Part:
         models=desk.models,
         closing=desk.closing,
         secrets=desk.secrets,
+        lists_store=desk.shelf is not None,
         admit=_admit,
     )
     return Part(routes=routes_of(studio))

@@ -57,7 +57,7 @@ class FolderStore:
         """A page of a line's entries, the last first."""
         return await self._off_loop(lambda: self._page(line, before, most))
 
-    async def lines(self, domain: str = "", prefix: str = "") -> list[Line]:
+    async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
         """The lines below a path."""
         return await self._off_loop(lambda: self._lines(domain, prefix))
 
@@ -144,7 +144,11 @@ class FolderStore:
                 page.append(self._entry_at(log, end)[0])
         return page
 
-    def _lines(self, domain: str, prefix: str) -> list[Line]:
+    def _lines(self, domain: str | None, prefix: str) -> list[Line]:
+        if domain is None:
+            tops = sorted(path.name for path in (self._folder / "lines").glob("*") if path.is_dir())
+            domains = sorted("" if name == _LOCAL else name for name in tops)
+            return [line for one in domains for line in self._lines(one, prefix)]
         top = self._folder / "lines" / (domain or _LOCAL)
         found: list[Line] = []
         for log in top.rglob("~*.jsonl") if top.exists() else ():

@@ -61,10 +61,10 @@ class PostgresStore:
             found = await _all(database, *rows.page_of(line, before, most))
         return [rows.entry_of(row) for row in found]
 
-    async def lines(self, domain: str = "", prefix: str = "") -> list[Line]:
+    async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
         """The lines below a path."""
         async with self._connected() as database:
-            found = await _all(database, rows.LINES, rows.lines_of(domain, prefix))
+            found = await _all(database, *rows.lines_of(domain, prefix))
         return [Line(domain=row[0], path=row[1], branch=row[2]) for row in found]
 
     async def content(self, digest: str) -> bytes:

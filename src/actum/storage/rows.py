@@ -1,4 +1,4 @@
-"""What the two databases share: one schema, five statements, and rows as entries. SQL text only, no driver."""
+"""What the two databases share: one schema, four statements, and rows as entries. SQL text only, no driver."""
 
 from __future__ import annotations
 
@@ -36,10 +36,6 @@ LAST_OF_ALL = "SELECT sequence, created_at FROM entries ORDER BY sequence DESC L
 ADD_CONTENT = "INSERT INTO contents (digest, content) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING"
 ADD_ENTRY = f"INSERT INTO entries ({_COLUMNS}) VALUES ({', '.join('?' * 11)})"
 CONTENT = "SELECT content FROM contents WHERE digest = ?"
-LINES = (
-    "SELECT DISTINCT domain, path, branch FROM entries "
-    "WHERE domain = ? AND (? = '' OR path = ? OR substr(path, 1, ?) = ?) ORDER BY path, branch"
-)
 
 
 async def latest(find: Find, line: Line, version: Sequence[int], at: int | None) -> StoredVersion | None:
@@ -75,10 +71,18 @@ def page_of(line: Line, before: int | None, most: int) -> tuple[str, list[Any]]:
     return f"SELECT {_COLUMNS} FROM entries WHERE {_LINE}{bound} ORDER BY sequence DESC LIMIT ?", [*own, most]
 
 
-def lines_of(domain: str, prefix: str) -> list[Any]:
-    """The values of `LINES`."""
-    below = f"{prefix}/"
-    return [domain, prefix, prefix, len(below), below]
+def lines_of(domain: str | None, prefix: str) -> tuple[str, list[Any]]:
+    """The query for the lines below a path, of a domain or, for None, of all."""
+    where, values = ["1 = 1"], list[Any]()
+    if domain is not None:
+        where.append("domain = ?")
+        values.append(domain)
+    if prefix:
+        below = f"{prefix}/"
+        where.append("(path = ? OR substr(path, 1, ?) = ?)")
+        values += [prefix, len(below), below]
+    columns = "domain, path, branch"
+    return f"SELECT DISTINCT {columns} FROM entries WHERE {' AND '.join(where)} ORDER BY {columns}", values
 
 
 def entry_of(row: Sequence[Any]) -> StoredVersion:

@@ -52,10 +52,10 @@ class SqliteStore:
         found = await self._on_thread(lambda database: database.execute(query, values).fetchall())
         return [rows.entry_of(row) for row in found]
 
-    async def lines(self, domain: str = "", prefix: str = "") -> list[Line]:
+    async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
         """The lines below a path."""
-        values = rows.lines_of(domain, prefix)
-        found = await self._on_thread(lambda database: database.execute(rows.LINES, values).fetchall())
+        query, values = rows.lines_of(domain, prefix)
+        found = await self._on_thread(lambda database: database.execute(query, values).fetchall())
         return [Line(domain=row[0], path=row[1], branch=row[2]) for row in found]
 
     async def content(self, digest: str) -> bytes:

@@ -12,7 +12,7 @@ from ..app.idea import Idea
 from ..errors import ActumError, IdeaError
 from ..ideas.change import input_schema
 from ..ideas.ticks import about_of, ticks_of
-from ..inspection import Comparison, compare
+from ..inspection import Comparison, Row, compare
 from ..inspection.account import Account
 from ..protocol.approvals import Pending
 from ..protocol.call import Call
@@ -23,15 +23,17 @@ from .forms.building import form_of, problems_of
 from .forms.field import ABSENT
 from .forms.reading import value_of
 from .posting import posted
+from .requests import Piece, sides
 from .run_pages import account_at
 from .secrets import without_secrets
 from .studio import Studio
-from .words import json_of
+from .words import json_of, text_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+_MOST_MARKED = 1_500
 _ROWS = 60
 """So many rows of a comparison are on one page."""
 
@@ -47,14 +49,11 @@ class Decisions:
         run = await self.studio.runs.get(request.path_params["id"])
         sent = (await posted(request)).texts
         ruling = "deny" if sent.get("do") == "deny" else "approve"
-        shown: list[tuple[str, JsonObject]] = []
-        for name, text in sent.items():
-            if name.startswith("call/"):
-                shown.append((name.removeprefix("call/"), decode_object(text)))
-        if not shown:
+        named = {name.removeprefix("call/"): text for name, text in sent.items() if name.startswith("call/")}
+        if not named:
             raise IdeaError("no call was named")
-        for of, call in shown:
-            await self.studio.decide(run, of, ruling, call, reason=sent.get("reason") or "denied")
+        shown = {of: decode_object(text) for of, text in named.items()}
+        await self.studio.decide(run, shown, ruling, sent.get("reason") or "denied")
         return elsewhere(f"/runs/{quote(run.id)}")
 
     async def signal(self, request: Request) -> Response:
@@ -88,7 +87,7 @@ class Decisions:
             return self._editing(run, waiting, value, error=f"{of}: the tool doesn't take that: {said}")
         try:
             call = decode_object(sent.texts.get("call", ""))
-            await self.studio.decide(run, of, "approve", call, edit=given)
+            await self.studio.approve(run, of, call, given)
         except ActumError as error:
             return self._editing(run, waiting, value, error=error.message)
         return elsewhere(f"/runs/{quote(run.id)}")
@@ -103,6 +102,15 @@ class Decisions:
         """End a run for good."""
         run = await self.studio.runs.get(request.path_params["id"])
         await run.cancel()
+        return elsewhere(f"/runs/{quote(run.id)}")
+
+    async def resume(self, request: Request) -> Response:
+        """Go on with a run that was cut, or in a new one from what one that failed or was cancelled has left."""
+        run = await self.studio.runs.get(request.path_params["id"])
+        if run.row.is_over:
+            run = await run.again()
+        else:
+            await run.resume()
         return elsewhere(f"/runs/{quote(run.id)}")
 
     async def fork(self, request: Request) -> Response:
@@ -151,17 +159,27 @@ class Decisions:
         pages = -(-len(found.rows) // _ROWS) or 1
         given = request.query_params.get("page", "1")
         at = max(1, min(int(given) if given.isdecimal() and len(given) < 7 else 1, pages))
+        rows = found.rows[(at - 1) * _ROWS : at * _ROWS]
         return page(
             self.studio,
             "compare.html",
             runs=runs,
             accounts=accounts,
-            rows=found.rows[(at - 1) * _ROWS : at * _ROWS],
+            rows=rows,
+            marked=[_marked(row) for row in rows],
             page=at,
             pages=pages,
             is_same=found.is_same,
             requests=_paired(accounts[0], accounts[1]),
         )
+
+
+def _marked(row: Row) -> tuple[Sequence[Piece], Sequence[Piece]]:
+    """The values of a row in which two runs differ, with what only one of them has; nothing where one has none."""
+    left, right = row.left, row.right
+    if row.is_same or left is None or right is None or left.kind == "request":
+        return (), ()
+    return sides(text_of(left.value, _MOST_MARKED), text_of(right.value, _MOST_MARKED))
 
 
 def _takes(waiting: Pending) -> JsonObject:

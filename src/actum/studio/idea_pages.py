@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -13,13 +12,9 @@ from ..app.idea import Idea
 from ..app.loading import Code, ready
 from ..errors import ActumError, MessageError
 from ..generation.offer import offered
-from ..ideas.address import Address, parse_address
-from ..ideas.change import Change, change_between, input_schema
-from ..ideas.library import Library
-from ..inspection import Check, Isolation, check, graph_of, isolation
+from ..ideas.change import input_schema
+from ..inspection import Check, Form, Isolation, check, forms, graph_of, isolation
 from ..schema.json import JsonObject, NotJson, decode, is_object
-from ..schema.quoting import printable
-from ..storage.open import default_store, open_store
 from .answering import elsewhere, page
 from .drawing import picture_of
 from .forms.building import form_of, problems_of
@@ -27,6 +22,7 @@ from .forms.field import ABSENT, Schemas, initial
 from .forms.reading import Posted, value_of
 from .posting import posted
 from .shelf import about_of
+from .stored import is_address
 from .studio import NO_MODEL, Studio
 
 if TYPE_CHECKING:
@@ -34,16 +30,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 _FILES = "_files"
-_MOST_VERSIONS = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
-    """One version of an Idea in the store, and what it changes for those who use the one before."""
-
-    address: str
-    note: str
-    change: Change | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +41,13 @@ class IdeaPages:
     async def show(self, request: Request) -> Response:
         """The page, with the form as it begins."""
         key = request.path_params["key"]
-        idea = await asyncio.to_thread(self.studio.shelf.open, key)
+        idea = await self.studio.open(key)
         return await self._page(key, idea, begun(idea))
 
     async def take(self, request: Request) -> Response:
         """What the form has sent: an item more or less, or a run."""
         key = request.path_params["key"]
-        idea = await asyncio.to_thread(self.studio.shelf.open, key)
+        idea = await self.studio.open(key)
         sent = await posted(request)
         what, schema = sent.texts.get("do", "run"), _schema(idea)
         try:
@@ -87,6 +73,7 @@ class IdeaPages:
         schema = _schema(idea)
         problems = problems_of(schema, {} if value is ABSENT else value) if error else {}
         plan = graph_of(idea.without_model())
+        checked = await self._checked(key)
         return page(
             self.studio,
             "idea.html",
@@ -103,13 +90,15 @@ class IdeaPages:
             models=self.studio.models,
             has_plan=bool(plan.vertices),
             picture=picture_of(plan),
-            checked=await self._checked(key),
+            problems=() if checked is None else checked.problems,
+            forms=_forms(idea, key) if checked is None else checked.forms,
             seen=await _seen(idea, key),
-            versions=await _versions(idea),
+            versions=await self.studio.stored.versions(key if is_address(key) else idea.meta.get("path")),
         )
 
     async def _checked(self, key: str) -> Check | None:
-        file = self.studio.shelf.file(key)
+        """What is wrong with its file; None where it has none, or nothing can be told of it."""
+        file = None if is_address(key) else self.studio.shelf.file(key)
         if file is None:
             return None
         roots = [str(one) for one in self.studio.shelf.roots]
@@ -146,6 +135,14 @@ def _from_json(sent: Posted) -> Any:
     return decode(sent.texts.get("raw", "").strip() or "{}")
 
 
+def _forms(idea: Idea, key: str) -> Sequence[Form]:
+    """What each provider makes of an Idea that lies in no file."""
+    try:
+        return forms(ready(idea, key, code=Code.to_read(), model=None).agent(), idea.context, idea.schema)
+    except ActumError:
+        return ()
+
+
 async def _seen(idea: Idea, key: str) -> list[Isolation]:
     """What the delegates of an Idea would see, each as far as that is known before its call."""
     found: list[Isolation] = []
@@ -161,35 +158,3 @@ async def _seen(idea: Idea, key: str) -> list[Isolation]:
             except ActumError:
                 continue
     return found
-
-
-def _is_there(place: str) -> bool:
-    """Whether there is a store: looking makes none."""
-    return "://" in place or Path(place.removeprefix("sqlite:")).exists()
-
-
-async def _versions(idea: Idea) -> Sequence[Version]:
-    """The versions of an Idea in the default store, the newest first; none where there is no store."""
-    path = idea.meta.get("path")
-    place = default_store()
-    if not isinstance(path, str) or not _is_there(place):
-        return ()
-    try:
-        address: Address = parse_address(path if path.startswith("idea:") else f"idea:{path}")
-    except ActumError:
-        return ()
-    store = open_store(place)
-    try:
-        library = Library(store=store)
-        latest = await library.find(address)
-        entries = await store.entries(latest.line, latest.sequence + 1, _MOST_VERSIONS)
-        found: list[Version] = []
-        texts = [(await library.load(parse_address(str(one.address))))[1] for one in entries]
-        for at, entry in enumerate(entries):
-            change = change_between(texts[at + 1], texts[at]) if at + 1 < len(texts) else None
-            found.append(Version(address=str(entry.address), note=printable(entry.note or ""), change=change))
-        return found
-    except ActumError:
-        return ()
-    finally:
-        await store.aclose()

@@ -7,9 +7,9 @@ from importlib.resources import files
 from typing import Any
 
 from ..errors import IdeaError
-from ..inspection.wording import short
+from ..inspection.wording import is_short, short
 from ..schema.quoting import printable
-from .words import between, count, json_of, money, seconds, text_of, when
+from .words import between, content_of, count, json_of, money, seconds, text_of, when
 
 _MISSING = "the Studio needs an extra: pip install 'actum[serve]'"
 
@@ -24,9 +24,11 @@ def _templates() -> Any:
     own = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     own.filters |= {
         "text": text_of,
+        "content": content_of,
         "json": json_of,
         "plain": lambda value: printable(str(value)),
         "short": short,
+        "is_short": is_short,
         "seconds": seconds,
         "count": count,
         "money": money,

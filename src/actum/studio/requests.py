@@ -92,10 +92,16 @@ def _shown(message: Any, before: Any) -> Shown:
         return Shown(role=role, pieces=(Piece(kind="new", text=text[:_MOST_TEXT]),))
     if older == text:
         return Shown(role=role, pieces=(Piece(kind="same", text=text[:_MOST_TEXT]),), is_same=True)
-    return Shown(role=role, pieces=tuple(_pieces(older, text)))
+    return Shown(role=role, pieces=tuple(pieces_of(older, text)))
 
 
-def _pieces(older: str, text: str) -> list[Piece]:
+def sides(left: str, right: str) -> tuple[list[Piece], list[Piece]]:
+    """Two texts in pieces, each without what only the other has."""
+    found = pieces_of(left, right)
+    return [one for one in found if one.kind != "new"], [one for one in found if one.kind != "gone"]
+
+
+def pieces_of(older: str, text: str) -> list[Piece]:
     """What both begin with, what has gone, what is new, and what both end with: in one pass over each."""
     start = _common(older, text)
     end = min(_common(older[::-1], text[::-1]), len(older) - start, len(text) - start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -28,7 +29,8 @@ def hidden(text: str, more: Iterable[str] = ()) -> str:
     """A text without the secrets, and without those named beside them."""
     for secret in [*secrets_of(), *more]:
         written = json.dumps(secret, ensure_ascii=False)[1:-1]
-        for form in {secret, written, str(escape(secret)), str(escape(written))}:
+        forms = {secret, written, str(escape(secret)), str(escape(written))}
+        for form in forms | {html.escape(secret, quote=False), html.escape(written, quote=False)}:
             if form and form in text:
                 text = text.replace(form, MARK)
     return text

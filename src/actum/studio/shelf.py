@@ -38,7 +38,7 @@ class Shelf:
 
     def listed(self) -> list[Listed]:
         """The Ideas, by name. A JSON file that is no Idea is none; one that means to be and can't be read says so."""
-        found = [_listed(name, idea) for name, idea in self.named.items()]
+        found = [listed_as(name, idea) for name, idea in self.named.items()]
         for key, path in self._files():
             try:
                 idea = Idea.load(path)
@@ -49,7 +49,7 @@ class Shelf:
             except (ActumError, OSError):
                 continue
             if RUN not in idea.meta:
-                found.append(_listed(key, idea))
+                found.append(listed_as(key, idea))
         return found
 
     def open(self, key: str) -> Idea:
@@ -101,8 +101,10 @@ def _means_to_be(path: Path) -> bool:
         return b'"context"' in file.read(4_096)
 
 
-def _listed(key: str, idea: Idea) -> Listed:
-    return Listed(key=key, about=about_of(idea), version=str(idea.meta.get("version", "")), has_plan=_has_plan(idea))
+def listed_as(key: str, idea: Idea, version: str | None = None) -> Listed:
+    """An Idea as it is listed; `version` is what it says of itself where nothing else is given."""
+    own = str(idea.meta.get("version", "")) if version is None else version
+    return Listed(key=key, about=about_of(idea), version=own, has_plan=_has_plan(idea))
 
 
 def about_of(idea: Idea, most: int = 200) -> str:

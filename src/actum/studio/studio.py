@@ -14,8 +14,10 @@ from ..errors import IdeaError
 from ..protocol.approvals import Pending, Ruling
 from ..runs.runs import Run, Runs
 from ..schema.json import JsonObject
+from ..storage.open import default_store
 from .forms.reading import Upload
 from .shelf import Shelf
+from .stored import Stored, is_address
 
 BASE = "/studio"
 """Where its pages are."""
@@ -29,12 +31,26 @@ class Studio:
 
     runs: Runs
     shelf: Shelf
+    stored: Stored = field(default_factory=lambda: Stored(default_store()))
+    """The store of Ideas, whose versions are shown."""
+    lists_store: bool = True
+    """Whether its Ideas are listed and run, beside those of the shelf."""
     models: Sequence[str] = ()
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     secrets: Sequence[str] = ()
     """What no page may show, beside the secrets of the environment."""
     admit: Callable[[Any], None] = lambda _request: None
     """Raises where who asks may not see the pages."""
+
+    async def open(self, key: str) -> Idea:
+        """The Idea of a key of the list: a path on the shelf, or an address in the store.
+
+        Raises:
+            IdeaError: it isn't there, or can't be read.
+        """
+        if is_address(key) and self.lists_store:
+            return await self.stored.open(key)
+        return await asyncio.to_thread(self.shelf.open, key)
 
     async def start(
         self, idea: Idea, input: Mapping[str, Any] | None, model: str, files: Iterable[Upload] = (), key: str = ""
@@ -59,19 +75,30 @@ class Studio:
         with_input(own.context, None if input is None else dict(input))
         return await self.runs.submit(replace(own, config=config, meta=meta), input=input)
 
-    async def decide(
-        self, run: Run, of: str, ruling: Ruling, call: JsonObject, *, reason: str = "", edit: Any = None
-    ) -> None:
-        """Decide on a call that waits, if it is the one that was shown: what was shown is what will cross (L6).
+    async def decide(self, run: Run, shown: Mapping[str, JsonObject], ruling: Ruling, reason: str = "") -> None:
+        """Decide on calls that wait, by their places, if they are those that were shown: on all of them or on none.
 
         Raises:
-            IdeaError: another call waits there, or none; or its tool doesn't take the parameters.
+            IdeaError: another call waits at one of them, or none.
             RunError: the run is over.
         """
-        waiting = await self.waiting(run, of)
-        if waiting is None or waiting.call != call:
+        await self._check_shown(run, shown)
+        await run.decide_all(list(shown), ruling, reason=reason)
+
+    async def approve(self, run: Run, of: str, call: JsonObject, edit: Mapping[str, Any]) -> None:
+        """Approve a call that waits, with other parameters, if it is the one that was shown; raises as `decide`.
+
+        Raises:
+            IdeaError: its tool doesn't take the parameters.
+        """
+        await self._check_shown(run, {of: call})
+        await run.decide(of, "approve", parameters=edit)
+
+    async def _check_shown(self, run: Run, shown: Mapping[str, JsonObject]) -> None:
+        """What was shown is what will cross (L6)."""
+        waiting = {one.of: one.call for one in await run.pending()}
+        if any(waiting.get(of) != call for of, call in shown.items()):
             raise IdeaError("that call waits no longer, or another one waits there now: look at it first")
-        await run.decide(of, ruling, reason=reason, parameters=edit)
 
     async def waiting(self, run: Run, of: str) -> Pending | None:
         """The call of a run that waits at a place."""

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Literal
 
 from ..ideas.course import CallRow, RequestRow
 from ..inspection.account import Account, AnswerSeen, CallSeen
 from ..inspection.wording import short
+from ..schema.json import encode
 from ..schema.quoting import printable
 from .words import between, count, seconds
 
 _MANY = 24
 """So many calls of one tool in a row are one bar."""
+_MOST_MARKS = 100
+"""So many calls at most are marked along a bar as they arrived."""
 _MOST_BELOW = 40
 """How many bars of the delegates of one call are drawn."""
 
@@ -24,6 +27,7 @@ class Bar:
     """One line of a timeline. `start` and `width` are seconds from its left; None where nothing is known of when.
 
     `place` names the call that it leads to, `arrived` is when a call was first heard of. `many` of them are this bar.
+    `marks` are when the calls of a request's answer arrived in its stream, `said` how many characters these have.
     """
 
     kind: Literal["request", "call", "plan"]
@@ -37,6 +41,8 @@ class Bar:
     request: int | None = None
     note: str = ""
     many: int = 1
+    marks: tuple[float, ...] = ()
+    said: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +68,10 @@ class _Drawing:
 
     def answer(self, answer: AnswerSeen) -> Iterator[Bar]:
         if answer.request is not None:
-            yield self._request(
-                answer.row, answer.request, 0, is_open=answer.tick is None or answer.tick.answer is None
-            )
+            is_open = answer.tick is None or answer.tick.answer is None
+            bar = self._request(answer.row, answer.request, 0, is_open=is_open)
+            said = sum(len(encode(call.authored)) for call in answer.calls) if is_open else 0
+            yield replace(bar, marks=tuple(self._marks(answer)), said=said)
         elif answer.calls:
             yield Bar(kind="plan", label="Plan", state="done", note=f"{len(answer.calls):,} calls")
         for _, group in groupby(answer.calls, key=lambda call: (call.tool, call.kind)):
@@ -75,6 +82,15 @@ class _Drawing:
             for call in calls:
                 yield self._call(call)
                 yield from self._below(call)
+
+    def _marks(self, answer: AnswerSeen) -> Iterator[float]:
+        """When calls of an answer arrived, as far as these times differ."""
+        arrived = sorted(call.row.arrived for call in answer.calls if call.row.arrived is not None)
+        last: float | None = None
+        for time in arrived:
+            if last is None or time - last >= (self.ended - self.began) / _MOST_MARKS:
+                yield self._from(time) or 0.0
+                last = time
 
     def _request(self, row: RequestRow | None, number: int, depth: int, *, is_open: bool = False) -> Bar:
         began, ended = (None, None) if row is None else (row.began, row.ended)

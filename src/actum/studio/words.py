@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from html import escape
 from typing import Any
+
+from markupsafe import Markup
 
 from ..schema.json import is_list, is_object
 from ..schema.quoting import printable
 
+_WIDTH = 96
+_MOST_TOGETHER = 40
+"""So many lines at most become one."""
 MOST = 2_000
 """How many characters of a value a page shows before it says how many more there are."""
 
@@ -19,9 +25,34 @@ def text_of(value: Any, most: int | None = MOST) -> str:
         own = value
     else:
         own = json.dumps(value, ensure_ascii=False, indent=2 if is_list(value) or is_object(value) else None)
+        own = _folded(own)
     clipped = own if most is None or len(own) <= most else own[:most]
     shown = "\n".join(printable(line) for line in clipped.split("\n"))
     return shown if len(clipped) == len(own) else f"{shown}\n… {len(own) - len(clipped):,} more characters"
+
+
+def _folded(text: str) -> str:
+    """JSON on several lines with every list and object on one line that has room there; in one pass over the lines."""
+    lines: list[str] = []
+    opened: list[int] = []
+    for line in text.split("\n"):
+        bare = line.lstrip()
+        lines.append(line)
+        if line[-1:] in {"{", "["}:
+            opened.append(len(lines) - 1)
+        elif bare[:1] in {"}", "]"} and opened:
+            start = opened.pop()
+            if len(lines) - start > _MOST_TOGETHER:
+                continue
+            parts = [lines[start], *(one.strip() for one in lines[start + 1 :])]
+            if sum(map(len, parts)) + len(parts) <= _WIDTH:
+                lines[start:] = [parts[0] + " ".join(parts[1:-1]) + parts[-1]]
+    return "\n".join(lines)
+
+
+def content_of(value: Any, most: int | None = MOST) -> Markup:
+    """The same for the content of an element, and for nothing else: quotes stay as they are, which is much shorter."""
+    return Markup(escape(text_of(value, most), quote=False))
 
 
 def json_of(value: Any) -> str:

@@ -17,8 +17,17 @@ function follow(live) {
     item.dataset.seq = line.seq;
     code.textContent = line.text;
     item.append(code);
+    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
     log.append(item);
+    if (atEnd) log.scrollTop = log.scrollHeight;
     while (log.children.length > 200) log.firstElementChild.remove();
+  };
+  // How much of the answer has come: its calls, as the server has counted them, and the text that streams.
+  const arrived = () => {
+    const bar = live.querySelector("[data-said]");
+    if (!bar) return;
+    const count = Number(bar.dataset.said) + (streamed ? streamed.textContent.length : 0);
+    bar.querySelector(".said").textContent = `${count.toLocaleString("en")} characters`;
   };
   const connect = () => {
     source = new EventSource(`${live.dataset.events}?after=${last}`);
@@ -30,7 +39,7 @@ function follow(live) {
     source.addEventListener("change", (event) => {
       const told = JSON.parse(event.data);
       told.lines.forEach(append);
-      if (told.html) live.innerHTML = told.html;
+      if (told.html) { live.innerHTML = told.html; arrived(); }
       const state = byId("state").firstElementChild;
       if (state.textContent !== told.state) { state.textContent = told.state; state.className = `state ${told.state}`; }
     });
@@ -41,6 +50,7 @@ function follow(live) {
       streamed.textContent += told.text;
       streamed.hidden = !streamed.textContent;
       byId("no-output").hidden = Boolean(streamed.textContent);
+      arrived();
     });
     source.addEventListener("end", () => { source.close(); settle(); });
   };
@@ -133,7 +143,9 @@ document.addEventListener("keydown", (event) => {
 });
 
 function begin() {
-  const live = document.querySelector("[data-events]");
+  for (const graph of document.querySelectorAll(".graph")) graph.scrollLeft = (graph.scrollWidth - graph.clientWidth) / 2;
+  const live = document.querySelector("[data-events]"), log = byId("log");
+  if (log) log.scrollTop = log.scrollHeight;
   if (live) follow(live);
 }
 document.addEventListener("DOMContentLoaded", begin);

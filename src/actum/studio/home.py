@@ -1,0 +1,103 @@
+"""Home: what waits for a decision, the Ideas, and the runs; all of them are found, and shown page by page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import ActumError, RunError
+from ..ideas.course import usage_of
+from ..protocol.approvals import Pending
+from ..protocol.usage import Usage
+from ..runs.row import Row
+from ..runs.runs import Run
+from .answering import page
+from .shelf import Listed
+from .studio import Studio
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+_PAGE = 50
+_MOST_WAITING = 20
+_MOST_WORDS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLine:
+    """A run of the list; `usage` is None where nothing is known of it yet."""
+
+    run: Run
+    usage: Usage | None
+    pending: Sequence[Pending] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The first page."""
+
+    studio: Studio
+
+    async def show(self, request: Request) -> Response:
+        """The Ideas and the runs, what waits on top; `find` leaves what it is a part of."""
+        words = request.query_params.get("find", "")[:_MOST_WORDS]
+        before = request.query_params.get("before")
+        given = request.query_params.get("ideas", "")
+        first = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else 0
+        last = await self._known(before) if before else None
+        runs = self.studio.runs
+        rows, waiting, problem = list[Run](), list[Run](), ""
+        try:
+            rows += await runs.list(before=last, most=_PAGE + 1, find=words)
+            waiting += await runs.list(state="waiting", most=_MOST_WAITING)
+        except ActumError as error:
+            problem = error.message  # a file that can't be read, or a database that is out of reach
+        ideas, count = await self._ideas(words, first)
+        return page(
+            self.studio,
+            "home.html",
+            words=words,
+            problem=problem,
+            ideas=ideas,
+            next_ideas=first + _PAGE if first + _PAGE < count else None,
+            runs=[_line(run) for run in rows[:_PAGE]],
+            waiting=[await self._asking(run) for run in waiting],
+            more=rows[_PAGE - 1].id if len(rows) > _PAGE else None,
+        )
+
+    async def _known(self, id: str) -> Run | None:
+        try:
+            return await self.studio.runs.get(id)
+        except RunError:
+            return None
+
+    async def _ideas(self, words: str, first: int) -> tuple[Sequence[Listed], int]:
+        """A page of the Ideas that fit: those of the shelf, then those of the store; and how many there are."""
+        low = words.lower()
+        listed = await asyncio.to_thread(self.studio.shelf.listed)
+        own = [one for one in listed if low in f"{one.key} {one.about}".lower()]
+        shown = own[first : first + _PAGE]
+        if not self.studio.lists_store:
+            return shown, len(own)
+        stored = await self.studio.stored.listed(words, max(0, first - len(own)), _PAGE - len(shown))
+        return [*shown, *stored.ideas], len(own) + stored.count
+
+    async def _asking(self, run: Run) -> RunLine:
+        """A run that waits, with the calls that it waits for."""
+        try:
+            return RunLine(run=run, usage=None, pending=await run.pending())
+        except ActumError:
+            return RunLine(run=run, usage=None)
+
+
+def _line(run: Run) -> RunLine:
+    return RunLine(run=run, usage=_usage(run.row))
+
+
+def _usage(row: Row) -> Usage | None:
+    """What a run has cost; None while that isn't told."""
+    told = row.about.get("usage")
+    return None if told is None and not row.is_over else usage_of(told)

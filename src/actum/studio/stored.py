@@ -1,0 +1,125 @@
+"""The Ideas of a store, as the Studio lists and opens them: by their addresses, with their versions (X3, X4)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from ..app.idea import Idea
+from ..errors import ActumError, IdeaError
+from ..ideas.address import MAIN, SCHEME, Address, parse_address
+from ..ideas.change import Change, change_between
+from ..ideas.file import write_idea
+from ..ideas.library import Library
+from ..ideas.store import Line
+from ..schema.quoting import printable
+from ..storage.open import local_path, open_store
+from .shelf import Listed, listed_as
+
+_MOST_VERSIONS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One version of an Idea in the store, and what it changes for those who use the one before."""
+
+    address: str
+    note: str
+    change: Change | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page of a list of Ideas, and how many there are in all."""
+
+    ideas: Sequence[Listed]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The Ideas of the store at a place; looking makes none where there is none."""
+
+    place: str
+
+    async def listed(self, words: str, start: int, most: int) -> Page:
+        """Those whose address these words are a part of, one of each, on the main branch where it is there."""
+        if not self._is_there:
+            return Page(ideas=(), count=0)
+        async with self._library() as library:
+            lines = await library.store.lines(None)
+            keys = [key for key in _keys(lines) if words.lower() in key.lower()]
+            found: list[Listed] = []
+            for key in keys[start : start + most]:
+                try:
+                    entry, text = await library.load(parse_address(key))
+                    own = Idea.read(write_idea(text), key)
+                    found.append(listed_as(key, own, str(entry.version)))
+                except ActumError as error:
+                    found.append(Listed(key=key, problem=error.message))
+        return Page(ideas=found, count=len(keys))
+
+    async def open(self, key: str) -> Idea:
+        """The Idea at an address.
+
+        Raises:
+            IdeaError: there is none, or it isn't one.
+        """
+        address = parse_address(key)
+        if not self._is_there:
+            raise IdeaError(f"there is no {address}: there is no store")
+        async with self._library() as library:
+            entry, text = await library.load(address)
+        return Idea.read(write_idea(text), str(entry.address))
+
+    async def versions(self, path: object) -> Sequence[Version]:
+        """The last versions of the Idea that calls itself so, the newest first; none where the store has none."""
+        if not isinstance(path, str) or not self._is_there:
+            return ()
+        try:
+            address = parse_address(path if path.startswith(SCHEME) else f"{SCHEME}{path}")
+            async with self._library() as library:
+                return await _versions(library, address)
+        except ActumError:
+            return ()
+
+    @property
+    def _is_there(self) -> bool:
+        path = local_path(self.place)
+        return path is None or path.exists()
+
+    @asynccontextmanager
+    async def _library(self) -> AsyncGenerator[Library]:
+        store = open_store(self.place)
+        try:
+            yield Library(store=store)
+        finally:
+            await store.aclose()
+
+
+def is_address(key: str) -> bool:
+    """Whether a key of the list is one of a store."""
+    return key.startswith(SCHEME)
+
+
+def _keys(lines: Sequence[Line]) -> list[str]:
+    """The address of each Idea once; its branch is named where it isn't on the main one."""
+    branches: dict[tuple[str, str], list[str]] = {}
+    for line in lines:
+        branches.setdefault((line.domain, line.path), []).append(line.branch)
+    return [
+        str(Address(domain=domain, path=path, branch=None if MAIN in on else on[0]))
+        for (domain, path), on in branches.items()
+    ]
+
+
+async def _versions(library: Library, address: Address) -> Sequence[Version]:
+    latest = await library.find(address)
+    entries = await library.store.entries(latest.line, latest.sequence + 1, _MOST_VERSIONS + 1)
+    texts = [(await library.load(entry.address))[1] for entry in entries]
+    found: list[Version] = []
+    for at, entry in enumerate(entries[:_MOST_VERSIONS]):
+        change = change_between(texts[at + 1], texts[at]) if at + 1 < len(texts) else None
+        found.append(Version(address=str(entry.address), note=printable(entry.note or ""), change=change))
+    return found

@@ -1,0 +1,170 @@
+"""Decisions from the Studio, and what if: a plan as a whole with its price, forks of each kind, and runs that go on."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actum import Limits, errors, models
+from actum.ideas.ticks import RUN
+
+from ..serving.house import Client
+from .rooms import INPUT, hold, idea_file, room
+from .runs import CHAIN, TEXT, idea, keep
+from .test_pages import over, page, send
+
+TWO = {
+    "calls": [{"_tool": "find", "who": "†input.who"}, {"_tool": "one", "n": "†input.days"}],
+    "output": {"warm": "†calls.1"},
+}
+ASKED = [TEXT, {"type": "input", "schema": INPUT, "input": {"who": "ana", "days": 2}}]
+
+
+def calls_in(text: str) -> dict[str, str]:
+    """The calls that a page shows, as its forms send them."""
+    return {key: unescape(call) for key, call in re.findall(r'name="(call/[^"]*)" value="([^"]*)"', text)}
+
+
+async def test_a_plan_is_approved_as_a_whole_with_its_price(tmp_path: Path) -> None:
+    idea_file(tmp_path, solution=TWO)
+    async with room(tmp_path, holds=True) as client:
+        answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2", "model": "none"})
+        at = answer.headers["location"]
+        text = await over(client, at)
+        assert "The whole plan: 2 calls in 1 steps (2 by code), no request to a model." in text
+        shown = calls_in(text)
+        assert {key: json.loads(call) for key, call in shown.items()} == {
+            "call/0.0": {"_tool": "find", "who": "ana"}, "call/0.1": {"_tool": "one", "n": 2}
+        }  # fmt: skip
+        path = at.removeprefix("/studio/")
+        await send(client, f"{path}/decide", {**shown, "do": "approve"})
+        assert "&#34;warm&#34;: 2" in await over(client, at)
+
+
+async def test_all_that_wait_are_denied_with_one_reason(tmp_path: Path) -> None:
+    idea_file(tmp_path, solution=None)
+    model = models.Scripted([TWO, {"calls": [], "output": {"warm": 0}}])
+    async with room(tmp_path, model, holds=True) as client:
+        answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2"})
+        text = await over(client, answer.headers["location"])
+        shown = calls_in(text)
+        path = answer.headers["location"].removeprefix("/studio/")
+        await send(client, f"{path}/decide", {**shown, "do": "deny", "reason": "the shop is closed"})
+        assert "&#34;warm&#34;: 0" in await over(client, answer.headers["location"])
+    assert str(model.requests[1].messages).count("the shop is closed") == 2
+
+
+# What if
+
+
+def areas_of(form: str) -> dict[str, str]:
+    """The messages of a fork's form, as they are."""
+    return dict(re.findall(r'<textarea id="(m\d+)"[^>]*>\n(.*?)</textarea>', unescape(form), re.DOTALL))
+
+
+async def forked(client: Client, run: str, at: int, fields: dict[str, str]) -> tuple[str, str]:
+    """The id and the page of a fork that is over."""
+    answer = await send(client, f"runs/{run}/fork/{at}", fields)
+    where = answer.headers["location"]
+    return where.rpartition("/")[2], await over(client, where)
+
+
+@pytest.mark.parametrize("changed", ["input", "message", "result", "model"])
+async def test_a_run_is_forked_with_one_thing_changed_and_the_rest_as_it_was(tmp_path: Path, changed: str) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    replay = tmp_path / "again.jsonl"
+    await keep(kept / "chain.json", own=idea(ASKED), recorded=replay)
+    again = models.Scripted([CHAIN[2]])
+    async with room(tmp_path, None if changed == "model" else again) as client:
+        before = 2 if changed == "model" else 3
+        areas = areas_of(await page(client, f"runs/chain/fork/{before}"))
+        fields = {**areas, "p": "1", "v/who": "ana", "v/days": "2", "model": ""}
+        match changed:
+            case "input":
+                fields["v/who"] = "bea"
+            case "message":
+                at = next(at for at, text in areas.items() if "How warm is it?" in text)
+                fields[at] = areas[at].replace("How warm is it?", "How warm is it in May?")
+            case "result":
+                at = next(at for at, text in areas.items() if '"Lisbon"' in text and '"_call"' in text)
+                fields[at] = areas[at].replace("Lisbon", "Faro")
+            case _:
+                fields["model"] = f"replay:{replay}"
+        new, text = await forked(client, "chain", before, fields)
+        assert "&#34;warm&#34;: 21.5" in text
+        assert "Requests</h2>" in await page(client, f"compare?left=chain&right={new}")
+    whole = json.loads((kept / f"{new}.json").read_text(encoding="utf-8"))
+    assert whole["meta"]["from"]["request"] == before
+    asked = str(again.requests[0].messages) if again.requests else ""
+    told = {"input": "bea", "message": "in May?", "result": "Faro", "model": ""}[changed]
+    assert told in asked
+    others = {"input": "Lisbon", "message": "ana", "result": "ana", "model": ""}[changed]
+    assert others in asked
+    if changed == "model":
+        assert whole["meta"][RUN]["course"][0]["model"].startswith("replay")
+
+
+async def test_a_message_that_is_emptied_is_taken_out_and_one_that_is_no_json_is_told(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    await keep(tmp_path / "kept" / "chain.json")
+    model = models.Scripted([CHAIN[2]])
+    async with room(tmp_path, model) as client:
+        areas = areas_of(await page(client, "runs/chain/fork/3"))
+        failed = next(at for at, text in areas.items() if '"error"' in text)
+        wrong = await send(client, "runs/chain/fork/3", {**areas, failed: '{"type":'}, 422)
+        assert "{&#34;type&#34;:" in wrong.text  # what was typed is there still
+        await forked(client, "chain", 3, {**areas, failed: ""})
+    assert json.loads(areas[failed])["error"] not in str(model.requests[0].messages)
+
+
+# Runs that go on
+
+
+async def test_a_kept_run_that_was_cut_is_resumed_and_calls_that_are_done_are_not_made_again(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    with pytest.raises(errors.LimitExceeded):
+        await keep(kept / "cut.json", limits=Limits(requests=1))
+    model = models.Scripted([CHAIN[2]])
+    async with room(tmp_path, model) as client:
+        assert "It was cut" in await page(client, "")
+        text = await page(client, "runs/cut")
+        assert '<span class="state waiting">waiting</span>' in text
+        assert "Resume the run" in text
+        before = json.loads((kept / "cut.json").read_text(encoding="utf-8"))["context"]
+        await send(client, "runs/cut/resume", {})
+        assert "&#34;warm&#34;: 21.5" in await over(client, "/studio/runs/cut")
+        again = await send(client, "runs/cut/resume", {})  # it is over: a new run would go on from what it left
+        assert again.headers["location"] != "/studio/runs/cut"
+    after = json.loads((kept / "cut.json").read_text(encoding="utf-8"))["context"]
+    dates = [[one.get("_date") for one in context if one.get("_of") == "0.0"] for context in (before, after)]
+    assert dates[0]
+    assert dates[0] == dates[1]
+
+
+async def test_a_run_that_waits_for_a_decision_is_not_resumed_without_one(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    await keep(tmp_path / "kept" / "held.json", CHAIN, approve=hold)
+    async with room(tmp_path, holds=True) as client:
+        assert "Resume the run" not in await page(client, "runs/held")
+        refused = await send(client, "runs/held/resume", {}, 422)
+        assert "only a run that was cut is resumed by hand" in unescape(refused.text)
+
+
+async def test_a_run_that_failed_goes_on_in_a_new_one(tmp_path: Path) -> None:
+    idea_file(tmp_path, solution=None)
+    answers: list[Any] = [TWO | {"output": None}, *(["no JSON"] * 3), {"calls": [], "output": {"warm": 7}}]
+    model = models.Scripted(answers)
+    async with room(tmp_path, model) as client:
+        answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2"})
+        at = answer.headers["location"]
+        assert "Go on in a new run" in await over(client, at)
+        again = await send(client, f"{at.removeprefix('/studio/')}/resume", {})
+        assert again.headers["location"] != at
+        assert "&#34;warm&#34;: 7" in await over(client, again.headers["location"])
