@@ -148,6 +148,20 @@ async def test_where_calls_go_is_said_by_the_user_or_by_the_host_of_the_document
             pass
 
 
+@pytest.mark.rule("D12")
+async def test_a_document_in_a_file_can_not_name_a_private_host_that_its_user_has_not_named(tmp_path: Path) -> None:
+    async with api() as asked:
+        (tmp_path / "pets.json").write_text(json.dumps({**DOCUMENT, "servers": [{"url": f"{asked.base}/v1"}]}))
+        own: Json = {"openapi": str(tmp_path / "pets.json"), "only": ["file"]}
+        with pytest.raises(errors.ServerError, match="not public; allow_hosts allows it"):
+            async with connections.open([connections.Server("pets", **own)]):
+                pass
+        allowed: list[Json] = [{"allow_hosts": ["127.0.0.1"]}, {"url": f"{asked.base}/v1"}]
+        for more in allowed:
+            async with connections.open([connections.Server("pets", **own, **more)]) as servers:
+                assert (await servers.call("pets/file", {"name": "a"})).value == "a text"
+
+
 @pytest.mark.rule("L6", "D8")
 async def test_an_operation_is_held_unless_it_is_trusted_and_reads_and_is_a_delegates_whole_interface() -> None:
     read = {"calls": [{"_tool": "ask", "id": 3}], "output": "†calls.0.name"}

@@ -73,7 +73,8 @@ class Api:
             async with asyncio.timeout(self.server.start_timeout):
                 text, found_at = await self._text()
                 await asyncio.to_thread(self._take, text, found_at)
-            self._client = await self._checked(self._base)
+            # An address that a document names is its author's word: only the user's own may be a private one.
+            self._client = await self._checked(self._base, is_given=self.server.url is not None or found_at is not None)
         except TimeoutError:
             raise self._error(
                 f"did not give its document within {self.server.start_timeout:g} seconds", "server_start"
@@ -155,16 +156,20 @@ class Api:
         for one in self.listed.values():
             one["_meta"][HTTP]["at"] = told(self._base)
 
-    async def _checked(self, url: str, *, has_given: bool = True) -> Client:
-        """A client for an address that may be called, with what goes with every call."""
+    async def _checked(self, url: str, *, has_given: bool = True, is_given: bool = True) -> Client:
+        """A client for an address that may be called, `has_given` with what goes with every call.
+
+        `is_given`: it is the user who has named the host.
+        """
         try:
             from ...sources.calling import check_address, client_of
         except ModuleNotFoundError:
             raise self._error("needs an extra: pip install 'actum[http]'", "server_config") from None
         own = self.server
         headers = own.headers if has_given else dict[str, str]()
-        await check_address(url, own.allow_hosts)
-        return client_of(url, headers=headers, allow_hosts=own.allow_hosts, most_bytes=own.most_bytes)
+        hosts, most = own.allow_hosts, own.most_bytes
+        await check_address(url, hosts, trusts_written=is_given)
+        return client_of(url, headers=headers, allow_hosts=hosts, most_bytes=most, trusts_written=is_given)
 
     def _error(self, reason: str, code: str = "server", said: str = "") -> ServerError:
         return ServerError(reason, server=self.server.name, code=code, said=said, kind=self.server.kind)
