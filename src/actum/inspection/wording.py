@@ -23,7 +23,7 @@ def short(value: object, most: int = _MOST) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def is_short(value: object) -> bool:
+def is_short(value: Json) -> bool:
     """Whether a few characters say all of a value."""
     return short(value) == printable(encode(value))
 
