@@ -11,6 +11,8 @@ LOOP ?=
 ANEW ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
+# What is compiled is kept: else each worker of the tests compiles them all, and each process of theirs compiles Actum.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo studio studio-parts test docs reference gallery wheel interop chaos lint check fmt lock rules shape isolation approval bench fit clean
 help:
@@ -37,12 +39,12 @@ studio: $(READY)
 	@test -e out/runs/corpus.json || $(MAKE) --no-print-directory demo
 	$(BIN)/actum studio examples --runs out/runs
 
-# What only the tests of the Studio's pages use: axe-core, from npm, by its lock file.
+# What only the tests of the pages in a browser use (the Studio, the site): axe-core, from npm, by its lock file.
 studio-parts:
 	@cd tests/studio/npm && npm ci --silent --ignore-scripts --no-audit --no-fund
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations 10
+	$(BIN)/python -m pytest -n 3 --durations 10
 
 lint: $(READY)
 	$(BIN)/ruff format --check

@@ -21,11 +21,21 @@ async function run(input) {
   return told;
 }
 
-const first = await run({ runId: "r1" });
+const tools = [
+  {
+    name: "pick",
+    description: "Asks the user to pick one.",
+    parameters: { type: "object", properties: { of: { type: "array" } }, required: ["of"] },
+  },
+];
+const first = await run({ runId: "r1", tools });
+for (const id of first.finished?.outcome?.pendingToolCallIds ?? []) {
+  agent.messages.push({ id: `${id}:made`, role: "tool", toolCallId: id, content: JSON.stringify({ picked: "b" }) });
+}
 const resume = (first.finished?.outcome?.interrupts ?? []).map(({ id }) => ({
   interruptId: id,
   status: "resolved",
   payload: { approved: true },
 }));
-await run({ runId: "r2", resume });
+await run(resume.length ? { runId: "r2", resume } : { runId: "r2", tools });
 console.log(JSON.stringify({ runs, messages: agent.messages, state: agent.state }));

@@ -22,34 +22,50 @@ async def send(to: str) -> str:
 '''
 
 
-def test_a_page_sees_a_call_wait_answers_it_and_gets_the_text(
-    node: parts.Node, actum: list[str], tmp_path: Path
-) -> None:
-    (tmp_path / "app.py").write_text(APP)
-    call = {"_tool": "send", "to": "Ann", "_outputPath": "†state.sent"}
+def told(node: parts.Node, actum: list[str], folder: Path, call: dict[str, Any], output: str = "†state.sent") -> Any:
+    """What AG-UI's client has seen of an Idea that makes a call."""
+    (folder / "app.py").write_text(APP)
     idea: dict[str, Any] = {
         "config": {"activities": ["app.py"]},
-        "context": [{"type": "plan", "plan": [call], "output": "†state.sent"}],
+        "context": [{"type": "plan", "plan": [call], "output": output}],
         "schema": {"type": "string"},
     }
-    (tmp_path / "greet.json").write_text(json.dumps(idea))
+    (folder / "greet.json").write_text(json.dumps(idea))
     client = node.modules.parent / "agui.mjs"  # which finds its modules beside it
     shutil.copy(Path(__file__).with_name("agui.mjs"), client)
     options = ["--port", "0", "--token-file", "token", "--store", "runs.db", "--approve", "hold"]
     command = [*actum, "serve", "greet.json", *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as server:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder) as server:
         assert server.stderr is not None
         try:
             url = server.stderr.readline().split()[-1]
-            token = (tmp_path / "token").read_text().strip()
-            told = json.loads(output_of([node.program, str(client), f"{url}/agui/greet", token], tmp_path))
+            token = (folder / "token").read_text().strip()
+            return json.loads(output_of([node.program, str(client), f"{url}/agui/greet", token], folder))
         finally:
             server.terminate()
             server.wait(PATIENCE)
-    first, second = told["runs"]
+
+
+def test_a_page_sees_a_call_wait_answers_it_and_gets_the_text(
+    node: parts.Node, actum: list[str], tmp_path: Path
+) -> None:
+    seen = told(node, actum, tmp_path, {"_tool": "send", "to": "Ann", "_outputPath": "†state.sent"})
+    first, second = seen["runs"]
     assert first["finished"]["outcome"]["type"] == "interrupt"
     assert (second["finished"]["result"], second["finished"]["outcome"]) == ("sent to Ann", {"type": "success"})
     assert first["errors"] == second["errors"] == []
-    assert told["state"] == {"sent": "sent to Ann"}
-    assert [message["role"] for message in told["messages"]] == ["user", "assistant", "tool", "assistant"]
-    assert told["messages"][2]["content"] == told["messages"][3]["content"] == "sent to Ann"
+    assert seen["state"] == {"sent": "sent to Ann"}
+    assert [message["role"] for message in seen["messages"]] == ["user", "assistant", "tool", "assistant"]
+    assert seen["messages"][2]["content"] == seen["messages"][3]["content"] == "sent to Ann"
+
+
+def test_a_page_makes_the_call_of_its_own_tool_and_the_run_goes_on(
+    node: parts.Node, actum: list[str], tmp_path: Path
+) -> None:
+    pick = {"_tool": "pick", "of": ["a", "b"]}
+    seen = told(node, actum, tmp_path, pick, output="†calls.0.picked")
+    first, second = seen["runs"]
+    assert len(first["finished"]["outcome"]["pendingToolCallIds"]) == 1
+    assert (second["finished"]["result"], second["errors"]) == ("b", [])
+    called, made = seen["messages"][1:3]
+    assert [call["id"] for call in called["toolCalls"]] == [made["toolCallId"]]

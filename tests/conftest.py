@@ -30,16 +30,6 @@ def hosted_libraries() -> None:
         import_module(f"pydantic_ai.{name}")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one worker of xdist alone import the libraries of the hosts, and one make the record: it takes seconds."""
-    for item in items:
-        names = item.fixturenames if isinstance(item, pytest.Function) else ()
-        for shared in ("hosted_libraries", "made_record"):
-            if shared in names:
-                item.add_marker(pytest.mark.xdist_group(shared))
-
-
 @pytest.fixture(autouse=True)
 def registry_as_it_was(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """What a test registers process-wide is gone after it, and so are the modules of Activities that it has loaded."""

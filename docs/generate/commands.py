@@ -21,7 +21,7 @@ def page() -> str:
     groups = {"Ideas": tuple(name for name in COMMANDS if name not in grouped), **GROUPS}
     parts = [
         "# The command line\n",
-        "`pip install 'actum[cli]'` brings the command `actum`. The output goes to stdout, everything else to stderr; "
+        "The extra `cli` brings the command `actum`. The output goes to stdout, everything else to stderr; "
         "[On the command line](../semantics.md#on-the-command-line) says what is printed and when. `--debug` shows the "
         "traceback of an error. [Security](../../SECURITY.md#what-a-command-may-do) says what each command may do.\n",
         table(["exit code", "means"], _CODES),

@@ -132,7 +132,7 @@ def _class(name: str, value: type, mark: str) -> Iterator[str]:
              words.get(field.name, ""))
             for field in own
         ]  # fmt: skip
-        yield table(["field", "type", "default", ""], rows)
+        yield table(["field", "type", "default", "what it is"], rows)
     for member, one in _members(value):
         yield _member(name, member, one, mark)
 

@@ -1,19 +1,23 @@
-"""`python docs/site`: build the site of the documentation into out/site; a link that leads nowhere ends it."""
+"""`python docs/site [FOLDER]`: build the site of the documentation into out/site, or FOLDER/site.
+
+A link that leads nowhere ends it.
+"""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 from staging import ROOT, Stage
 
 _PAGE = re.compile(r"^ +- (?:[^:]+: )?([\w/-]+\.md)$")
 
 
-def main() -> int:
-    """Gather the pages and build the site; return its exit code."""
-    stage = Stage(ROOT / "out" / "docs")
+def main(folder: Path) -> int:
+    """Gather the pages into a folder and build the site there; return its exit code."""
+    stage = Stage(folder / "docs")
     stage.fill()
     there = {str(place) for place in stage.pages.values()}
     lines = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").splitlines()
@@ -22,12 +26,13 @@ def main() -> int:
     settings = (
         "\n".join(kept).replace("docs_dir: out/docs", "docs_dir: docs").replace("site_dir: out/site", "site_dir: site")
     )
-    (ROOT / "out" / "mkdocs.yml").write_text(f"{settings}\n", encoding="utf-8")
+    own = folder / "mkdocs.yml"
+    own.write_text(f"{settings}\n", encoding="utf-8")
     return subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", "out/mkdocs.yml"],
+        [sys.executable, "-m", "zensical", "build", "--clean", "--strict", "--config-file", str(own)],
         cwd=ROOT, check=False,
     ).returncode  # fmt: skip
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(Path(*sys.argv[1:2] or [ROOT / "out"]).resolve()))

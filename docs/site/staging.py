@@ -28,6 +28,9 @@ ASSETS = {".svg", ".png", ".jpg", ".wav", ".webp"}
 _LANGUAGES = {".py": "python", ".json": "json", ".jsonl": "json", ".toml": "toml", ".yml": "yaml", ".sh": "sh"}
 _LINK = re.compile(r"(?<=\]\()([^()\s]+)(?=\))")
 _FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`[^`\n]+`")
+_WIDE = "---\nhide:\n  - navigation\n---\n\n"
+"""Before a page that is in no section: nothing would stand in the column of the navigation."""
 _UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 
 
@@ -38,7 +41,7 @@ def pages() -> dict[Path, PurePosixPath]:
         found.setdefault(path, PurePosixPath(path.relative_to(ROOT / "docs").as_posix()))
     for path in sorted((ROOT / "examples").rglob("README.md")):
         folder = path.parent.relative_to(ROOT)
-        found[path] = PurePosixPath(folder.as_posix()) / "index.md"
+        found[path] = PurePosixPath(f"{folder.as_posix()}.md")  # not index.md, which would head the section
     return found
 
 
@@ -62,7 +65,8 @@ class Stage:
         for name in ("site.css", "site.js"):
             shutil.copyfile(Path(__file__).with_name(name), self.folder / name)
         for path, place in self.pages.items():
-            self._write(place, self.linked(path.read_text(encoding="utf-8"), path.parent, place))
+            text = self.linked(path.read_text(encoding="utf-8"), path.parent, place)
+            self._write(place, _WIDE + text if place == PurePosixPath("index.md") else text)
         done: set[Path] = set()
         while waiting := self.shown.keys() - done:
             for path in sorted(waiting):
@@ -73,7 +77,8 @@ class Stage:
         """The text of a page with the links that it has on the site."""
         parts = _FENCED.split(text)
         for index, part in enumerate(parts[::2]):
-            parts[2 * index] = _LINK.sub(lambda link: self._target(link[1], folder, place), part)
+            linked = _LINK.sub(lambda link: self._target(link[1], folder, place), part)
+            parts[2 * index] = "\n".join(map(_unescaped, linked.split("\n")))
         return "".join(parts)
 
     def _target(self, link: str, folder: Path, place: PurePosixPath) -> str:
@@ -116,6 +121,11 @@ class Stage:
         path = self.folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+def _unescaped(line: str) -> str:
+    """A row of a table: GitHub wants a bar inside of code escaped, the site shows the escape."""
+    return _CODE.sub(lambda code: code[0].replace("\\|", "|"), line) if line.startswith("|") else line
 
 
 def unnamed(nav: Iterable[object], places: Iterable[PurePosixPath]) -> list[str]:

@@ -42,3 +42,4 @@ if __name__ == "__main__":
     given = dict(enumerate(sys.argv))
     for shop, result in asyncio.run(main(given.get(1, "2026-11-21"), given.get(2, "nightly.db"))).items():
         print(f"{shop:<8} {result.output:>8,.2f}")
+    print(f"report.txt has {len(Path('report.txt').read_text(encoding='utf-8').splitlines())} lines")

@@ -1,6 +1,7 @@
 """Sort tickets, answer them, and let refunds wait until somebody has decided: `python triage.py [MODEL]`.
 
 Without a model the answers in `answers.json` are played. They were written by hand.
+What is answered and paid goes to `book.txt`.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def decide(context: Context, most: float) -> Context:
 
 async def main(model: models.Model | str) -> Result[Any]:
     held = await begin(model)
-    print("waiting:", ", ".join(held.waiting))
+    for one in approvals.pending(held.context):
+        print(f"waits: {one.call['amount']:.2f} back for ticket {one.call['ticket']}")
     decided = decide(held.context, most=50)
     return await Agent(model, approve=approve).fitted(IDEA).resume(decided, IDEA.schema)
 

@@ -220,7 +220,7 @@ class NotInValue(DelegateError):
 
 
 class ServerError(ActumError):
-    """A tool server (MCP) failed; the message names it and quotes nothing that it has said.
+    """A tool server failed, one of MCP or an API; the message names it and quotes nothing that it has said.
 
     `server` is its name. `data["said"]` are its own words where there are any: for people, never for a model. `code`
     tells the kinds apart: `server_config` is a file of servers that can't be used, `server_start` a server that didn't
@@ -239,8 +239,9 @@ class ServerError(ActumError):
         said: str = "",
         tool: str | None = None,
         path: str | None = None,
+        kind: str = "MCP server",
     ) -> None:
-        text = message if server is None else f"the MCP server {server!r} {message}"
+        text = message if server is None else f"the {kind} {server!r} {message}"
         super().__init__(text, tool=tool, path=path, data={"said": said[:LONGEST_MESSAGE]} if said else None)
         self.server = server
         self.code = code

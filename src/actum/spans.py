@@ -23,7 +23,8 @@ class RunBegun:
     """A run has begun: the outermost, or that of a delegate, whose call is at `place`.
 
     `name` and `version` are its identity, or what `_delegate` says; `model` is who is asked. `goes_on_from` is the
-    `traceparent` of the span of the run that had left what is in its context.
+    `traceparent` of the span of the run that had left what is in its context, `below` that of the span in another
+    program that has asked for it.
     """
 
     run: str
@@ -32,6 +33,7 @@ class RunBegun:
     version: str = ""
     model: str = ""
     goes_on_from: str = ""
+    below: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -161,3 +161,33 @@ def test_a_run_that_was_kept_starts_the_servers_of_its_idea_again(capsys: pytest
     assert run_command(["approve", "run.json"]) == 0
     assert run_command(["resume", "run.json", "--quiet"]) == 0
     assert "sent" in capsys.readouterr().out
+
+
+PETS = """
+openapi: 3.0.3
+paths:
+  /pets/{id}:
+    get: {operationId: getPet, summary: Reads a pet., parameters: [{name: id, in: path, schema: {type: integer}}]}
+    delete: {operationId: deletePet}
+"""
+
+
+def test_an_api_is_added_shown_pinned_and_called(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pets.yaml").write_text(PETS)
+    assert run_command(["mcp", "add", "pets", "--openapi", "pets.yaml", "http://127.0.0.1:1/v1"]) == 0
+    assert "`actum mcp pin pets` reads it" in capsys.readouterr().err
+    assert run_command(["mcp", "add", "more", "--openapi", "a", "b", "c"]) == 2
+    assert run_command(["mcp", "show", "pets"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == ["pets/getPet(id)  none, held  Reads a pet.", "pets/deletePet()  ordered, held"]
+    assert "reading the API 'pets', which is not pinned: pets.yaml at http://127.0.0.1:1/v1" in shown.err
+    assert run_command(["mcp", "pin"]) == 0
+    assert run_command(["mcp", "list"]) == 0
+    assert "2 tools pinned" in capsys.readouterr().out
+    assert run_command(["mcp", "call", "pets/getPet", "id=3"]) == 1
+    assert "the API 'pets' was lost during the call" in capsys.readouterr().err
+    assert run_command(["mcp", "call", "pets/deletePet"]) == 1
+    assert "a part of its path is empty" in capsys.readouterr().err
+    plan({"_tool": "pets/getPet", "id": 3}, output="†calls.0")
+    Path("pets.yaml").unlink()
+    assert run_command(["check", "idea.json", "--mcp", "mcp.json"]) == 0

@@ -134,3 +134,21 @@ def test_check_names_the_calls_that_wait(capsys: pytest.CaptureFixture[str]) -> 
     written("idea.json", {"config": {"servers": "mcp.json"}, "context": [], "schema": {}})
     assert run_command(["check", "idea.json", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["mcp"]["waiting"] == ["s/send"]
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "extra"),
+    [
+        (["serve", "idea.json", "--token-file", "token"], "starlette", "serve"),
+        (["studio", "--token-file", "token"], "starlette", "serve"),
+        (["serve", "idea.json", "--stdio"], "mcp", "mcp"),
+    ],
+)
+def test_an_extra_that_is_missing_is_named_before_anything_is_made(
+    command: list[str], module: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written("idea.json", {"context": [], "schema": {}})
+    monkeypatch.setitem(sys.modules, module, None)
+    assert run_command(command) == 2
+    assert capsys.readouterr().err.endswith(f" needs an extra: pip install 'actum[{extra}]'\n")
+    assert sorted(os.listdir()) == ["idea.json"]

@@ -54,6 +54,29 @@ def test_a_text_that_begins_with_the_sign_stays_a_text(pair: str, message: dict[
     assert attached(Context([message]), [pair]) == (left, [])
 
 
+@pytest.mark.parametrize(
+    ("type", "content", "said"),
+    [
+        ("array", "[1]", None),
+        (["object", "null"], "{}", None),
+        ("array", "[1", "delimiter"),
+        ("array", None, "No such file"),
+    ],
+)
+def test_a_value_that_is_no_text_is_read_from_a_file(
+    type: Any, content: str | None, said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        Path("items.json").write_text(content)
+    context = Context([{"type": "input", "schema": {"properties": {"a": {"properties": {"items": {"type": type}}}}}}])
+    if said is None:
+        assert attached(context, ["a.items=@items.json"]) == ([f"a.items={content}"], [])
+        return
+    with pytest.raises(CommandError, match=f"^-i a.items: .*items.json.*{said}"):
+        attached(context, ["a.items=@items.json"])
+
+
 @pytest.mark.parametrize(("name", "said"), [("none.png", "can't be read"), ("what", "says what it is")])
 def test_a_file_that_cannot_be_shown_is_a_wrong_command(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "what").write_bytes(b"?")

@@ -114,7 +114,7 @@ async def test_what_is_pinned_is_offered_and_what_differs_is_refused_with_a_diff
         assert not {"s/ask", "s/echo"} & servers.tools.keys()
         assert "s/add" in servers.tools
         assert '-  "unseen": 1' in servers.drift[1].diff
-        assert str(servers.drift[1]) == "the MCP server 's': the tool 'echo' has changed"
+        assert str(servers.drift[1]) == "the server 's': the tool 'echo' has changed"
     await pin(file)
     async with connections.open(file) as servers:
         assert servers.drift == []

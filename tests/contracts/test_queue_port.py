@@ -85,9 +85,11 @@ class Carried:
 
 
 @asynccontextmanager
-async def served(queue: Queue, carried: Carried, slots: int = 10) -> AsyncGenerator[asyncio.Event]:
+async def served(
+    queue: Queue, carried: Carried, slots: int = 10, lease: float = LEASE
+) -> AsyncGenerator[asyncio.Event]:
     stop = asyncio.Event()
-    task = asyncio.create_task(queue.serve({carried.queue: slots}, carried, stop, LEASE))
+    task = asyncio.create_task(queue.serve({carried.queue: slots}, carried, stop, lease))
     try:
         yield stop
         stop.set()
@@ -201,14 +203,15 @@ async def test_who_is_to_stop_takes_nothing_more_and_ends_when_all_has_ended(que
     runs = names(2)
     carried = Carried(runs[0], held=True)
     await queue.push(Delivery(run=runs[0], queue=carried.queue))
-    async with served(queue, carried) as stop:
+    lease = 2 * LEASE  # a process that stands still for one is silent
+    async with served(queue, carried, lease=lease) as stop:
         await until_all(carried, runs[:1])
         stop.set()
         await queue.push(Delivery(run=runs[1], queue=carried.queue))
-        await asyncio.sleep(3 * LEASE)  # longer than who is silent keeps what it has taken: it isn't silent
-        async with served(queue, other := Carried(runs[0])):
+        await asyncio.sleep(2 * lease)  # longer than who is silent keeps what it has taken: it isn't silent
+        async with served(queue, other := Carried(runs[0]), lease=lease):
             await until_all(other, runs[1:])
-            await asyncio.sleep(2 * LEASE)
+            await asyncio.sleep(1.5 * lease)
         assert (carried.runs, other.runs) == (runs[:1], runs[1:])
         carried.open.set()
     assert carried.cut == []

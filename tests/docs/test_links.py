@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from actum.cli.dispatch import COMMANDS
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/**/*.md"), *ROOT.glob("tests/*.md")]
@@ -51,3 +53,20 @@ def test_the_map_of_the_tests_names_every_folder_and_nothing_else() -> None:
     assert folders | alone <= set(re.findall(r"`([^` ]+)`", table))
     named: list[str] = re.findall(r"`([\w/]+\.py|[\w/]+/|[\w/]+\.toml)`", table)
     assert [name for name in named if not (tests / name).exists() and not (tests / "rules" / name).exists()] == []
+
+
+def test_no_page_installs_from_where_nothing_is_published_yet() -> None:
+    pages = [*PAGES, ROOT / "deploy" / "Dockerfile"]
+    told = [(page.name, one) for page in pages for one in re.findall(r"pip install ['\"]?(actum\S*)", page.read_text())]
+    assert told == []
+
+
+def test_the_page_of_security_says_of_every_command_what_it_may_do() -> None:
+    table = (ROOT / "SECURITY.md").read_text(encoding="utf-8").partition("## What a command may do")[2]
+    told = [
+        one
+        for line in table.splitlines()
+        if line.startswith("| `")
+        for one in re.findall(r"`(\w+)", line.split("|")[1])
+    ]
+    assert sorted({*told}) == sorted(COMMANDS)

@@ -44,7 +44,7 @@ def spectrum(mono: Any) -> tuple[Any, Any]:
 
 
 @pytest.fixture(scope="module")
-def made_record(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
     """The record as a user makes it, and the events of the run."""
     folder = tmp_path_factory.mktemp("music")
     run = actum("run", str(MUSIC / "producer.json"), "--json", cwd=folder)
@@ -53,8 +53,8 @@ def made_record(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[di
 
 
 @pytest.mark.rule("D10", "P3")
-def test_a_record_comes_out_that_is_worth_listening_to(made_record: tuple[Path, list[dict[str, Any]]]) -> None:
-    folder, seen = made_record
+def test_a_record_comes_out_that_is_worth_listening_to(made: tuple[Path, list[dict[str, Any]]]) -> None:
+    folder, seen = made
     output = seen[-1]["result"]["output"]
     stereo = files.read(folder / output["record"])
     assert stereo.shape[0] == 2
@@ -73,16 +73,16 @@ def test_a_record_comes_out_that_is_worth_listening_to(made_record: tuple[Path, 
     assert strength[(frequencies > 100) & (frequencies < 1000)].mean() > 5 * strength[frequencies > 6000].mean()
 
 
-def test_the_picture_shows_the_sections(made_record: tuple[Path, list[dict[str, Any]]]) -> None:
-    folder, seen = made_record
+def test_the_picture_shows_the_sections(made: tuple[Path, list[dict[str, Any]]]) -> None:
+    folder, seen = made
     picture = (folder / seen[-1]["result"]["output"]["picture"]).read_text(encoding="utf-8")
     assert all(f">{name}<" in picture for name in ("intro", "verse", "chorus", "outro"))
     assert picture == (MUSIC / "waveform.svg").read_text(encoding="utf-8"), "the README shows what the run draws"
 
 
 @pytest.mark.rule("D10")
-def test_three_levels_run_nested_and_in_parallel(made_record: tuple[Path, list[dict[str, Any]]]) -> None:
-    _, seen = made_record
+def test_three_levels_run_nested_and_in_parallel(made: tuple[Path, list[dict[str, Any]]]) -> None:
+    _, seen = made
     order = [
         (
             event["event"],
@@ -105,8 +105,8 @@ def test_three_levels_run_nested_and_in_parallel(made_record: tuple[Path, list[d
 
 
 @pytest.mark.rule("S3", "D4")
-def test_nobody_but_the_producer_sees_the_contract(made_record: tuple[Path, list[dict[str, Any]]]) -> None:
-    _, seen = made_record
+def test_nobody_but_the_producer_sees_the_contract(made: tuple[Path, list[dict[str, Any]]]) -> None:
+    _, seen = made
     inner = [event for event in seen if event["depth"] > 0 or event["event"] == "CallStarted"]
     assert len(inner) > 20
     assert "contract" not in json.dumps(inner)

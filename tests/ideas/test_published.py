@@ -39,9 +39,7 @@ def test_every_example_is_of_the_format(path: Path) -> None:
 
 def test_it_knows_every_type_and_every_setting() -> None:
     schema = idea_schema()
-    types = [
-        one["properties"].get("type", {}).get("const") for one in schema["properties"]["context"]["items"]["anyOf"]
-    ]
+    types = [one["properties"].get("type", {}).get("const") for one in schema["$defs"]["message"]["anyOf"]]
     assert KINDS.keys() - {RAW} <= set(types)
     assert {field.name for field in dataclasses.fields(Config)} <= set(schema["properties"]["config"]["properties"])
 

@@ -72,7 +72,7 @@ tools = Tools()
 def jot() -> dict:
     return Note("by code")
 
-shapes = idea_schema()["properties"]["context"]["items"]["anyOf"]
+shapes = idea_schema()["$defs"]["message"]["anyOf"]
 agent = Agent(models.Scripted([{"calls": [{"_tool": "jot"}], "output": 1, "meta": {}}]), tools=tools)
 print(json.dumps({
     "refused": [refusal({"type": "note", **rest}) for rest in ({}, {"note": 5}, {"note": "x", "colour": "green"})],
@@ -153,7 +153,7 @@ def test_an_error_about_a_long_value_is_short() -> None:
 @pytest.mark.parametrize("kind", ["state", "input", "profile"])
 def test_the_schema_of_data_is_a_schema_in_the_short_form_too(kind: str, schema: Any) -> None:
     one = Agent(None, tools=Tools(), message_types={"profile": dict})
-    with pytest.raises(errors.MessageError, match=f"'schema' of a {kind} message must be an object or a boolean"):
+    with pytest.raises(errors.MessageError, match=f"'schema' of an? {kind} message must be an object or a boolean"):
         one.render([{"type": kind, "x": 1, "schema": schema}])
 
 

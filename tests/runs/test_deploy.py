@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +60,12 @@ def test_the_database_keeps_what_was_committed_and_passwords_are_in_no_file() ->
     assert "EnvironmentFile" in unit()["Service"]
 
 
-def test_the_image_holds_the_extra_that_workers_need() -> None:
-    extras = re.findall(r"actum\[(\w+)\]", (DEPLOY / "Dockerfile").read_text(encoding="utf-8"))
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    assert extras == ["workers"]
-    assert re.search(r"^workers = ", project, re.MULTILINE)
+def test_the_image_and_the_page_install_the_command_and_what_workers_need() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for path in (DEPLOY / "Dockerfile", ROOT / "docs" / "scale.md"):
+        told: list[str] = re.findall(r"pip install .*\[([\w,]+)\]", path.read_text(encoding="utf-8"))
+        assert told, path
+        assert all({"cli", "workers"} <= {*one.split(",")} <= {*extras} for one in told), path
 
 
 def test_the_page_names_every_file() -> None:

@@ -72,6 +72,24 @@ async def test_an_end_an_entry_and_a_release_of_who_has_lost_the_run_are_refused
     assert [seq for seq, _ in await old.entries(run)] == [1]
 
 
+async def test_who_has_lost_a_run_or_ended_it_has_no_call_of_it_carried_out(stores: tuple[SqlStore, SqlStore]) -> None:
+    old, new = stores
+    run = await submitted(old)
+    await old.claim(run, "a")
+    await new.claim(run, "b")
+
+    async def spread(store: SqlStore, child: str, lease: int) -> None:
+        await store.submit(Submission(id=child, idea=chain(1), parent=run), lease=lease)
+
+    with pytest.raises(errors.Fenced):
+        await spread(old, "stale", 1)
+    await spread(new, "part", 2)
+    await new.end(run, 2, Ending(state="done", output=1))
+    with pytest.raises(errors.Fenced):
+        await spread(new, "late", 2)
+    assert [await old.get(child) is not None for child in ("stale", "part", "late")] == [False, True, False]
+
+
 class Halting:
     """A database whose transactions stand still before they write entries, until they are let go on."""
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import mcp_types as types
 from mcp import Client
 
-from actum import HOLD, Agent, Call, Context, Idea, Runs, Tool, Tools
+from actum import HOLD, Agent, Call, Context, Idea, Runs, Tool, Tools, Trace
 from actum.execution.calls.approval import Reply
 from actum.schema.json import encode
 from actum.serving.mcp import Host
@@ -96,13 +96,15 @@ def host_of(
     model: Keyless | None = None,
     graph: bool = False,
     ideas: Mapping[str, Json] = IDEAS,
+    trace: Trace | None = None,
     **options: Any,
 ) -> Host:
     """What serves these Ideas; calls of `send` are held."""
     own = {name: Idea.read(encode(idea), name) for name, idea in ideas.items()}
     told = None if place == ":memory:" else str(place)
     chosen = McpOptions(model=model, graph=desk.tools if graph else None, place=told, **options)
-    return Host.of(own, Runs(place), chosen, Agent(None, tools=desk.tools, approve=hold_sending), [])
+    agent = Agent(None, tools=desk.tools, approve=hold_sending, trace=trace)
+    return Host.of(own, Runs(place), chosen, agent, [])
 
 
 @asynccontextmanager

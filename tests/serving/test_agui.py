@@ -12,7 +12,7 @@ from actum.serving import Served
 
 from ..runs.desks import Desk, Json, chain, plan
 from .agui_order import check
-from .house import Client, events_of, house
+from .house import TOKEN, Client, events_of, house
 
 TALK: Json = {"context": [], "schema": {"type": "string"}}
 INNER: Json = plan({"_tool": "step", "of": "†input.of"}, output="†calls.0", schema={"type": "string"})
@@ -216,7 +216,87 @@ async def test_a_request_that_is_sent_again_begins_no_second_run() -> None:
     assert len(desk.made) == 2
 
 
+PICK: Json = {
+    "name": "pick",
+    "description": "Asks the user to pick one.",
+    "parameters": {"type": "object", "properties": {"of": {"type": "array"}}, "required": ["of"]},
+}
+
+
+def made(call: str, content: str, **more: Any) -> list[Json]:
+    """What a page sends behind a call that it has made."""
+    called = {"id": call, "type": "function", "function": {"name": "pick", "arguments": "{}"}}
+    return [
+        {"id": "m1", "role": "user", "content": "Choose."},
+        {"id": "m2", "role": "assistant", "toolCalls": [called]},
+        {"id": "m3", "role": "tool", "toolCallId": call, "content": content, **more},
+    ]
+
+
+@pytest.mark.rule("L6")
+async def test_the_page_makes_the_calls_of_its_tools_and_the_run_goes_on_with_what_they_came_to() -> None:
+    calls = [{"_tool": "pick", "of": ["a", "b"]}, {"_tool": "step", "of": "†calls.0.picked"}]
+    model, desk = models.Scripted([{"calls": calls, "output": "†calls.1"}], repeat_last=True), Desk()
+    async with house(served({"talk": TALK}, desk, model=model)) as client:
+        first = await told(client, "talk", body(tools=[PICK], messages=made("", "")[:1]))
+        assert "Asks the user to pick one." in json.dumps(model.requests[0].schema)
+        (one,) = of(first, "TOOL_CALL_START")
+        assert (one["toolCallName"], of(first, "TOOL_CALL_RESULT"), desk.made) == ("pick", [], [])
+        assert of(first, "TOOL_CALL_ARGS")[0]["delta"] == '{"of":["a","b"]}'
+        assert first[-1]["outcome"] == {"type": "success", "pendingToolCallIds": [one["toolCallId"]]}
+        assert "result" not in first[-1]
+        given = made(one["toolCallId"], '{"picked": "b"}')
+        second = await told(client, "talk", body("r2", tools=[PICK], messages=given))
+        assert [(event["toolCallId"], event["content"]) for event in of(second, "TOOL_CALL_RESULT")] == [
+            (one["toolCallId"].replace("0.0", "0.1"), "b.")
+        ]
+        assert (second[-1]["result"], second[-1]["outcome"]) == ("b.", {"type": "success"})
+        again = await told(client, "talk", body("r2", tools=[PICK], messages=made(one["toolCallId"], '"other"')))
+        assert again[-1]["result"] == "b."  # spent: it is the same run, and nothing is made again
+        assert (len(desk.made), len(model.requests)) == (1, 1)
+        more = [*given, {"id": "m4", "role": "user", "content": "Once more."}]
+        anew = await told(client, "talk", body("r3", tools=[PICK], messages=more))
+        assert anew[-1]["outcome"]["pendingToolCallIds"] != first[-1]["outcome"]["pendingToolCallIds"]
+        assert len((await client.ok("GET", "/runs"))["runs"]) == 2
+
+
+async def test_a_page_that_fails_and_one_that_is_not_asked_by_this_run() -> None:
+    answers: list[Any] = [{"calls": [{"_tool": "pick", "of": []}], "output": "†calls.0"}]
+    answers += [{"calls": [], "output": "mine"}, {"calls": [], "output": "never mind"}]
+    model, other = models.Scripted(answers), "another-token-of-the-tests"
+    async with house(served({"talk": TALK}, model=model), token={"a": TOKEN, "b": other}) as client:
+        first = await told(client, "talk", body(tools=[PICK]))
+        (call,) = first[-1]["outcome"]["pendingToolCallIds"]
+        strange = {**body("r9", messages=made(call, "mine")), "threadId": "t9"}
+        bearer = {"authorization": f"Bearer {other}"}
+        async with client.stream("POST", "/agui/talk", json=strange, headers=bearer) as answer:
+            events = [event["data"] async for event in events_of(answer)]
+        assert events[-1]["result"] == "mine"  # of another caller it answers nothing, and begins a run of its own
+        last = await told(client, "talk", body("r2", messages=made(call, "", error="the dialog was closed")))
+    assert last[-1]["result"] == "never mind"
+    assert "the dialog was closed" in str(model.requests[-1].messages)
+
+
+async def test_decisions_and_calls_of_the_page_wait_side_by_side() -> None:
+    calls: list[Json] = [{"_tool": "pick", "of": []}, {"_tool": "step", "of": "a"}]
+    desk = Desk()
+    model = models.Scripted([{"calls": calls, "output": ["†calls.0", "†calls.1"]}])
+    async with house(served({"talk": {"context": []}}, desk, model=model, approve=hold)) as client:
+        first = await told(client, "talk", body(tools=[PICK]))
+        (one,) = first[-1]["outcome"]["interrupts"]
+        pick = next(event["toolCallId"] for event in of(first, "TOOL_CALL_START") if event["toolCallName"] == "pick")
+        resume = [{"interruptId": one["id"], "status": "resolved", "payload": True}]
+        last = await told(client, "talk", body("r2", resume=resume, messages=made(pick, "text, not JSON")))
+    assert (last[-1]["result"], desk.made) == (["text, not JSON", "a."], [("step", "a")])
+
+
 WRONG: list[Any] = [
+    (body(tools=[PICK, PICK]), 422),
+    (body(tools=[{**PICK, "name": "own"}]), 422),
+    (body(tools=[{**PICK, "parameters": {"type": "object", "properties": {"_effects": {"const": "none"}}}}]), 422),
+    (body(tools=[{**PICK, "parameters": {"type": "object", "_activity": "step"}}]), 422),
+    (body(tools=[{**PICK, "parameters": {"type": "nonsense"}}]), 422),
+    (body(tools=[{**PICK, "parameters": [1]}]), 422),
     ({"threadId": "t"}, 422),
     (
         body(
@@ -246,7 +326,9 @@ WRONG: list[Any] = [
 
 @pytest.mark.parametrize(("given", "status"), WRONG)
 async def test_what_is_wrong_is_refused_before_anything_begins(given: Json, status: int) -> None:
-    async with house(served({"chain": chain(1)})) as client:
+    idea = chain(1)
+    idea["context"].insert(0, {"type": "tool", "tool": {"own": {}}})
+    async with house(served({"chain": idea})) as client:
         answer = await client.post("/agui/chain", json=given)
         assert answer.status_code == status, answer.text
         assert (await client.post("/agui/nobody", json=body())).status_code == 404

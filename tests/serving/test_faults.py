@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -112,6 +113,22 @@ async def test_two_hosts_or_a_body_of_unknown_length_get_nowhere_over_the_wire()
             async with asyncio.timeout(PATIENCE):
                 assert (await reader.read()).startswith(answered)
             writer.close()
+
+
+async def test_no_part_of_an_answer_waits_for_a_delayed_acknowledgement() -> None:
+    delays: list[int] = []
+
+    async def accepted(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        delays.append(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    own = listening.bound("127.0.0.1", 0)
+    async with await asyncio.start_server(accepted, sock=own):
+        reader, writer = await asyncio.open_connection(*own.getsockname())
+        await reader.read()
+        writer.close()
+    assert len(delays) == 1
+    assert delays[0] != 0
 
 
 ACTIVITIES = '''

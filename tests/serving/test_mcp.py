@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 from actum import errors
 from actum.schema.json import encode
 
+from ..tracing.spans import Spans, id_of, linked, parents
 from .hosts import ERAS, IDEAS, SENDING, Desk, Era, client_of, data, elicited, host_of, said
 
 
@@ -156,3 +157,17 @@ async def test_a_call_that_is_cancelled_cancels_its_run(era: Era) -> None:
                 pass
         assert (await run.refresh()).state == "cancelled"
     assert desk.ended == ["wait"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_span_of_a_run_is_below_that_which_the_host_names_also_when_it_has_waited(era: Era) -> None:
+    spans, there = Spans(), ("a" * 32, "b" * 16)
+    form = elicited("accept", decision="approve")
+    meta: Any = {"traceparent": f"00-{there[0]}-{there[1]}-01"}
+    async with client_of(host_of(Desk(), trace=spans.trace), era, elicitation_callback=form) as client:
+        await client.call_tool("sending", {"who": "Ann"}, meta=meta)
+        assert parents(spans, "invoke_agent") == [there, there]
+        first, second = spans.named("invoke_agent")
+        assert linked(second) == [id_of(first)]
+        await client.call_tool("looking", {"who": "Ann"}, meta={"traceparent": "odd"})
+        assert [span.parent for span in spans.named("invoke_agent")[2:]] == [None]

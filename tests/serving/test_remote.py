@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from actum import HOLD, Agent, Config, Limits, Tools, Usage, errors, models
+from actum import HOLD, Agent, Call, Config, Context, Limits, Tools, Usage, errors, models
 from actum.events import CallProgress
+from actum.execution.budget import Budget
+from actum.execution.delegation.remote import carried_out
+from actum.protocol.place import Place
 from actum.serving import Served
 from actum.sources.remote import Remote
 
 from ..runs.desks import Desk, Json, chain, plan
+from ..tracing.spans import Spans, parents
 from .house import TOKEN, Client, house
 
 pytestmark = pytest.mark.rule("D1")
@@ -86,6 +91,45 @@ async def test_only_what_was_given_crosses_and_the_output_comes_back() -> None:
     async with there() as client:
         assert (await run(agent(client), here(at(client)))).output == "tea."
         assert "s3cret" not in str((await only_run(client))["saved"])
+
+
+class Noting:
+    """A server that notes what it is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    async def run(self, key: str, body: Any, **_: Any) -> Any:
+        self.sent += body["messages"]
+        return SimpleNamespace(output=key, usage={})
+
+
+async def crossed(*messages: dict[str, Any]) -> list[Any]:
+    """What crosses of a scoped context, called without parameters."""
+    server: Any = Noting()
+    emit: Any = SimpleNamespace(depth=0, sink=None, trace=None)
+    await carried_out(server, Call({"_tool": "t"}), Context(messages), Place.parse("0.0"), Budget(Limits()), emit)
+    return server.sent
+
+
+@pytest.mark.rule("S3", "C9", "C7")
+async def test_marks_and_gates_stay_here_and_so_does_what_only_a_run_may_hold() -> None:
+    marked = {"type": "text", "text": "a", "_of": "0.0", "_shown": 1, "_by": "model"}
+    long = {"type": "state", "state": {"approvals": {"budget": 5}, "own": 1}}
+    short = {"type": "state", "approvals": {"budget": 5}, "own": 2}
+    assert await crossed(marked, long, short) == [
+        {"type": "text", "text": "a"},
+        {"type": "state", "state": {"own": 1}},
+        {"type": "state", "own": 2},
+    ]
+    private: list[dict[str, Any]] = [
+        {"type": "plan", "plan": [{"_tool": "t"}]},
+        {"type": "approval", "of": "0.0", "call": {"_tool": "t"}, "decision": "approve"},
+        {"type": "tool", "tool": {"t": {}}},
+    ]
+    for message in private:
+        with pytest.raises(errors.DelegateForbidden, match=f"type '{message['type']}' can't cross"):
+            await crossed(message)
 
 
 async def test_a_model_there_is_asked_and_what_it_costs_is_spent_here() -> None:
@@ -275,13 +319,21 @@ async def test_tokens_come_from_the_environment_too(monkeypatch: pytest.MonkeyPa
         assert (await run(agent(client, tokens={}), here(at(client)))).output == "tea."
 
 
-async def test_where_the_caller_is_traced_is_noted_for_the_run_there() -> None:
-    trace = f"00-{'a' * 32}-{'b' * 16}-01"
-    async with there() as client:
+async def test_the_span_of_a_run_there_is_below_that_of_its_caller() -> None:
+    trace, spans = f"00-{'a' * 32}-{'b' * 16}-01", Spans()
+    async with there(trace=spans.trace) as client:
         body: Json = {"messages": [{"type": "input", "input": {"of": "tea"}}]}
         await remote(client).run("call-1", body, traceparent=trace)
         saved = (await only_run(client))["saved"]
-        assert {"type": "input", "input": {"of": "tea"}, "_trace": trace} in saved["context"]
+        assert {"type": "input", "input": {"of": "tea"}, "_caller": trace} in saved["context"]
+        assert parents(spans, "invoke_agent") == [("a" * 32, "b" * 16)]
+        await client.ok(
+            "POST",
+            "/runs",
+            json={"idea": "there", "id": "call-0", "input": {"of": "x"}},
+            headers={"traceparent": trace},
+        )
+        assert (await client.ok("GET", "/runs/call-0"))["idea"] == "there"  # which is known by its context
         await remote(client).run("call-2", body, traceparent="odd")
         saved = await client.ok("GET", "/runs/call-2/idea")
-        assert not any("_trace" in message for message in saved["context"])
+        assert not any("_caller" in message for message in saved["context"])

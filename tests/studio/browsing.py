@@ -58,7 +58,8 @@ def opened(browser: Browser, url: str, **more: Any) -> Generator[Page]:
 
 def violations(page: Page) -> list[str]:
     """What axe-core finds wrong with a page as it is now."""
-    found: Any = page.evaluate(f"async () => {{ {AXE.read_text(encoding='utf-8')}; return await axe.run(); }}")
+    script = AXE.read_text(encoding="utf-8")
+    found: Any = page.evaluate(f"async () => {{ {script}; return await axe.run({{resultTypes: ['violations']}}); }}")
     return [
         f"{one['id']}: {node['html'][:120]} {node['failureSummary'][:200]}"
         for one in found["violations"]

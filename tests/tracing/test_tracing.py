@@ -7,7 +7,7 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -15,61 +15,15 @@ import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from pydantic import BaseModel, field_serializer
 
 from actum import Agent, Context, Idea, Limits, Tools, Trace, errors, inspection, kept, models
 from actum.execution.record.recovery import recovered
 from actum.tracing import instruments
 
+from .spans import Spans, id_of, linked, said, trace_of
+
 Json = dict[str, Any]
-
-
-class Spans:
-    """The spans of the runs that are traced with `trace`."""
-
-    def __init__(self, *, content: bool = False) -> None:
-        self._exporter = InMemorySpanExporter()
-        self._provider = TracerProvider(shutdown_on_exit=False)
-        self._provider.add_span_processor(SimpleSpanProcessor(self._exporter))
-        self.trace = Trace(content=content, tracer_provider=self._provider)
-        self.own = self._provider.get_tracer("own")
-
-    @property
-    def all(self) -> Sequence[ReadableSpan]:
-        return self._exporter.get_finished_spans()
-
-    def named(self, name: str) -> list[ReadableSpan]:
-        return [span for span in self.all if span.name == name]
-
-    def above(self, span: ReadableSpan) -> list[str]:
-        """The names of what a span hangs below, from the outermost."""
-        by_id = {id_of(one): one for one in self.all}
-        names: list[str] = []
-        while span.parent is not None:
-            span = by_id[span.parent.span_id]
-            names.append(span.name)
-        return names[::-1]
-
-
-def said(span: ReadableSpan, key: str) -> Any:
-    return (span.attributes or {}).get(key)
-
-
-def linked(span: ReadableSpan) -> list[int]:
-    return [link.context.span_id for link in span.links]
-
-
-def id_of(span: ReadableSpan) -> int:
-    assert span.context is not None
-    return span.context.span_id
-
-
-def trace_of(span: ReadableSpan) -> int:
-    assert span.context is not None
-    return span.context.trace_id
 
 
 def tools_of(*functions: Any) -> Tools:

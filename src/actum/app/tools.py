@@ -152,7 +152,7 @@ def _some(calls: Iterable[Mapping[str, Any]], pattern: str) -> list[Mapping[str,
 def _unheld(toolset: Toolset) -> Toolset:
     """The tools as code calls them: who writes a call has decided on it."""
     held = {name: replace(tool, is_held=False) for name, tool in toolset.tools.items() if tool.is_held}
-    return replace(toolset, tools={**toolset.tools, **held}) if held else toolset
+    return replace(toolset, tools={**toolset.tools, **held}, holds=False)
 
 
 def _with_model(toolset: Toolset, delegation: Delegation, context: Context) -> Toolset:

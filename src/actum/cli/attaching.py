@@ -1,16 +1,18 @@
-"""`-i picture=@photo.png`: a file that the model is shown, as a message of its own (M10)."""
+"""`-i picture=@photo.png`: a file that the model is shown, as a message of its own (M10), or that holds a value."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..errors import ActumError
 from ..messages import Audio, File, Image
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..schema.json import JsonObject
+from ..sources.files import read_text
 from ..sources.media_types import media_type_of
-from .options import CommandError, declared, pair_of
+from .options import CommandError, declared, json_of, pair_of, takes_no_text
 
 _MOST = Config().max_media_bytes
 _KINDS = {"image": Image, "audio": Audio}
@@ -20,21 +22,34 @@ def attached(context: Context, pairs: Sequence[str]) -> tuple[list[str], list[Js
     """The pairs that are values of the input, and messages with the files that the others name.
 
     A pair names a file where its value begins with @ and the input doesn't declare its key; @@ is the sign itself.
+    A key that the input declares as no text takes its value from the file, which holds it as JSON.
 
     Raises:
-        CommandError: a file can't be read, or it isn't known what it is.
+        CommandError: a file can't be read, holds no JSON, or it isn't known what it is.
     """
     values: list[str] = []
     messages: list[JsonObject] = []
     for pair in pairs:
         key, text = pair_of(pair, "-i takes")
-        if not text.startswith("@") or declared(context, key):
+        if text.startswith("@") and takes_no_text(context, key):
+            values.append(f"{key}={_value_in(key, text[1:])}")
+        elif not text.startswith("@") or declared(context, key):
             values.append(pair)
         elif text.startswith("@@"):
             values.append(f"{key}={text[1:]}")
         else:
             messages.append(_message(key, text[1:]))
     return values, messages
+
+
+def _value_in(key: str, name: str) -> str:
+    """The JSON text in a file."""
+    try:
+        text = read_text(Path(name))
+    except ActumError as error:
+        raise CommandError(f"-i {key}: {error}") from None
+    json_of(text, f"-i {key}: {name}")
+    return text
 
 
 def _message(key: str, name: str) -> JsonObject:

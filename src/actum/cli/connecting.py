@@ -49,10 +49,11 @@ async def started(file: str, only: Sequence[str] | None = None, *, pinned: bool 
     pins = Pins.beside(Path(file))
     for server in servers_of(file):
         if server.name not in pins.servers and (only is None or server.name in only):
-            tell(f"actum: starting the MCP server {server.name!r}, which is not pinned: {server.shown}")
+            doing = "starting" if server.openapi is None else "reading"
+            tell(f"actum: {doing} the {server.kind} {server.name!r}, which is not pinned: {server.shown}")
     async with connected(file, only=only, pinned=pinned) as servers:
         for one in servers.left_out:
-            tell(f"actum: left out the tool {quoted(one.tool, 60)} of the MCP server {one.server!r}: {one.why}")
+            tell(f"actum: left out the tool {quoted(one.tool, 60)} of the server {one.server!r}: {one.why}")
         for one in servers.drift:
             tell(f"actum: not offered, because {one}; see `actum mcp show {one.server} --diff`, then `actum mcp pin`")
         yield servers

@@ -28,8 +28,9 @@ COMMANDS = {
     "show": "Show what the model would get of an Idea: messages, schema, and the graph of its plan.",
     "call": "Make one call of a tool and print its value as JSON.",
     "mcp": "The MCP servers of a file: add one, list them, show a server's tools, call one, or pin what they are now."
-    "\n\n`add NAME -- COMMAND…` or `add NAME URL` and `list` start nothing. `show NAME` and `pin [NAME…]` start "
-    "servers and list their tools, `call NAME/TOOL key=value…` makes one call. What differs from the pins is not "
+    "\n\n`add NAME -- COMMAND…` or `add NAME URL` and `list` start nothing; `add NAME --openapi DOCUMENT [URL]` "
+    "adds an API, whose operations are its tools. `show NAME` and `pin [NAME…]` start servers and list their tools, "
+    "`call NAME/TOOL key=value…` makes one call. What differs from the pins is not "
     "offered until it is pinned again. `serve [FILE]` puts them all before an MCP host, over stdio, as a tool that "
     "carries out whole plans.",
     "chat": "Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr."

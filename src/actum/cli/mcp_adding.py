@@ -1,4 +1,4 @@
-"""`actum mcp add`: one more server in a file of servers; nothing is started."""
+"""`actum mcp add`: one more server, or API, in a file of servers; nothing is started."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .options import CommandError
 from .render.telling import tell
 
 
-def add(file: Path, name: str, command: Sequence[str]) -> int:
-    """Write a server into a file, which is made where it is missing.
+def add(file: Path, name: str, command: Sequence[str], *, openapi: bool) -> int:
+    """Write a server into a file, which is made where it is missing; with `openapi`, the API of a document.
 
     Raises:
         CommandError: there is one of this name, or it isn't said what it is.
@@ -30,10 +30,11 @@ def add(file: Path, name: str, command: Sequence[str]) -> int:
         raise CommandError(f'{file}: servers stand under "mcpServers": {{NAME: {{…}}}}')
     if name in servers:
         raise CommandError(f"{file} has a server {name!r} already; take it out there, or choose another name")
-    servers[name] = _entry(command)
+    servers[name] = _documented(command) if openapi else _entry(command)
     [own] = servers_of({"mcpServers": {name: servers[name]}}, {})
     write_text(file, json.dumps(held, indent=2, ensure_ascii=False) + "\n")
-    tell(f"actum: {name!r} is in {file}: {own.shown}; `actum mcp pin {name}` starts it and keeps what it offers")
+    doing = "reads" if openapi else "starts"
+    tell(f"actum: {name!r} is in {file}: {own.shown}; `actum mcp pin {name}` {doing} it and keeps what it offers")
     return 0
 
 
@@ -42,6 +43,12 @@ def _entry(command: Sequence[str]) -> JsonObject:
     if first.startswith(("http://", "https://")) and not rest:
         return {"url": first}
     return {"command": first, "args": rest} if rest else {"command": first}
+
+
+def _documented(more: Sequence[str]) -> JsonObject:
+    if len(more) > 2:
+        raise CommandError("name the document, and the address of the API where it isn't in it: DOCUMENT [URL]")
+    return {"openapi": more[0]} | ({"url": more[1]} if len(more) == 2 else {})
 
 
 def _held(file: Path) -> JsonObject:

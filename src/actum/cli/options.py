@@ -158,6 +158,12 @@ def declared(context: Context, key: str) -> bool:
     return any(is_object(one) and first in one for one in (value, properties))
 
 
+def takes_no_text(context: Context, key: str) -> bool:
+    """Whether the input's schema says of this key that it is something else than a text."""
+    types: Any = _schema_of(context, key.split(".")).get("type", "string")
+    return "string" not in ([types] if isinstance(types, str) else types)
+
+
 @asynccontextmanager
 async def library_of(
     store: str | None,

@@ -63,6 +63,11 @@ class Connection:
     _failures: int = 0
     _why: str = ""
 
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """What it listed and can't be offered, by name, and why."""
+        return [(name, "what is listed is no tool of the protocol") for name in self.malformed]
+
     async def own(self) -> None:
         """Start the server whenever it is wanted, keep it, and end it; over when the connection is closed."""
         while True:

@@ -25,7 +25,7 @@ def register_pinned(file: Path, tools: Registry) -> list[str]:
     left_out: list[str] = []
     for server in servers_of(file, _Unset()):
         if server.name not in pins.servers or pins.moved(server) is not None:
-            left_out.append(f"the MCP server {server.name!r}: it isn't pinned as it is (`actum mcp pin`)")
+            left_out.append(f"the {server.kind} {server.name!r}: it isn't pinned as it is (`actum mcp pin`)")
             continue
         for name, listed in pins.tools(server.name).items():
             if server.offers(name):
@@ -37,17 +37,17 @@ def _register(listed: Mapping[str, Any], server: Server, tools: Registry, left_o
     try:
         tool = adapted(dict(listed), server).tool
     except SchemaError as error:
-        left_out.append(f"a tool of the MCP server {server.name!r}: {error.message}")
+        left_out.append(f"a tool of the {server.kind} {server.name!r}: {error.message}")
         return
     if tool.name in tools:
         raise SchemaError("a tool of this name is registered already: give its server a `prefix`", tool=tool.name)
     tools.register(tool)
-    tools.activity(tool.name, _unconnected(server.name))
+    tools.activity(tool.name, _unconnected(server))
 
 
-def _unconnected(server: str) -> Callable[..., Any]:
+def _unconnected(server: Server) -> Callable[..., Any]:
     async def call() -> None:
-        raise ServerError("is not connected: what only looks starts nothing", server=server)
+        raise ServerError("is not connected: what only looks starts nothing", server=server.name, kind=server.kind)
 
     return call
 

@@ -47,7 +47,7 @@ class Drift:
     def __str__(self) -> str:
         what = "its command or address" if self.change == "moved" else f"the tool {quoted(self.tool, 60)}"
         words = {"moved": "has changed", "changed": "has changed", "added": "is new", "removed": "is gone"}
-        return f"the MCP server {self.server!r}: {what} {words[self.change]}"
+        return f"the server {self.server!r}: {what} {words[self.change]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +132,13 @@ def path_of(file: Path) -> Path:
 
 def launch_of(server: Server) -> JsonObject:
     """How a server is started or reached, without the values of variables."""
-    return {
+    own: JsonObject = {
         "at": server.shown,
         "cwd": None if server.cwd is None else str(server.cwd),
         "env": sorted(server.env),
         "headers": sorted(server.headers),
     }
+    return own | ({"query": sorted(server.query)} if server.query else {})
 
 
 def _is_pin(pin: Any) -> bool:

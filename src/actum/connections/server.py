@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """One MCP server: a program that is started (`command`), or an address (`url`).
+    """One MCP server: a program that is started (`command`), or an address (`url`). Or an API (`openapi`).
 
     Raises:
         ServerError: a field has a value that it can't have.
@@ -32,9 +32,13 @@ class Server:
     cwd: Path | None = None
     """The folder that it starts in, None for the current one."""
     url: str | None = None
-    """Its address (streamable HTTP)."""
+    """Its address (streamable HTTP); that of an API, where its document doesn't say it."""
+    openapi: str | None = None
+    """The path or address of an OpenAPI document (3.0, 3.1), whose operations are the tools of an API over HTTP."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What is sent with every request to its address."""
+    query: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """What stands in the query of every request to an API, such as its key."""
     trusted: bool = False
     """Whether it is believed which of its tools only read: those are not held for a decision then (L6)."""
     only: Sequence[str] | None = None
@@ -59,15 +63,25 @@ class Server:
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
             raise _wrong(f"{quoted(self.name, 60)} is no name for a server: letters, digits, '_', '-' and '.'")
-        if bool(self.command) == (self.url is not None):
-            raise _wrong("it needs a command or a url, and not both", self.name)
+        if bool(self.command) == (self.url is not None or self.openapi is not None):
+            raise _wrong("it needs a command or a url, and not both; or it is an API, by openapi", self.name)
+        if self.query and self.openapi is None:
+            raise _wrong("only an API, by openapi, has a query", self.name)
+        if self.openapi is not None and any(one in (self.url or "") for one in "?#"):
+            raise _wrong("the url of an API has no query: give `query`", self.name)
         if self.prefix is not None and not _NAME.match(self.prefix):
             raise _wrong("its prefix may hold letters, digits, '_', '-' and '.'", self.name)
         for what in ("timeout", "start_timeout", "most_bytes"):
             if not 0 < getattr(self, what) < math.inf:
                 raise _wrong(f"its {what} must be a positive number", self.name)
         if not self.shown:
-            object.__setattr__(self, "shown", self.url or " ".join(self.command))
+            shown = " at ".join(filter(None, (self.openapi, self.url))) or " ".join(self.command)
+            object.__setattr__(self, "shown", shown)
+
+    @property
+    def kind(self) -> str:
+        """What it is, in messages."""
+        return "MCP server" if self.openapi is None else "API"
 
     @property
     def begin(self) -> str:

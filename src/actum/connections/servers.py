@@ -22,6 +22,7 @@ from ..protocol.tool import Tool
 from .adapting import Adapted, adapted
 from .connection import Connection
 from .content import content_of
+from .openapi.api import Api
 from .pins import Drift, Pins
 from .server import Server
 from .servers_file import Given, servers_of
@@ -49,7 +50,7 @@ class LeftOut:
 class Servers:
     """What `connections.open` gives: the tools of all servers, ready to be registered."""
 
-    connections: Mapping[str, Connection]
+    connections: Mapping[str, Connection | Api]
     """Each server's, by its name."""
     tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
     """What they offer, by the names that they have here."""
@@ -57,7 +58,7 @@ class Servers:
     """Tools that can't be offered."""
     drift: list[Drift] = field(default_factory=list[Drift])
     """What differs from the pins; tools that do are not offered."""
-    _adapted: dict[str, tuple[Connection, Adapted]] = field(default_factory=dict[str, Any], repr=False)
+    _adapted: dict[str, tuple[Connection | Api, Adapted]] = field(default_factory=dict[str, Any], repr=False)
 
     def register(self, tools: Registry) -> list[str]:
         """Register all tools with what carries them out; return their names.
@@ -95,16 +96,15 @@ class Servers:
 
         return call
 
-    def take(self, connection: Connection, pins: Pins) -> None:
+    def take(self, connection: Connection | Api, pins: Pins) -> None:
         """Take the tools of a server that has listed them."""
         server = connection.server
         drift = list(pins.drift(server, connection.listed))
         self.drift.extend(drift)
         refused = {one.tool for one in drift}
-        for name in filter(server.offers, connection.malformed):
-            self.left_out.append(
-                LeftOut(server=server.name, tool=name, why="what is listed is no tool of the protocol")
-            )
+        for name, why in connection.left_out:
+            if server.offers(name):
+                self.left_out.append(LeftOut(server=server.name, tool=name, why=why))
         for name, listed in connection.listed.items():
             if not server.offers(name) or name in refused:
                 continue
@@ -138,9 +138,10 @@ async def open_servers(
     """
     environment = os.environ if environment is None else environment
     found = _chosen(servers_of(given, environment), only)
-    await asyncio.to_thread(_import_sdk)  # half a second, in which others go on
+    if any(server.openapi is None for server in found):
+        await asyncio.to_thread(_import_sdk)  # half a second, in which others go on
     pins = Pins.beside(Path(given)) if pinned and isinstance(given, str | Path) else Pins({})
-    connections = {server.name: Connection(server, _inherited(environment)) for server in found}
+    connections = {server.name: _connection(server, environment) for server in found}
     servers = Servers(connections)
     failure: BaseException | None = None
     async with asyncio.TaskGroup() as tasks:
@@ -160,7 +161,7 @@ async def open_servers(
 
 async def _start(servers: Servers, pins: Pins) -> None:
     """Start all servers at once, but for those that would be started otherwise than they are pinned."""
-    wanted: list[Connection] = []
+    wanted: list[Connection | Api] = []
     for connection in servers.connections.values():
         if (moved := pins.moved(connection.server)) is not None:
             servers.drift.append(moved)
@@ -171,6 +172,10 @@ async def _start(servers: Servers, pins: Pins) -> None:
         raise failures[0]
     for connection in wanted:
         servers.take(connection, pins)
+
+
+def _connection(server: Server, environment: Mapping[str, str]) -> Connection | Api:
+    return Connection(server, _inherited(environment)) if server.openapi is None else Api(server)
 
 
 def _import_sdk() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..errors import IdeaError, ServerError
+from ..protocol.origin import is_url
 from ..schema.json import JsonObject, NotJson, decode, is_list, is_object
 from ..sources.files import read_text
 from .server import Server
@@ -74,7 +75,7 @@ def _server(name: str, entry: JsonObject, folder: Path | None, environment: Mapp
         return _VARIABLE.sub(lambda match: _value(match, name, where, environment), text)
 
     command = [entry["command"], *entry.get("args", [])] if "command" in entry else []
-    url = entry.get("url")
+    url, openapi = entry.get("url"), entry.get("openapi")
     own: dict[str, Any] = {
         key: entry[key]
         for key in ("trusted", "only", "prefix", "timeout", "start_timeout", "most_bytes", "allow_hosts", "protocol")
@@ -86,12 +87,19 @@ def _server(name: str, entry: JsonObject, folder: Path | None, environment: Mapp
         name,
         command=[filled(one, "args") for one in command],
         url=None if url is None else filled(url, "url"),
+        openapi=None if openapi is None else _located(filled(openapi, "openapi"), folder),
+        query={key: filled(value, f"query.{key}") for key, value in entry.get("query", {}).items()},
         env={key: filled(value, f"env.{key}") for key, value in entry.get("env", {}).items()},
         headers={key: filled(value, f"headers.{key}") for key, value in entry.get("headers", {}).items()},
         without=entry.get("except", ()),
-        shown=url if url is not None else " ".join(command),
+        shown=" at ".join(filter(None, (openapi, url))) or " ".join(command),
         **own,
     )
+
+
+def _located(document: str, folder: Path | None) -> str:
+    """The path of a document from the folder of the file, or its address."""
+    return document if is_url(document) else str((folder or Path()) / document)
 
 
 def _value(match: re.Match[str], name: str, where: str, environment: Mapping[str, str]) -> str:
@@ -126,6 +134,8 @@ _KEYS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "cwd": (_is_text, "a text"),
     "url": (_is_text, "a text"),
     "headers": (_is_table, "an object of texts"),
+    "openapi": (_is_text, "the path or address of a document"),
+    "query": (_is_table, "an object of texts"),
     "type": (lambda value: value in _TYPES, "stdio or http"),
     "trusted": (lambda value: isinstance(value, bool), "true or false"),
     "only": (_is_texts, "a list of names of tools"),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..generation.model import Model, ModelRequest
 from ..protocol.call import Call
-from ..protocol.marks import trace_of
+from ..protocol.marks import caller_of, trace_of
 from ..protocol.origin import told
 from ..protocol.place import Place
 from ..schema.json import JsonObject
@@ -24,6 +24,7 @@ def run_begun(run: str, model: Model | None, messages: Sequence[JsonObject], emi
         version=version,
         model="" if model is None else model.name,
         goes_on_from=trace_of(messages),
+        below="" if emit.path else caller_of(messages),
     )
 
 

@@ -50,6 +50,8 @@ class Toolset:
     """Whether conditions, lists, order and computed values are offered (T16)."""
     origin: str | None = None
     """The file or URL of the context, from which a delegate that such a call names is looked up."""
+    holds: bool = True
+    """Whether calls wait for a decision whose Activities are those of tools that are held (L6)."""
 
     def find(self, name: str, besides: Tool | None = None) -> Tool:
         """The offered tool of this name; or the one `besides`, if it has this name and none that is offered does.
@@ -90,6 +92,8 @@ class Toolset:
             return tool
         if "_delegate" not in tool.meta and "_delegate" in extended.meta:
             extended = replace(extended, origin=self.origin)
+        if self.holds and self.registry is not None:
+            extended = _held(extended, self.registry)
         if (serving := self._serving(extended)) is not None:
             serving.check(extended)
         return extended
@@ -133,11 +137,16 @@ def offered(
         if message.get("type") == "tool":
             tools |= {tool.name: tool for tool in tools_of(message, index, origin_of(message, context.origin))}
     tools |= {name: tool for name, tool in (contracts or {}).items() if name in tools}
+    tools = {name: _held(tool, registry) for name, tool in tools.items()}
     activities = {name: registry.serving(tool) for name, tool in tools.items()}
     for name, activity in activities.items():
         if activity is not None:
             activity.check(tools[name])
     return Toolset(tools=tools, activities=activities, registry=registry, origin=context.origin)
+
+
+def _held(tool: Tool, registry: Registry) -> Tool:
+    return replace(tool, is_held=True) if registry.holds(tool) and not tool.is_held else tool
 
 
 def _registered(registry: Registry, names: Sequence[str]) -> Iterator[Tool]:

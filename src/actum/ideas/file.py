@@ -123,15 +123,17 @@ def write_idea(idea: IdeaText) -> str:
     return laid_out(idea.to_dict())
 
 
-def parse_text(text: str, name: str) -> Any:
+def parse_text(text: str, name: str, *, has_only_texts: bool = False) -> Any:
     """The value of a text in the format that its name says, JSON or YAML, not judged as an Idea.
+
+    `has_only_texts`: what YAML takes for a date, or for a key that is a number, is a text, as where JSON is meant.
 
     Raises:
         IdeaError: for what is neither, naming line and column if they are known.
     """
     try:
         if name.endswith((".yaml", ".yml")):
-            return plain(_yaml(text, name))
+            return plain(_yaml(text, name, has_only_texts=has_only_texts))
         return decode(text.removeprefix("\ufeff"))
     except ValueError as error:  # NotJson, and what YAML's dates and numbers raise
         raise IdeaError(f"{name}: {error}") from None
@@ -139,7 +141,7 @@ def parse_text(text: str, name: str) -> Any:
         raise IdeaError(f"{name}: nests too deeply") from None
 
 
-def _yaml(text: str, name: str) -> object:
+def _yaml(text: str, name: str, *, has_only_texts: bool) -> object:
     try:
         import yaml
     except ImportError:
@@ -149,6 +151,8 @@ def _yaml(text: str, name: str) -> object:
         loader: Any = yaml.SafeLoader(text)
         node: Any = loader.get_single_node()
         _check_keys(node, name)
+        if has_only_texts:
+            _retag(node)
         return None if node is None else _constructed(loader, node, name)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -177,6 +181,26 @@ def _constructed(loader: Any, node: Any, name: str) -> object:
         return loader.construct_document(node)
     except (LookupError, AttributeError, TypeError):
         raise IdeaError(f"{name}: a value doesn't fit the tag (!!…) that it has") from None
+
+
+_TEXT, _DATE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp"
+
+
+def _retag(node: Any) -> None:
+    """Make texts of dates, and of keys whatever they look like."""
+    waiting: list[Any] = [node]
+    while waiting:
+        one = waiting.pop()
+        kind = getattr(one, "id", None)
+        if kind == "scalar" and one.tag == _DATE:
+            one.tag = _TEXT
+        elif kind == "sequence":
+            waiting += one.value
+        elif kind == "mapping":
+            for key, member in one.value:
+                if key.id == "scalar":
+                    key.tag = _TEXT
+                waiting.append(member)
 
 
 def _check_keys(node: Any, name: str) -> None:

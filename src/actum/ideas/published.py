@@ -39,7 +39,7 @@ def idea_schema() -> JsonObject:
             "config": _config(),
             "context": {
                 "type": "array",
-                "items": {"anyOf": [*shapes, _message(KINDS[RAW], is_typed=False)]},
+                "items": {"$ref": "#/$defs/message"},
                 "description": "The messages of the request, in order.",
             },
             "schema": {"type": ["object", "boolean"], "description": "The JSON Schema of the output."},
@@ -48,7 +48,7 @@ def idea_schema() -> JsonObject:
         "patternProperties": {"^\\$": True},
         "required": ["context"],
         "additionalProperties": False,
-        "$defs": {"call": _call()},
+        "$defs": {"call": _call(), "message": {"anyOf": [*shapes, _message(KINDS[RAW], is_typed=False)]}},
     }
 
 
@@ -147,8 +147,8 @@ def _config() -> JsonObject:
         "properties": {
             **_members(Config),
             "servers": {
-                "description": "Files of MCP servers whose tools are offered, below the Idea's roots; an Idea's own "
-                "user starts them, no caller of it does.",
+                "description": "Files of tool servers, MCP's and APIs, whose tools are offered, below the Idea's "
+                "roots; an Idea's own user starts them, no caller of it does.",
                 "type": ["string", "array"],
                 "items": _STRING,
                 "examples": ["mcp.json"],

@@ -11,12 +11,12 @@ from typing import Any, Literal
 from ..ideas.change import Change, change_between
 from ..ideas.file import IdeaText
 from ..ideas.ticks import RUN, Tick, about_of, spans, ticks_of
-from ..protocol.message import TRACE
+from ..protocol.message import CALLER, TRACE
 from ..schema.json import JsonObject, encode
 
 EntryKind = Literal["input", "request", "call", "output", "left", "end"]
 
-_OF_ITS_TIME = frozenset({"_date", TRACE})
+_OF_ITS_TIME = frozenset({"_date", TRACE, CALLER})
 """The marks that are different in runs that are the same."""
 
 

@@ -28,6 +28,10 @@ KINDS = [
                 },
             ),
             "takes": Key(types=("object",), about="The schema of the parameters that the tool of the call takes."),
+            "wants": Key(
+                choices=("result",), about="Where it is no decision that is waited for, but the call's result."
+            ),
+            "given": Key(types=("object",), about="The result of the call, as `value`: it is not made here."),
         },
         show=hidden,
     ),
@@ -37,7 +41,12 @@ KINDS = [
         keys={
             "of": _OF,
             "call": _CALL,
-            "context": Key(types=("array",), is_required=True, about="The messages of the delegate."),
+            "context": Key(
+                types=("array",),
+                items={"$ref": "#/$defs/message"},
+                is_required=True,
+                about="The messages of the delegate.",
+            ),
         },
         show=hidden,
     ),

@@ -135,21 +135,25 @@ class Kind:
             return complaint
         others = [name for name in message if name not in self.keys and name[:1] != "_" and name != "type"]
         if not self.has_short_form:
-            return f"a {self.type} message has no {others[0]!r}" if others else None
+            return f"{self._named} has no {others[0]!r}" if others else None
         if self.type in others and len(others) > 1:
             other = next(name for name in others if name != self.type)
-            return f"a {self.type} message has both {self.type!r} and, in short form, {other!r}"
+            return f"{self._named} has both {self.type!r} and, in short form, {other!r}"
         return None
+
+    @property
+    def _named(self) -> str:
+        return f"{'an' if self.type[:1] in 'aeiou' else 'a'} {self.type} message"
 
     def _misfit(self, value: JsonObject, keys: Mapping[str, Key], above: str) -> str | None:
         """Which member of a message, or of an object in it, is missing or not what it must be."""
         for name, key in keys.items():
             if name not in value:
                 if key.is_required:
-                    return f"a {self.type} message needs {above + name!r}"
+                    return f"{self._named} needs {above + name!r}"
                 continue
             if not key.takes(value[name]):
-                return f"{above + name!r} of a {self.type} message must be {key.wanted}, not {_clipped(value[name])}"
+                return f"{above + name!r} of {self._named} must be {key.wanted}, not {_clipped(value[name])}"
             if key.members and (complaint := self._misfit(value[name], key.members, f"{above}{name}.")) is not None:
                 return complaint
         return None

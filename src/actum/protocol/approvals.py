@@ -6,7 +6,8 @@ what runs instead; `shown` is what would run when it was asked about, with its v
 would cross: an approval holds for that and nothing else. Beside it stand its condition as it was authored, which had
 come to true, in `from` as what its parameters were authored that are no literals, and in `derived` which of them a
 reader or an expression has made of data. `takes` is the schema of the
-parameters that its tool takes.
+parameters that its tool takes. `"wants": "result"` says that whoever has begun the run makes the call, and
+`"given": {"value": …}` beside an approval is what came of it.
 `{"type": "suspended", "of": "3.0", "call": …, "context": […]}` is what the delegate of that call has left so far. A
 model is shown neither, no scope lets them through, and no call can write them.
 """
@@ -83,6 +84,9 @@ class Decision:
     replacement: JsonObject | None = None
     shown: JsonObject | None = None
     takes: JsonObject | None = None
+    wants: str = ""
+    given: JsonObject | None = None
+    """The result of the call under `value`, where whoever has begun the run has made it."""
 
     def is_about(self, call: Mapping[str, Any]) -> bool:
         """Whether it was said of this call, or of the one that this call replaces."""
@@ -117,6 +121,8 @@ class Decisions:
                 replacement=message.get("as"),
                 shown=message.get("shown"),
                 takes=message.get("takes"),
+                wants=message.get("wants", ""),
+                given=message.get("given"),
             )
         elif message.get("type") == "suspended":
             self._suspended[message["of"]] = message
@@ -157,11 +163,20 @@ class Pending:
     """The calls that led to it, by tool."""
     takes: JsonObject | None = None
     """The schema of the parameters that its tool takes, where it is known."""
+    wants_result: bool = False
+    """Whether it waits for its result, from whoever has begun the run, and not for a decision."""
 
 
 def pending(context: Iterable[JsonObject]) -> list[Pending]:
     """The calls of a run that wait for a decision, also in its delegates, in order."""
     return list(_pending(list(context), "", ()))
+
+
+def made_elsewhere(context: Iterable[JsonObject]) -> set[str]:
+    """The places of the calls that wait for their result, or have waited; in a delegate, that of the call of it."""
+    decisions = Decisions(context)
+    own = {of for of, one in decisions.by_place.items() if one.wants == "result" or one.given is not None}
+    return own | {of for of, one in decisions.delegates() if made_elsewhere(one["context"])}
 
 
 def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> Iterator[Pending]:
@@ -176,6 +191,7 @@ def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> 
             derived=tuple(map(str, shown.get("derived", ()))),
             delegates=path,
             takes=decision.takes,
+            wants_result=decision.wants == "result",
         )
     for of, message in decisions.delegates():
         inner = cast("list[JsonObject]", message["context"])
@@ -183,9 +199,17 @@ def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> 
 
 
 def decided(
-    context: Context, of: str, ruling: Ruling, *, reason: str = "", replacement: Mapping[str, Any] | None = None
+    context: Context,
+    of: str,
+    ruling: Ruling,
+    *,
+    reason: str = "",
+    replacement: Mapping[str, Any] | None = None,
+    given: JsonObject | None = None,
 ) -> Context:
     """The context with a decision on one call of it; the run follows it when it is resumed.
+
+    `given` holds the `value` that a call has come to which whoever has begun the run was to make.
 
     Raises:
         IdeaError: no such call waits; or its tool doesn't take what should run instead, and it still waits.
@@ -196,8 +220,12 @@ def decided(
         if held is None:
             waiting = ", ".join(one.of for one in pending(messages)) or "none"
             raise IdeaError(f"no call waits for a decision at {of!r}; waiting: {waiting}")
+        if given is not None and held.wants != "result":
+            raise IdeaError(f"{of} waits for a decision, and not for a result")
+        if given is None and held.wants == "result" and ruling == "approve":
+            raise IdeaError(f"{of} is made by whoever has begun the run, who gives its result: it can only be denied")
         own = None if replacement is None else _replacement(of, held, replacement)
-        return approval(place, held.call, ruling, reason=reason, replacement=own, shown=held.shown)
+        return approval(place, held.call, ruling, reason=reason, replacement=own, shown=held.shown, given=given)
 
     return _with(context, of, decide)
 
@@ -274,6 +302,8 @@ def approval(
     replacement: Mapping[str, Any] | None = None,
     shown: JsonObject | None = None,
     takes: JsonObject | None = None,
+    wants: str = "",
+    given: JsonObject | None = None,
 ) -> JsonObject:
     """A decision as a message."""
     message: JsonObject = {"type": "approval", "of": of, "call": dict(call), "decision": ruling}
@@ -283,4 +313,8 @@ def approval(
         message["shown"] = shown
     if takes is not None:
         message["takes"] = takes
+    if wants:
+        message["wants"] = wants
+    if given is not None:
+        message["given"] = given
     return message if replacement is None else {**message, "as": dict(replacement)}

@@ -47,6 +47,21 @@ def merge_contract(tool: Tool, takes: JsonObject | None, gives: JsonObject | Non
     return replace(parse_tool(schema, tool.name, origin=tool.origin), is_contracted=True, bound=tool.bound)
 
 
+def merge_interface(tool: Tool, named: Tool) -> Tool:
+    """The tool whose delegate is another tool, which is its whole interface: what that takes, gives and says of itself.
+
+    Raises:
+        SchemaError: as `merge_contract`.
+    """
+    schema = {**tool.schema, "properties": {**properties_of(tool.schema)}}
+    if named.description and not tool.description:
+        schema["description"] = named.description
+    if "_effects" in named.meta and "_effects" not in tool.meta:
+        schema["properties"]["_effects"] = named.meta["_effects"]
+    whole = parse_tool(schema, tool.name, origin=tool.origin)
+    return merge_contract(replace(whole, bound=tool.bound), named.parameters, named.result, ())
+
+
 def _parameters(own: JsonObject, takes: JsonObject, defaults: Collection[str]) -> JsonObject:
     refused = _refused(own, takes)
     mine = {name: one for name, one in properties_of(own).items() if name not in refused}

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..schema.json import JsonObject, encode, is_object
 from .approvals import PRIVATE
-from .message import BY, OF, PLACES, RUN, TRACE, is_item, place_of
+from .message import BY, CALLER, OF, PLACES, RUN, TRACE, is_item, place_of
 from .place import Place
 
 
@@ -134,17 +134,22 @@ def without_run(messages: Iterable[JsonObject]) -> list[JsonObject]:
         if message.get("type") == "suspended":
             own.append({**message, "context": without_run(message["context"])})
         else:
-            is_marked = RUN in message or TRACE in message
+            is_marked = not _OF_A_RUN.isdisjoint(message)
             own.append({key: value for key, value in message.items() if key not in _OF_A_RUN} if is_marked else message)
     return own
 
 
-_OF_A_RUN = frozenset({RUN, TRACE})
+_OF_A_RUN = frozenset({RUN, TRACE, CALLER})
 
 
 def trace_of(messages: Sequence[JsonObject]) -> str:
     """The `traceparent` of the span of the run that the messages go on from, empty where it wasn't traced."""
     return next((str(message[TRACE]) for message in reversed(messages) if TRACE in message), "")
+
+
+def caller_of(messages: Sequence[JsonObject]) -> str:
+    """The `traceparent` of the span in another program that has asked for the run, empty where none has."""
+    return next((str(message[CALLER]) for message in reversed(messages) if CALLER in message), "")
 
 
 def _plan(message: JsonObject, index: int, number: int, *, is_old: bool) -> Authored:

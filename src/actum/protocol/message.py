@@ -49,6 +49,8 @@ NUMBER = "_number"
 """The mark of a result: its number, by which later answers refer to it (M9, O10)."""
 TRACE = "_trace"
 """The mark of the first message that a traced run leaves, and of its plans: where its span is found."""
+CALLER = "_caller"
+"""The mark of the last message that a run was given by another program: the span there that has asked for it."""
 RESERVED_KINDS = frozenset({"calls", "results", "each"})
 """What references begin with that lead to no data message: no kind has such a name (T16)."""
 

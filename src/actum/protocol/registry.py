@@ -14,6 +14,7 @@ from ..schema.json import JsonObject
 from .activity import Activity, Choice, is_given, type_hints
 from .backoff import Backoff
 from .declaration import is_count, parse_tool
+from .elsewhere import ACTIVITY, ELSEWHERE, is_elsewhere
 from .tool import Effects, Tool
 
 P = ParamSpec("P")
@@ -174,7 +175,21 @@ class Registry:
         named = tool.fixed("_activity")
         return self._named(named, tool) if named else self._activities.get(tool.name)
 
+    def holds(self, tool: Tool) -> bool:
+        """Whether calls of a tool wait for a decision where nobody can be asked (L6).
+
+        What holds a registered tool holds whoever hands calls to its Activity: by its name, `_activity` or `_delegate`.
+        """
+        if tool.is_held or is_elsewhere(tool):
+            return True
+        names = [tool.name] if "_activity" not in tool.meta else []
+        for key in ("_activity", "_delegate"):
+            names += [tool.fixed(key), *(tool.choices(key) or [])] if key in tool.meta else []
+        return any((one := self._tools.get(name)) is not None and one.is_held for name in names if name)
+
     def _named(self, named: str, tool: Tool) -> Activity:
+        if named == ELSEWHERE:
+            return ACTIVITY
         if named not in self._activities:
             known = ", ".join(sorted(self._activities)) or "none"
             raise SchemaError(

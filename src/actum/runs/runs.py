@@ -30,7 +30,7 @@ from .queue import Queue
 from .retention import sweep
 from .row import QUEUE, Row, State, Submission, check_id
 from .schedules import Missed, Schedule, Schedules
-from .sending import RESUME, applied, check, decision, signal
+from .sending import RESUME, applied, check, decision, result, signal
 from .spreading import parts_of
 from .store import RunStore
 from .submitting import Given, submission_of
@@ -338,6 +338,18 @@ class Run:
                 check(context, item)
         for part, items in found.values():
             await part._send(items, None)
+
+    async def give(self, of: str, value: Json) -> None:
+        """Give the result of the call at a place that whoever has begun the run makes (`_activity: "elsewhere"`).
+
+        Raises:
+            RunError: the run is over.
+            IdeaError: no such call waits.
+        """
+        part, own = await self._within(of)
+        item = result(own, value)
+        check(await part._decided(), item)
+        await part._send([item], None)
 
     async def signal(self, name: str, value: Json = True, *, at: datetime | None = None) -> None:
         """Put a value at a gate; raises as `Runs.signal`."""

@@ -40,6 +40,11 @@ def decision(of: str, ruling: Ruling, reason: str = "", parameters: Mapping[str,
     return own if parameters is None else {**own, "parameters": dict(parameters)}
 
 
+def result(of: str, value: Json) -> JsonObject:
+    """What the call at a place has come to, which whoever has begun the run was to make."""
+    return {"decide": of, "ruling": "approve", "given": {"value": value}}
+
+
 def signal(name: str, value: Json) -> JsonObject:
     """A value at the gate `†state.approvals.NAME`; a name that is a reference already stays as it is."""
     return {"gate": name if "†" in name else f"†state.approvals.{name}", "value": value}
@@ -78,4 +83,6 @@ def _taken(context: Context, item: JsonObject) -> Context:
     waiting = [one.call for one in approvals.pending(context) if one.of == of]
     own: JsonObject = {key: value for call in waiting for key, value in call.items() if key.startswith("_")}
     replacement = None if parameters is None else own | parameters
-    return approvals.decided(context, of, ruling, reason=item.get("reason", ""), replacement=replacement)
+    return approvals.decided(
+        context, of, ruling, reason=item.get("reason", ""), replacement=replacement, given=item.get("given")
+    )

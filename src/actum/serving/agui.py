@@ -7,7 +7,7 @@ call and no other, and is spent by the first answer.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,13 @@ from pydantic import ValidationError
 from starlette.routing import Route
 
 from ..errors import ActumError
+from ..protocol.approvals import made_elsewhere
 from ..runs.following import Entry
 from ..runs.runs import Run
 from ..schema.json import JsonObject, encode, is_object
 from .agui_events import Event, Teller
-from .agui_interrupts import Open, decided, open_interrupts
+from .agui_interrupts import Waiting, decided, waiting_of
+from .agui_page import PageResult, page_tools, results_in
 from .desk import Desk
 from .parts import Part, body_of, caller_of
 from .refusals import Refusal
@@ -76,13 +78,12 @@ class _Agents:
         caller, name = caller_of(request), request.path_params["name"]
         self.desk.idea(name)
         given = _Given.of(await body_of(request))
-        resumed = await self._resumed(caller, given.body.get("resume") or [])
+        resumed = await self._resumed(caller, given.body.get("resume") or [], given.body["messages"])
         if resumed is None:
             run = await self._begun(caller, name, given)
             stream = _Stream(self.desk, run, given, Teller(run.id), 0, [])
         else:
-            run, after, told, unknown = resumed
-            stream = _Stream(self.desk, run, given, Teller(run.id, told), after, unknown)
+            stream = _Stream(self.desk, resumed.run, given, resumed.teller, resumed.after, resumed.unknown)
         return EventStream(stream.frames(), self.desk.closing)
 
     async def _begun(self, caller: str, name: str, given: _Given) -> Run:
@@ -91,7 +92,8 @@ class _Agents:
             return await self.desk.find(caller, named)  # it was sent again
         except Refusal:
             pass
-        messages = [*_ambient(given.body), *turns_of(given.body.get("messages") or [])]
+        brought = page_tools(given.body.get("tools") or [], self.desk.idea(name))
+        messages = [*brought, *_ambient(given.body), *turns_of(given.body.get("messages") or [])]
         forwarded = given.body.get("forwardedProps")
         own: Any = forwarded.get("input") if is_object(forwarded) else None
         if own is not None and not is_object(own):
@@ -101,25 +103,59 @@ class _Agents:
         return run
 
     async def _resumed(
-        self, caller: str, entries: Sequence[Mapping[str, Any]]
-    ) -> tuple[Run, int, Sequence[str], Sequence[str]] | None:
-        """The run that goes on, the number of its last entry, the calls that were told of, and unknown interrupts."""
+        self, caller: str, entries: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str, Any]]
+    ) -> _Resumed | None:
+        """The run that goes on with the answers and the results that a page brings, None where it brings none."""
         named = [(str(one["interruptId"]), one) for one in entries]
         runs = {interrupt.partition("#")[0] for interrupt, _ in named}
-        if not runs:
-            return None
         if len(runs) > 1:
             raise Refusal(422, "interrupt", "the interrupts are of different runs")
-        run = await self.desk.find(caller, runs.pop())
-        open_now = await open_interrupts(run)
+        run, results = await self._going_on(caller, runs, list(results_in(messages)))
+        if run is None:
+            return None
+        waiting = await waiting_of(run)
+        open_now = waiting.interrupts
         answers = {one: decided(open_now[one], entry) for one, entry in named if one in open_now}
         if answers and (left := [one for one in open_now if one not in answers]):
             raise Refusal(422, "interrupt", f"{len(left)} interrupts have no entry: answer or cancel each")
         after, teller = await _last(self.desk, run), Teller(run.id)
-        told = [teller.call_of(place) for one in open_now.values() for place in _leading(one.place)]
+        places = [*(one.place for one in open_now.values()), *waiting.page]
+        told = [teller.call_of(place) for one in places for place in _leading(one)]
+        given = [one for one in results if one.place in waiting.page]
         for answer in answers.values():
             await answer.give(self.desk, run)
-        return run, after, told, [one for one, _ in named if one not in open_now]
+        for result in given:
+            await result.give(run)
+        teller = Teller(run.id, told, [teller.call_of(one.place) for one in given])
+        return _Resumed(run, teller, after, [one for one, _ in named if one not in open_now])
+
+    async def _going_on(
+        self, caller: str, runs: Collection[str], results: Sequence[PageResult]
+    ) -> tuple[Run | None, list[PageResult]]:
+        """The run that interrupts are of, or calls that it has had its page make; and the results that are for it."""
+        for one in runs:
+            run = await self.desk.find(caller, one)
+            return run, [result for result in results if result.run == one]
+        for one in dict.fromkeys(result.run for result in results):
+            try:
+                run = await self.desk.find(caller, one)
+            except Refusal:
+                continue
+            own = [result for result in results if result.run == one]
+            made = made_elsewhere(await run.context())
+            if any(result.place.partition("/")[0] in made for result in own):
+                return run, own
+        return None, []
+
+
+@dataclass(frozen=True, slots=True)
+class _Resumed:
+    """A run that goes on: what tells it, from which entry on, and the interrupts that are none of it."""
+
+    run: Run
+    teller: Teller
+    after: int
+    unknown: Sequence[str]
 
 
 def _leading(place: str) -> list[str]:
@@ -174,28 +210,33 @@ class _Stream:
         yield {"type": "CUSTOM", "name": "actum.run", "value": {"id": self.run.id}}
         for name in self.unknown:
             yield {"type": "CUSTOM", "name": "actum.warning", "value": f"no interrupt {name} is open"}
-        after, open_now = self.after, dict[str, Open]()
+        after, waiting = self.after, Waiting()
         try:
             while True:
                 async for one in self.run.follow(after, live=True):
                     after = one.seq if isinstance(one, Entry) else after
                     for event in self.teller.take(one):
                         yield event
-                open_now = await open_interrupts(self.run)
-                if open_now or self.run.row.is_over:  # else somebody has decided meanwhile, and it goes on
+                waiting = await waiting_of(self.run)
+                if waiting or self.run.row.is_over:  # else somebody has decided meanwhile, and it goes on
                     break
         except ActumError as error:
             yield {"type": "RUN_ERROR", "message": error.message, "code": error.code}
             return
-        for event in self._ending(own, open_now):
+        for event in self._ending(own, waiting):
             yield event
 
-    def _ending(self, own: Event, open_now: Mapping[str, Open]) -> list[Event]:
-        row = self.run.row
+    def _ending(self, own: Event, waiting: Waiting) -> list[Event]:
+        row, open_now = self.run.row, waiting.interrupts
         usage = _usage(row.about.get("usage"))
-        if open_now:
-            waiting = [(one.place, name, dict(one.about.call)) for name, one in open_now.items() if one.about]
-            closed = [*self.teller.closed(waiting)]
+        if waiting:
+            held = [(one.place, name, dict(one.about.call)) for name, one in open_now.items() if one.about]
+            page = [(place, dict(one.call)) for place, one in waiting.page.items()]
+            closed = [*self.teller.closed(held, page)]
+            if not open_now:
+                ids = [self.teller.page_call(place) for place in waiting.page]
+                success: JsonObject = {"type": "success", "pendingToolCallIds": ids}
+                return [*closed, {"type": "RUN_FINISHED", **own, "outcome": success, **usage}]
             interrupts = [
                 one.to_dict(name, one.place and self.teller.call_of(one.place)) for name, one in open_now.items()
             ]

@@ -16,12 +16,15 @@ Event: TypeAlias = JsonObject
 
 
 class Teller:
-    """Tells one run of AG-UI. `told` are the calls that an interrupted run before it has told already, by id."""
+    """Tells one run of AG-UI. `told` are the calls that an interrupted run before it has told already, by id.
 
-    def __init__(self, run: str, told: Iterable[str] = ()) -> None:
+    `answered` are those of which the page has said itself what they came to.
+    """
+
+    def __init__(self, run: str, told: Iterable[str] = (), answered: Iterable[str] = ()) -> None:
         self._run = run
         self._calls = set(told)
-        self._answered = set[str]()
+        self._answered = set(answered)
         self._agents: dict[tuple[str, ...], str] = {}
         """The ids of the delegates under way, by the places that lead to each."""
         self._agents_told = set[str]()
@@ -114,9 +117,9 @@ class Teller:
 
     # Calls
 
-    def _call(self, at: tuple[str, ...], of: str, call: JsonObject) -> Iterator[Event]:
+    def _call(self, at: tuple[str, ...], of: str, call: JsonObject, id: str = "") -> Iterator[Event]:
         """A call that is made, unless it was told of already."""
-        own = self._call_id(at, of)
+        own = id or self._call_id(at, of)
         if own in self._calls or "_tool" not in call:
             return
         self._calls.add(own)
@@ -220,23 +223,34 @@ class Teller:
 
     # The end
 
-    def closed(self, waiting: Sequence[tuple[str, str, JsonObject]] = ()) -> Iterator[Event]:
-        """Close what is open. `waiting` are the calls that wait: the place, the interrupt's id, and the call of each.
+    def closed(
+        self, held: Sequence[tuple[str, str, JsonObject]] = (), page: Sequence[tuple[str, JsonObject]] = ()
+    ) -> Iterator[Event]:
+        """Close what is open. `held` are the calls that wait: the place, the interrupt's id, and the call of each.
+
+        `page` are those that the page makes: the place and the call.
 
         Delegates are suspended where something waits, else they were cut.
         """
         yield from self._close_thought()
         yield from self._close_text()
-        for place, _, call in waiting:
+        for place, _, call in held:
             *at, of = place.split("/")
             yield from self._call(tuple(at), of, call)
-        yield from self._close_agents(waiting=waiting)
+        for place, call in page:
+            *at, of = place.split("/")
+            yield from self._call(tuple(at), of, call, self.page_call(place))
+        yield from self._close_agents(waiting=[*held, *((place, "", call) for place, call in page)])
         yield from self._close_steps()
 
     def call_of(self, place: str) -> str:
         """The id of the call at a place."""
         *at, of = place.split("/")
         return self._call_id(tuple(at), of)
+
+    def page_call(self, place: str) -> str:
+        """The id of the call at a place that the page makes: of an `_each`, it makes those of the items."""
+        return self._id(place)
 
     def agent_of(self, place: str) -> str | None:
         """The id of the delegate that a call at a place is made in."""
@@ -248,7 +262,7 @@ class Teller:
         for at in sorted((one for one in self._agents if one[: len(within)] == within), key=len, reverse=True):
             own = self._agents.pop(at)
             if any(place.startswith(f"{'/'.join(at)}/") for place, _, _ in waiting):
-                ids = [name for place, name, _ in waiting if tuple(place.split("/")[:-1]) == at]
+                ids = [name for place, name, _ in waiting if name and tuple(place.split("/")[:-1]) == at]
                 outcome: JsonObject = {"type": "suspended"} | ({"interruptIds": ids} if ids else {})
                 yield {"type": "SUBAGENT_FINISHED", "subagentRunId": own, "outcome": outcome}
             else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..protocol.approvals import Pending
@@ -99,14 +99,29 @@ def decided(to: Open, entry: Mapping[str, Any]) -> Decision:
     raise Refusal(422, "interrupt", "an approval is answered by true, false, or by {approved, reason?, parameters?}")
 
 
-async def open_interrupts(run: Run) -> dict[str, Open]:
-    """What a run waits for, by the ids of its interrupts."""
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a run waits for."""
+
+    interrupts: Mapping[str, Open] = field(default_factory=dict[str, Open])
+    """Decisions and values, by the ids of the interrupts."""
+    page: Mapping[str, Pending] = field(default_factory=dict[str, Pending])
+    """The calls that the page makes, by their places."""
+
+    def __bool__(self) -> bool:
+        return bool(self.interrupts or self.page)
+
+
+async def waiting_of(run: Run) -> Waiting:
+    """What a run waits for now."""
     row = await run.refresh()
     if row.state != "waiting":
-        return {}
-    found = {_name(run, one): Open(place=one.of, about=one) for one in await run.pending()}
+        return Waiting()
+    pending = await run.pending()
+    found = {_name(run, one): Open(place=one.of, about=one) for one in pending if not one.wants_result}
     gates = [one for one in row.waiting if not one.startswith("approval ")]
-    return found | {f"{run.id}#{_GATE}#{gate}": Open(gate=gate) for gate in gates}
+    found |= {f"{run.id}#{_GATE}#{gate}": Open(gate=gate) for gate in gates}
+    return Waiting(found, {one.of: one for one in pending if one.wants_result})
 
 
 def _name(run: Run, one: Pending) -> str:

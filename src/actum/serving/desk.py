@@ -16,7 +16,7 @@ from ..errors import IdeaError, RunError
 from ..ideas.config import IdeaConfig
 from ..protocol.approvals import Ruling
 from ..protocol.config import Limits
-from ..protocol.message import TRACE
+from ..protocol.marks import without_run
 from ..runs.held import Runner
 from ..runs.row import State
 from ..runs.runs import Run, Runs
@@ -26,9 +26,9 @@ from ..studio.shelf import Shelf
 from .callers import Quota
 from .mcp_options import McpOptions
 from .refusals import Refusal
+from .tracing import asked_below
 
 _LOG = logging.getLogger("actum.serving")
-_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
@@ -185,7 +185,7 @@ class Desk:
     ) -> tuple[Run, bool]:
         """A run of an Idea, with more messages behind its own; whether it is new: the same `id` is the same run.
 
-        `limits` narrow those of the run. `trace` is the `traceparent` of who asks, which the run's span links to.
+        `limits` narrow those of the run. `trace` is the `traceparent` of who asks, below which the run's span is.
 
         Raises:
             Refusal: there is no such Idea, the id is another's, or the caller has too many runs under way.
@@ -197,7 +197,7 @@ class Desk:
             if known is not None:
                 return known, False
             await self._check_room(caller)
-            own = replace(idea, context=idea.context.extended(_traced(messages, trace)))
+            own = asked_below(replace(idea, context=idea.context.extended(messages)), trace)
             if limits:
                 config = IdeaConfig.parse(idea.config)
                 least = (config.limits or Limits()).narrowed(limits)
@@ -287,18 +287,11 @@ class Desk:
             return None
         for name, idea in self.ideas.items():
             own, text = idea.text.to_dict(), source.idea
-            begins = len(own["context"])
-            if text["context"][:begins] == own["context"] and text.get("schema") == own.get("schema"):
+            if without_run(text["context"][: len(own["context"])]) == own["context"] and text.get("schema") == own.get(
+                "schema"
+            ):
                 return name
         return None
-
-
-def _traced(messages: Iterable[Mapping[str, Any]], trace: str | None) -> list[Mapping[str, Any]]:
-    """The messages, of which the last says where whoever sends them is traced."""
-    own = list(messages)
-    if own and trace is not None and _TRACEPARENT.fullmatch(trace):
-        own[-1] = {**own[-1], TRACE: trace}
-    return own
 
 
 def named_ideas(given: Mapping[str, Idea | Mapping[str, Any] | str | Path]) -> dict[str, Idea]:

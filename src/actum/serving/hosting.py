@@ -28,6 +28,7 @@ from ..runs.runs import Run, Runs
 from ..runs.worker import Worker
 from ..schema.json import Json, JsonObject, is_object
 from .asks import Asks, HostModel, Question, question_id
+from .tracing import asked_below
 
 TTL = 24 * 3600.0
 """How many seconds a run may wait for its host in all."""
@@ -171,15 +172,19 @@ class Hosting:
 
     # What hosts do
 
-    async def begin(self, name: str, idea: Idea, arguments: JsonObject, caller: str, *, is_input: bool = True) -> Run:
-        """A new run of what is served under a name.
+    async def begin(
+        self, name: str, idea: Idea, arguments: JsonObject, caller: str, *, is_input: bool = True, trace: Any = None
+    ) -> Run:
+        """A new run of what is served under a name; `trace` is the `traceparent` of who asks for it.
 
         Raises:
             MessageError: the arguments don't fit.
         """
         given = arguments if is_input else None
         own = f"{name}:{question_id(arguments)}:{urandom(12).hex()}"
-        return await self.runs.submit(idea, id=own, input=given, tenant=caller, queue=self._queue, patience=self.ttl)
+        return await self.runs.submit(
+            asked_below(idea, trace), id=own, input=given, tenant=caller, queue=self._queue, patience=self.ttl
+        )
 
     async def find(self, handle: str, caller: str, name: str = "", arguments: JsonObject | None = None) -> Found:
         """The run that a handle leads to, for who was given it; as what, and with what it was begun, where that counts.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -16,6 +15,7 @@ from ..runs.held import Runner
 from ..runs.runs import Runs
 from .callers import Callers, Quota
 from .desk import Desk, named_ideas
+from .extras import check_installed, is_installed
 from .guard import LOOPBACK, Guard
 from .mcp_options import Keyless, McpOptions
 
@@ -83,13 +83,16 @@ class Served:
         being the owner. `hosts`, `origins` and `patience` are as for `Guard`; `only` names the parts that are served.
 
         Raises:
-            IdeaError: there is no such part.
+            IdeaError: there is no such part, or the extra that it needs is not installed.
             ValueError: a token is too short.
         """
-        from .application import application
-
+        check_installed("serve")
         if unknown := [name for name in only or () if name not in PARTS]:
             raise IdeaError(f"nothing is served as {unknown[0]!r}; there are {', '.join(PARTS)}")
+        if "mcp" in (only or ()):
+            check_installed("mcp")
+        from .application import application
+
         callers = Callers(token, quota)
         self.desk.quota = callers.quota
         app: Any = application(self.desk, _installed() if only is None else [name for name in PARTS if name in only])
@@ -109,8 +112,10 @@ class Served:
         adds `carry_out` over the agent's tools, or those of a registry. `approve` and `place` as for `McpOptions`.
 
         Raises:
-            IdeaError: a graph is asked for, and there is no agent whose tools it could call.
+            IdeaError: a graph is asked for, and there is no agent whose tools it could call; or the extra `mcp` is not
+                installed.
         """
+        check_installed("mcp")
         from .mcp import Host
 
         if graph is True:
@@ -123,4 +128,4 @@ class Served:
 
 def _installed() -> Sequence[str]:
     """The parts that can be served here: MCP has an extra of its own."""
-    return [name for name in PARTS if name != "mcp" or find_spec("mcp") is not None]
+    return [name for name in PARTS if name != "mcp" or is_installed("mcp")]

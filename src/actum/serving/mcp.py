@@ -163,7 +163,7 @@ class Host:
         if graph is not None and (problems := graph.problems(given)) is not None:
             return replies.failed(problems)
         idea, is_input = (graph.idea(given), False) if graph is not None else (self.ideas[offer.name], True)
-        run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input)
+        run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input, trace=_trace(ctx))
         return await self._until(ctx, run, offer)
 
     async def _same_run(self, state: str, caller: str, handle: str) -> Found:
@@ -303,6 +303,14 @@ def _open_ids(stop: Stop) -> frozenset[str]:
             return frozenset(one.id for one in stop.questions)
         case _:
             return frozenset()
+
+
+def _trace(ctx: Context) -> Any:
+    """Where the request is traced: by the SDK, below what the host says in `_meta`; else as its HTTP client says."""
+    from ..tracing.otel import current_trace
+
+    headers: Any = getattr(ctx.request, "headers", None) or {}
+    return current_trace() or headers.get("traceparent")
 
 
 def _caller(ctx: Context) -> str:

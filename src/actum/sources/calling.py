@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import httpx2
@@ -15,6 +15,8 @@ from ..protocol.origin import told
 from .hosts import is_inner_name, literal_address
 from .judging import connected, judged
 
+Client: TypeAlias = httpx2.AsyncClient
+Answer: TypeAlias = httpx2.Response
 LOST = (httpx2.TransportError,)
 """The errors of a connection that is lost, or can't be made."""
 _SECONDS = httpx2.Timeout(30.0, read=None)

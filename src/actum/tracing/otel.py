@@ -12,7 +12,7 @@ from opentelemetry import context as contexts
 from opentelemetry import metrics, trace
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from ..spans import ApprovalBegun, Beginning, CallBegun, Ending, Failed, RequestBegun, Span
+from ..spans import ApprovalBegun, Beginning, CallBegun, Ending, Failed, RequestBegun, RunBegun, Span
 from . import content
 from .attributes import begun, ended
 from .instruments import Instruments, Measured
@@ -42,8 +42,11 @@ class Tracing:
         self.with_content = with_content
 
     def begin(self, what: Beginning) -> Span:
-        """Begin a span below the one that is current."""
-        return _Open(self, what, contexts.get_current())
+        """Begin a span below the one that is current; that of a run that another program has asked for, below its."""
+        above = contexts.get_current()
+        if isinstance(what, RunBegun) and (asking := _found(what.below)) is not None:
+            above = trace.set_span_in_context(trace.NonRecordingSpan(asking), above)
+        return _Open(self, what, above)
 
 
 class _Open:
@@ -70,9 +73,7 @@ class _Open:
     @property
     def traceparent(self) -> str:
         """The `traceparent` of the span."""
-        carrier: dict[str, str] = {}
-        _PLACES.inject(carrier, self._context)
-        return carrier.get(_HEADER, "")
+        return _told(self._context)
 
     @contextmanager
     def current(self) -> Generator[None]:
@@ -102,6 +103,17 @@ class _Open:
     def _words(self, error: BaseException) -> str:
         """Why it failed; without content only its kind, since an error's words may quote what others wrote."""
         return str(error) if self._with_content else error_type(error)
+
+
+def current_trace() -> str:
+    """The `traceparent` of the span that is current, whoever has begun it; empty where none is."""
+    return _told(contexts.get_current())
+
+
+def _told(context: contexts.Context) -> str:
+    carrier: dict[str, str] = {}
+    _PLACES.inject(carrier, context)
+    return carrier.get(_HEADER, "")
 
 
 def _takes_time(what: Beginning) -> bool:

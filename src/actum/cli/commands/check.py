@@ -63,7 +63,7 @@ def _print(found: inspection.Check) -> None:
     for form in found.forms:
         say(f"  {form.provider}: {form.rung}")
         rest = len(form.changes) - _MOST_CHANGES
-        more = [f"and {rest} more changes"] if rest > 0 else []
+        more = [f"and {rest} more"] if rest > 0 else []
         for line in [*form.why, *form.changes[:_MOST_CHANGES], *more]:
             say(f"      {line}")
     if found.served is not None:

@@ -31,12 +31,14 @@ async def mcp(
     file: Annotated[str, Parameter(name="--mcp")] = "mcp.json",
     diff: Flag = False,
     json: JsonFlag = False,
+    openapi: Flag = False,
     approve: Literal["all", "hold"] = "hold",
     store: RunsPlace = None,
 ) -> int:
     """The MCP servers of a file: add one, list them, show a server's tools, call one, or pin what they are now.
 
-    `add NAME -- COMMAND…` or `add NAME URL` and `list` start nothing. `show NAME` and `pin [NAME…]` start servers and
+    `add NAME -- COMMAND…` or `add NAME URL` and `list` start nothing; `add NAME --openapi DOCUMENT [URL]` adds an API,
+    whose operations are its tools. `show NAME` and `pin [NAME…]` start servers and
     list their tools, `call NAME/TOOL key=value…` makes one call. What differs from the pins is not offered until it is
     pinned again. `serve [FILE]` puts them all before an MCP host, over stdio, as a tool that carries out whole plans.
 
@@ -54,13 +56,15 @@ async def mcp(
         Show what differs from the pins, line by line.
     json
         Print JSON.
+    openapi
+        For add: the API of an OpenAPI document, by its path or address, and that of the API where it isn't in it.
     approve
         For serve: hold each call that doesn't only read, as a trusted server says, or let all run.
     store
         For serve: where plans are kept that wait; .actum/runs.db beside the file where nothing is said.
     """
     if action == "add":
-        return add(Path(file), name or "", more)
+        return add(Path(file), name or "", more, openapi=openapi)
     if action == "serve":
         return await serve_servers(name or file, approve, store)
     if action == "list":

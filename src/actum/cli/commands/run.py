@@ -65,8 +65,8 @@ async def run(
     idea
         The Idea's file.
     i
-        A value of the input, as key=value; may be repeated. A dotted key nests. picture=@photo.png shows the model
-        a file: an image, audio or a document.
+        A value of the input, as key=value; may be repeated. A dotted key nests. items=@items.json reads a
+        list, an object or a number from a file; picture=@photo.png shows the model an image, audio or a document.
     input
         A file with the input as a JSON object, or - for standard input.
     model

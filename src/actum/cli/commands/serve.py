@@ -16,6 +16,7 @@ from ...app.tools import DEFAULT, Tools
 from ...protocol.activity import Activity
 from ...protocol.registry import Registry
 from ...serving import Served
+from ...serving.extras import check_installed
 from ...serving.mcp_options import Keyless, McpOptions
 from ..connecting import McpFile, agree, servers_at
 from ..mcp_serving import over_stdio, place_of
@@ -92,6 +93,7 @@ async def serve(
     """
     if not ideas:
         raise CommandError("name the Ideas to serve: their files, or NAME=FILE")
+    check_installed("mcp" if stdio else "serve")
     named, code = _named(ideas), Code.to_run(activities)
     roots = [Path(one) for one in root or [str(Path.cwd())]]
     code.take_named()

@@ -15,6 +15,7 @@ from ...errors import IdeaError
 from ...ideas.ticks import RUN
 from ...runs.open import sqlite_path
 from ...serving import Served
+from ...serving.extras import check_installed
 from ...studio.shelf import Shelf
 from ..options import CommandError, Roots, Several, runs_at, runs_place
 from ..render.telling import tell
@@ -70,6 +71,7 @@ async def studio(
     """
     from ...serving.callers import Quota
 
+    check_installed("serve")
     folder, kept = _places(place, runs)
     token, is_new = token_of(token_file)
     if not isinstance(token, str):

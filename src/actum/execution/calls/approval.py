@@ -14,6 +14,7 @@ from ...protocol.activity import is_async
 from ...protocol.approvals import Asked, Decision, approval, reply_to
 from ...protocol.call import Call
 from ...protocol.context import Context
+from ...protocol.elsewhere import is_elsewhere
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
 from ..emitter import Emitter
@@ -105,6 +106,8 @@ class Approvals:
         approved = decision if decision is not None and decision.ruling == "approve" else None
         if approved is not None and (approved.replacement or approved.holds_for(call, context)):
             return call
+        if is_elsewhere(job.tool):
+            return None  # who makes it decides on it, too
         if self.approve is not None:
             asking = decide(self.approve, self._threads, _asked(job, call), job.tool, context)
             return await (asking if job.span is None else asked(job, call, asking, self._emit))
@@ -118,7 +121,8 @@ class Approvals:
         if shown is not None:
             shown = _asked(job, Call.of(shown["call"])).shown(shown["context"])
         if shown is not None and (decision is None or (decision.ruling, decision.shown) != ("held", shown)):
-            self._journal.add(approval(job.of, job.call, "held", shown=shown, takes=job.tool.parameters))
+            wants = "result" if is_elsewhere(job.tool) else ""
+            self._journal.add(approval(job.of, job.call, "held", shown=shown, takes=job.tool.parameters, wants=wants))
         job.hold()
 
     def replace(self, job: Job, decided: Call) -> Sequence[Any]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ...dataflow.expression import references
 from ...errors import ActivityError, ActumError, Fenced
+from ...protocol import elsewhere
 from ...protocol.activity import Activity
 from ...protocol.backoff import Backoff
 from ...protocol.call import Call
@@ -169,7 +170,7 @@ class Carrier:
                 return Answered(call)
             if self.journal.settled is not None:
                 await self.journal.settled()
-            activity = None if job.tool.is_delegated else self.register.toolset.activity(job.tool, call)
+            activity = None if job.tool.is_delegated else self._activity(job, call)
             if activity is None or (job.parent is not None and self.delegate.takes_item(job.tool)):
                 return await (self._delegated if activity is None else self._apart)(job, call, context)
             keyed = self._keyed(job, context) if activity.sees_context else context
@@ -187,6 +188,14 @@ class Carrier:
         except BaseException:
             self.is_stopped = True
             raise
+
+    def _activity(self, job: Job, call: Call) -> Activity | None:
+        """What makes a call here, or says what it came to where whoever has begun the run has made it."""
+        activity = self.register.toolset.activity(job.tool, call)
+        if activity is not elsewhere.ACTIVITY:
+            return activity
+        decision = self.approvals.decision(job)
+        return activity if decision is None or decision.given is None else elsewhere.given(decision.given.get("value"))
 
     def _again(self, job: Job, activity: Activity) -> Retrying | None:
         """What tries its Activity again, None where that is tried once (T14)."""

@@ -14,6 +14,7 @@ from ...errors import (
     DelegateForbidden,
     Fenced,
     IdeaError,
+    InvalidParameters,
     LimitExceeded,
 )
 from ...generation.model import Model
@@ -24,7 +25,7 @@ from ...protocol.activity import Activity, Choice
 from ...protocol.call import Call
 from ...protocol.config import Config
 from ...protocol.context import Context
-from ...protocol.contract import merge_contract
+from ...protocol.contract import merge_contract, merge_interface
 from ...protocol.declaration import tools_of
 from ...protocol.marks import without_run
 from ...protocol.message import instance_of, kind_of
@@ -78,6 +79,7 @@ class Delegation:
         self._check_depth(name, tool)
         serving = self._in_its_place(name, tool)
         if serving is not None:
+            self._check_named(name, call, tool)
             activity = serving.of(call)
             activity.check(tool)
             return _returned(await invoke(call, tool, context, activity, self.budget))
@@ -101,7 +103,8 @@ class Delegation:
         """The tool as its delegate is, for one that is resolved beforehand (D8)."""
         name: str = tool.fixed("_delegate")
         if self._in_its_place(name, tool) is not None:
-            return tool
+            named = self._named(name, tool)
+            return tool if named is None else merge_interface(tool, named)
         if is_remote(name):
             self._check_remote(name, tool)
             there = await self.machine.remote(name, self.runtime.config).interface()
@@ -163,6 +166,21 @@ class Delegation:
             return registry.serving(tool)
         is_known = tool.bound is not None or name in self.machine.delegates
         return None if is_known else registry.find_activity(name)
+
+    def _named(self, name: str, tool: Tool) -> Tool | None:
+        """The registered tool that a `_delegate` names, whose Activity takes its place: its whole interface (D13)."""
+        registry = self.runtime.registry
+        if registry.find_activity(CATCH_ALL) is not None or isinstance(tool, Reader) or name == ANONYMOUS:
+            return None
+        return registry.find(name)
+
+    def _check_named(self, name: str, call: Call, tool: Tool) -> None:
+        """Judge parameters by the tool that a `_delegate` names: no model is there to bridge a gap (D6, D13)."""
+        named = self._named(name, tool)
+        if named is None or named is tool:
+            return
+        if (complaint := named.validator.complaint(call.parameters, quotes=False)) is not None:
+            raise InvalidParameters(f"its delegate {told(name)!r} takes other parameters: {complaint}", tool=tool.name)
 
     def _serving(self, name: str, tool: Tool) -> Activity | Choice | None:
         """The Activity that runs in a delegate's stead, with its context (D13)."""

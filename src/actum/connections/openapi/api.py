@@ -1,0 +1,170 @@
+"""An API over HTTP as a server of tools: its document is read once, each call is one request, none is made twice.
+
+Where its calls go is said by its user, or by the document within the host that it came from; no redirect is followed,
+and what the user gives with every call (`headers`, `query`) goes nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import DelegateError, IdeaError, SchemaError, ServerError
+from ...protocol.context import Progress
+from ...protocol.origin import is_url, told
+from ...schema.json import JsonObject
+from ...sources.files import read_text
+from ..server import Server
+from .answers import Unreadable, result_of, text_of
+from .document import Document, origin_of
+from .operations import HTTP, Hidden, Listed, listed
+from .requests import Request, Unsendable, request_of
+
+if TYPE_CHECKING:
+    from ...sources.calling import Answer, Client
+
+_MOST_OPERATIONS = 1_000
+_MOST_SAID = 4_000
+
+
+@dataclass(eq=False)
+class Api:
+    """The API of one document, as `Connection` is one MCP server; `own` is what its task does."""
+
+    server: Server
+    found: Listed = field(default_factory=Listed)
+    starts: int = 0
+    """Whether its document has been read."""
+    _base: str = ""
+    _client: Client | None = None
+    _over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def listed(self) -> dict[str, JsonObject]:
+        """Its operations by name, as an MCP server would list them."""
+        return self.found.tools
+
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """The operations that can't be offered, and why."""
+        return self.found.left_out
+
+    async def own(self) -> None:
+        """Keep its connections until it is closed."""
+        try:
+            await self._over.wait()
+        finally:
+            if self._client is not None:
+                await self._client.aclose()
+
+    def close(self) -> None:
+        """Let its connections end."""
+        self._over.set()
+
+    async def ready(self) -> None:
+        """Read its document.
+
+        Raises:
+            ServerError: it can't be read, or says nothing that can be used.
+        """
+        try:
+            async with asyncio.timeout(self.server.start_timeout):
+                text, found_at = await self._text()
+                await asyncio.to_thread(self._take, text, found_at)
+            self._client = await self._checked(self._base)
+        except TimeoutError:
+            raise self._error(
+                f"did not give its document within {self.server.start_timeout:g} seconds", "server_start"
+            ) from None
+        except SchemaError as error:
+            raise self._error(f"can't be used: of its document, {error.message}", "server_start") from None
+        except DelegateError as error:
+            raise self._error(f"can't be reached: {error.message}", "server_start") from None
+        except IdeaError as error:
+            raise self._error(f"can't be used: {error.message}", "server_start") from None
+        self.starts += 1
+
+    async def call(
+        self, tool: str, arguments: JsonObject, expected: JsonObject | None = None, progress: Progress | None = None
+    ) -> JsonObject:
+        """Make one call of an operation, once; return what came of it as an MCP server would tell it.
+
+        Raises:
+            ServerError: it wasn't made, failed, took too long, or what became of it isn't known.
+        """
+        if self._client is None or self._over.is_set():
+            raise self._error("is not connected any more")
+        own = self.listed[tool]
+        try:
+            request = request_of(own["_meta"][HTTP], self._base, self.server.query, arguments)
+            async with asyncio.timeout(self.server.timeout):
+                answer = await self._answer(self._client, request)
+            return self._result(answer, own)
+        except Unsendable as error:
+            raise self._error(f"was not asked: {error}") from None
+        except TimeoutError:
+            raise self._error(f"took longer than {self.server.timeout:g} seconds; the call was cancelled") from None
+        except Unreadable:
+            raise self._error("has sent what can't be read, or not the data that this operation promises") from None
+
+    async def _answer(self, client: Client, request: Request) -> Answer:
+        from ...sources.calling import LOST
+
+        try:
+            return await client.request(
+                request.method, request.url, headers=dict(request.headers), content=request.content
+            )
+        except LOST as error:
+            why = "was lost during the call: whether it was carried out is not known"
+            raise self._error(why, "server_lost", said=str(error)) from error
+
+    def _result(self, answer: Answer, own: JsonObject) -> JsonObject:
+        if not 200 <= answer.status_code < 300:
+            raise self._error(f"answers with {answer.status_code}", said=text_of(answer.content, _MOST_SAID))
+        media_type: str = answer.headers.get("content-type", "")
+        return result_of(media_type, answer.content, is_declared="outputSchema" in own)
+
+    async def _text(self) -> tuple[str, str | None]:
+        """The text of the document, and its address where it has one."""
+        source = self.server.openapi or ""
+        if not is_url(source):
+            return await asyncio.to_thread(read_text, Path(source)), None
+        from ...sources.calling import LOST
+
+        given = self.server.url is None or origin_of(self.server.url) == origin_of(source)
+        async with await self._checked(source, has_given=given) as client:
+            try:
+                answer = await client.get(source, headers={"accept": "application/json, application/yaml, */*;q=0.5"})
+            except LOST as error:
+                raise self._error("can't be reached", "server_start", said=str(error)) from error
+        if answer.status_code != 200:
+            raise self._error(f"answers with {answer.status_code} instead of its document", "server_start")
+        try:
+            return answer.content.decode(), source
+        except UnicodeDecodeError:
+            raise SchemaError("it is no UTF-8") from None
+
+    def _take(self, text: str, found_at: str | None) -> None:
+        document = Document.parse(text)
+        self._base = self.server.url or document.base(found_at)
+        headers = frozenset(name.lower() for name in self.server.headers)
+        hidden = Hidden(headers=headers, query=frozenset(self.server.query))
+        self.found = listed(document, self.server.offers, hidden, _MOST_OPERATIONS)
+        for one in self.listed.values():
+            one["_meta"][HTTP]["at"] = told(self._base)
+
+    async def _checked(self, url: str, *, has_given: bool = True) -> Client:
+        """A client for an address that may be called, with what goes with every call."""
+        try:
+            from ...sources.calling import check_address, client_of
+        except ModuleNotFoundError:
+            raise self._error("needs an extra: pip install 'actum[http]'", "server_config") from None
+        own = self.server
+        headers = own.headers if has_given else dict[str, str]()
+        await check_address(url, own.allow_hosts)
+        return client_of(url, headers=headers, allow_hosts=own.allow_hosts, most_bytes=own.most_bytes)
+
+    def _error(self, reason: str, code: str = "server", said: str = "") -> ServerError:
+        return ServerError(reason, server=self.server.name, code=code, said=said, kind=self.server.kind)

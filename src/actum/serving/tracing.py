@@ -1,0 +1,23 @@
+"""Where whoever asks for a run is traced: noted on its context, so that the span of the run is below."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from ..app.idea import Idea
+from ..protocol.context import Context
+from ..protocol.message import CALLER
+
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+
+
+def asked_below(idea: Idea, trace: Any) -> Idea:
+    """The Idea as it is run for somebody with this `traceparent`; the same where that is none."""
+    if not isinstance(trace, str) or not _TRACEPARENT.fullmatch(trace) or not len(idea.context):
+        return idea
+    *before, last = idea.context
+    own = idea.context
+    messages = [*before, {**last, CALLER: trace}]
+    return replace(idea, context=Context.checked(messages, own.data_kinds, own.origin))
