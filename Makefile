@@ -111,9 +111,10 @@ docs: $(READY)
 reference: $(READY)
 	@$(BIN)/python docs/generate
 
-# Draws the pictures of the gallery anew, from runs without a model.
+# Draws the pictures of the gallery anew, from runs without a model, and takes those of the Studio, with Chromium.
 gallery: $(READY)
 	@$(BIN)/python docs/gallery >/dev/null
+	@$(BIN)/python docs/studio
 
 # Measures the source as docs/design.md shows it; it takes other packages too: docs/shape [NAME=]PATH …
 shape: $(READY)

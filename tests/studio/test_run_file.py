@@ -183,9 +183,13 @@ async def test_a_run_of_very_many_calls_is_said_in_few_bytes_each_and_nothing_is
     rows["0.6"] |= {"made": {"_tool": "echo", "text": "with <values>"}, "attempts": 3, "key": "of/another"}
     rows["0.7"] |= {"crossed": [{"type": "text", "text": "this has crossed"}]}
     whole["meta"]["run"]["id"] = "id"
+    for number, one in enumerate(STRINGS, 10):
+        hostile = next(left for left in whole["context"] if left.get("_of") == f"0.{number}")
+        hostile["data"] = one
+        rows[f"0.{number}"] |= {"key": one, "delegate": one, "made": {"_tool": one, one: one}}
     path.write_text(json.dumps(whole), encoding="utf-8")
     page = await run_page(Idea.load(path), "run")
-    assert len(page.encode()) < 260 * count
+    assert len(page.encode()) < 360 * count
     text = unescape(page)
     assert long in text
     for told in (
@@ -199,4 +203,8 @@ async def test_a_run_of_very_many_calls_is_said_in_few_bytes_each_and_nothing_is
         assert told in text
     assert "with <values>" not in page
     assert "<code>id/</code>" in page
-    assert text.count("key <code>") == 1  # of the one call whose key differs
+    assert page.count("<script>") == 1
+    found = parsed(page)
+    assert {tag for tag, _ in found.tags}.isdisjoint({"iframe", "img", "base", "object", "embed", "form"})
+    assert not [key for _, own in found.tags for key in own if key.startswith("on") or key == "style"]
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\x1b]", page)

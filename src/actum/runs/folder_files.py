@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections import OrderedDict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,7 +25,8 @@ from .row import Row, State, Submission
 
 _LOG = logging.getLogger("actum.worker")
 _TRIES = 10
-_Stamp: TypeAlias = tuple[int, int] | None
+_Stamp: TypeAlias = tuple[int, int, int] | None
+_MOST_LOADED = 8
 
 
 class FolderFiles:
@@ -38,6 +40,9 @@ class FolderFiles:
         """Files of runs that are over (None) or wait, as those and what they were sent were when that was seen."""
         self._rows: dict[Path, tuple[_Stamp, bool, Row | None]] = {}
         """The rows of the files, without what they were sent, each with the file as it was when that was read."""
+
+        self._loaded: OrderedDict[Path, tuple[_Stamp, Idea]] = OrderedDict()
+        """The files that were read last, as they were then."""
 
     def path(self, run: str) -> Path:
         """The file of a run."""
@@ -59,12 +64,23 @@ class FolderFiles:
             assert row is not None
             return row, True
 
+    def _load(self, path: Path) -> Idea:
+        """What is in a file; one that was just read and hasn't changed is not read again."""
+        stamp = _stamp(path)
+        known = self._loaded.pop(path, None)
+        if known is None or stamp is None or known[0] != stamp:
+            known = stamp, Idea.load(path)
+        self._loaded[path] = known
+        while len(self._loaded) > _MOST_LOADED:
+            self._loaded.popitem(last=False)
+        return known[1]
+
     def row(self, run: str) -> Row | None:
         """How far a run is; None if there is none."""
         path = self.path(run)
         if not path.is_file():
             return None
-        return row_in(run, Idea.load(path), self.sent(run), is_told=_is_told(path))
+        return row_in(run, self._load(path), self.sent(run), is_told=_is_told(path))
 
     def rows(self, *, passes_over: bool = False) -> list[Row]:
         """The runs by id; with `passes_over` without those whose files can't be read."""
@@ -120,7 +136,7 @@ class FolderFiles:
         stamp, is_told = _stamp(path), _is_told(path)
         known = self._rows.get(path)
         if known is None or known[:2] != (stamp, is_told):
-            idea = Idea.load(path) if path.is_file() else None
+            idea = self._load(path) if path.is_file() else None
             row = None if idea is None or RUN not in idea.meta else row_in(path.stem, idea, [], is_told=is_told)
             known = self._rows[path] = (stamp, is_told, row)
         return None if known[2] is None else as_sent(known[2], self.sent(path.stem))
@@ -155,13 +171,13 @@ class FolderFiles:
     def source(self, run: str) -> Submission | None:
         """What a run was made of; its context is what it has left."""
         path = self.path(run)
-        return source_in(run, Idea.load(path)) if path.is_file() else None
+        return source_in(run, self._load(path)) if path.is_file() else None
 
     def entries(self, run: str, after: int, most: int) -> list[tuple[int, JsonObject]]:
         """Entries of a run's record behind a number; its file is one that says how far it has come."""
         damage = ""
         for _ in range(_TRIES):
-            idea = Idea.load(self.path(run))
+            idea = self._load(self.path(run))
             taken_up, log = seq_in(idea), RunLog(self.path(run))
             log.run = run_id(idea.meta[RUN])
             try:
@@ -172,7 +188,7 @@ class FolderFiles:
                     raise RunError(f"run {run}: what it has done can't be read: {damage}") from None
                 damage = error.message  # or it was taken up into the file while it was read
                 continue
-            if seq_in(Idea.load(self.path(run))) == taken_up:
+            if seq_in(self._load(self.path(run))) == taken_up:
                 known = [(taken_up, one) for one in known_of(idea, run)] if after < taken_up else []
                 return [*known, *(one for one in told if one[0] > after)][:most]
         raise StoreUnavailable(f"{self.path(run)}: it changes too fast to be read")
@@ -207,7 +223,7 @@ def _stamp(path: Path) -> _Stamp:
         status = path.stat()
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_ino
+    return status.st_mtime_ns, status.st_ino, status.st_size
 
 
 def seq_in(idea: Idea) -> int:

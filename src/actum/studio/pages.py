@@ -22,11 +22,11 @@ def _templates() -> Any:
         raise IdeaError(_MISSING) from None
     loader = PackageLoader("actum.studio", "templates")
     own = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    own.filters |= {
+    filters: dict[str, Any] = {
         "text": text_of,
         "content": content_of,
         "json": json_of,
-        "plain": lambda value: printable(str(value)),
+        "plain": _plain,
         "short": short,
         "is_short": is_short,
         "seconds": seconds,
@@ -34,9 +34,14 @@ def _templates() -> Any:
         "money": money,
         "when": when,
     }
+    own.filters.update(filters)
     shared: Any = own.globals
     shared["between"] = between
     return own
+
+
+def _plain(value: object) -> str:
+    return printable(str(value))
 
 
 def render(template: str, **values: Any) -> str:
