@@ -18,6 +18,7 @@ function named() {
   });
 }
 addEventListener("DOMContentLoaded", () => {
+  if (/\/ru\//.test(location.pathname)) document.querySelector(".md-content").lang = "ru";
   named();
   new MutationObserver(named).observe(document.body, { childList: true, subtree: true });
 });
