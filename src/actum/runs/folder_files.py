@@ -36,11 +36,8 @@ class FolderFiles:
         self._folder = folder
         self._damaged: set[Path] = set()
         """Files that can't be read, of which that was told."""
-        self._seen: dict[Path, tuple[_Stamp, _Stamp, Row | None]] = {}
-        """Files of runs that are over (None) or wait, as those and what they were sent were when that was seen."""
         self._rows: dict[Path, tuple[_Stamp, bool, Row | None]] = {}
         """The rows of the files, without what they were sent, each with the file as it was when that was read."""
-
         self._loaded: OrderedDict[Path, tuple[_Stamp, Idea]] = OrderedDict()
         """The files that were read last, as they were then."""
 
@@ -102,34 +99,8 @@ class FolderFiles:
         return rows
 
     def unfinished(self) -> list[Row]:
-        """The runs that are not over, by id. Of those that wait, and are over, only what has changed is read again."""
-        rows: list[Row] = []
-        known, self._seen = self._seen, {}
-        for path in sorted(self._folder.glob("*.json")):
-            stamp, sent, row = known.get(path, (None, None, None))
-            if path not in known or stamp != _stamp(path) or (row is not None and sent != self._sent_stamp(path)):
-                row = self._unfinished_at(path)
-            else:
-                self._seen[path] = stamp, sent, row
-            rows += [] if row is None else [row]
-        return rows
-
-    def _unfinished_at(self, path: Path) -> Row | None:
-        stamp, sent = _stamp(path), self._sent_stamp(path)
-        try:
-            row = self._row_at(path)
-        except IdeaError as error:
-            _LOG.warning("a run that can't be read is passed over: %s", error.message)
-            row = None
-        if row is None or row.is_over:
-            self._seen[path] = stamp, sent, None
-            return None
-        if row.state == "waiting" and not self.sent(row.id):  # what it was sent may fall due while nothing changes
-            self._seen[path] = stamp, sent, row
-        return row
-
-    def _sent_stamp(self, path: Path) -> _Stamp:
-        return _stamp(self._sent_path(path.stem))
+        """The runs that are not over, by id."""
+        return [row for row in self.rows(passes_over=True) if not row.is_over]
 
     def _row_at(self, path: Path) -> Row | None:
         """How far the run in a file is; None if none is kept in it. A file that hasn't changed is not read again."""
@@ -139,7 +110,8 @@ class FolderFiles:
             idea = self._load(path) if path.is_file() else None
             row = None if idea is None or RUN not in idea.meta else row_in(path.stem, idea, [], is_told=is_told)
             known = self._rows[path] = (stamp, is_told, row)
-        return None if known[2] is None else as_sent(known[2], self.sent(path.stem))
+        row = known[2]
+        return row if row is None or row.is_over else as_sent(row, self.sent(path.stem))
 
     def sweep(self, state: State, before: float, most: int) -> int:
         """Delete the files of runs of a state that were over before a time; how many runs there were."""
