@@ -233,13 +233,26 @@ def test_a_broken_log_is_one_clear_line_and_the_run_stays_as_it_was(tmp_path: Pa
     assert (tmp_path / "run.json").read_bytes() == content
 
 
+@pytest.mark.rule("L6", "P4")
+@pytest.mark.parametrize(("how", "code"), [("hold", 3), ("none", 1)])
+def test_who_decides_is_kept_with_the_run_until_another_is_named(tmp_path: Path, how: str, code: int) -> None:
+    path = job(tmp_path)
+    assert actum("run", str(path), "-q", "--approve", how, "--save", "run.json", cwd=tmp_path).returncode == code
+    for named in ([], ["--approve", "all"]):
+        if how == "hold":
+            assert actum("approve", "run.json", cwd=tmp_path).returncode == 0
+        resumed = actum("resume", "run.json", "-q", *named, cwd=tmp_path)
+        assert named or (resumed.returncode, resumed.stdout) == (code, "")
+    assert (resumed.returncode, bool(resumed.stdout)) == (0, True)
+
+
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     path = job(tmp_path)
     run = actum("run", str(path), "-q", "--approve", "none", "--save", "run.json", cwd=tmp_path)
     assert run.returncode == 1
     context = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["context"]
     (tmp_path / "run.json.log").write_bytes(json.dumps({"at": [], "began": context}).encode() + b'\n{"at": [], "mess')
-    assert actum("resume", "run.json", "-q", cwd=tmp_path).stdout == '"last"\n'
+    assert actum("resume", "run.json", "-q", "--approve", "all", cwd=tmp_path).stdout == '"last"\n'
 
 
 def test_a_disk_that_is_full_ends_the_run_in_one_line_and_what_was_done_stays(tmp_path: Path) -> None:

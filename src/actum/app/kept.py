@@ -15,14 +15,14 @@ from typing import Any, Literal, TypeAlias
 from ..errors import ActumError, IdeaError
 from ..events import AnyEvent
 from ..ideas.course import COURSE, Course
-from ..ideas.ticks import RUN, Tick, about_of, ticks_of
+from ..ideas.ticks import APPROVE, RUN, Tick, about_of, ticks_of
 from ..protocol import approvals
 from ..protocol.approvals import Pending
 from ..protocol.context import Context
 from ..protocol.marks import without_run
 from ..protocol.place import Place
 from ..protocol.solution import Result
-from ..schema.json import Json, JsonObject, is_list
+from ..schema.json import Json, JsonObject, is_list, is_object
 from ..schema.lowering import DIALECTS
 from .agent import Agent
 from .idea import Idea
@@ -91,9 +91,11 @@ async def start(
     input: Mapping[str, Any] | None = None,
     show: Callable[[AnyEvent], None] | None = None,
     versions: Versions | None = None,
+    approve: str | None = None,
 ) -> Result[Any]:
     """Run an Idea and keep the run in a new file; `show` gets every event, `versions` every request with its answer.
 
+    `approve` is kept with it: who decides on its calls, as `--approve` names it, for `approve_of` to tell later.
     Without a model, the Idea's saved solution is the plan.
 
     Raises:
@@ -103,8 +105,15 @@ async def start(
     runner = _agent_for(agent, idea, str(run))
     context = idea.context if runner.model is not None else idea.without_model()
     prepared, schema = await runner.prepared(context, idea.schema, input=input)
-    with KeptRun.begin(Path(run), replace(idea, schema=schema), prepared) as kept:
+    with KeptRun.begin(Path(run), replace(idea, schema=schema), prepared, approve) as kept:
         return await carry_on(kept, runner, show, versions)
+
+
+def approve_of(idea: Idea) -> str | None:
+    """Who decides on the calls of a kept run, as it was begun with; None if that was not said."""
+    about = idea.meta.get(RUN)
+    approve = about.get(APPROVE) if is_object(about) else None
+    return approve if isinstance(approve, str) else None
 
 
 async def resume(

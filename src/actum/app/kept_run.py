@@ -16,7 +16,19 @@ from ..execution.record.recovery import recovered
 from ..ideas.address import Address
 from ..ideas.course import COURSE, Course, course_entry, is_note, told_course
 from ..ideas.library import Library
-from ..ideas.ticks import ID, RUN, Tick, about_of, request_digest, run_id, tick_entry, ticks_of, told_ticks, version_of
+from ..ideas.ticks import (
+    APPROVE,
+    ID,
+    RUN,
+    Tick,
+    about_of,
+    request_digest,
+    run_id,
+    tick_entry,
+    ticks_of,
+    told_ticks,
+    version_of,
+)
 from ..protocol.context import Context
 from ..protocol.marks import Marks
 from ..protocol.message import OF
@@ -59,14 +71,14 @@ class KeptRun:
     _is_new: bool = False
 
     @classmethod
-    def begin(cls, path: Path, idea: Idea, context: Context) -> KeptRun:
-        """A new run of an Idea, which begins with this context; its file is written on entering.
+    def begin(cls, path: Path, idea: Idea, context: Context, approve: str | None = None) -> KeptRun:
+        """A new run of an Idea, which begins with this context; its file is written on entering, with `approve`.
 
         Raises:
             IdeaError: the file exists already; on entering it, it can't be written.
         """
         _check_new(path)
-        about: JsonObject = {ID: urandom(8).hex()}
+        about: JsonObject = {ID: urandom(8).hex(), **({} if approve is None else {APPROVE: approve})}
         own = replace(idea, context=context, solution=None, meta={**idea.meta, RUN: about})
         return cls(path, with_origin(own, path, context.origin), RunLog(path), True)
 

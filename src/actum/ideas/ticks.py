@@ -75,6 +75,8 @@ def about_of(meta: JsonObject, name: str) -> JsonObject:
     return dict(found)
 
 
+APPROVE = "approve"
+"""The member that says who decides on its calls, as `--approve` names it."""
 ID = "id"
 """The member that says which run it is: the log beside the file says it, too."""
 _MEMBERS: Sequence[tuple[str, type, str]] = (

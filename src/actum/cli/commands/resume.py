@@ -23,7 +23,7 @@ async def resume(
     model: str | None = None,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
-    approve: Approval = "all",
+    approve: Approval | None = None,
     record: str | None = None,
     versions: str | None = None,
     store: StoreName = None,
@@ -47,7 +47,7 @@ async def resume(
     quiet
         Print only the output.
     approve
-        Who decides on calls that were not held before.
+        Who decides on calls that were not held before; where nothing is said, who did when the run began.
     record
         A file to record the model's requests and answers in.
     versions
@@ -70,8 +70,8 @@ async def resume(
         return 0
     renderer = renderer_of(Path(run).name, json=json, quiet=quiet)
     questions = Questions(renderer)
-    decide = approver(approve, questions)
     kept_idea, code = Idea.load(run), Code.to_run()
+    decide = approver(approve or _as_begun(kept_idea), questions)
     load_servers(kept_idea, kept_idea.settings(name=run).servers, code, [*map(Path, root or [])] or kept_idea.roots)
 
     def agent_for(idea: Idea) -> Agent:
@@ -83,3 +83,9 @@ async def resume(
         with renderer:
             result = await kept.resume(run, agent_for, show=renderer.show, versions=saved)
         return finish(result, is_json=json)
+
+
+def _as_begun(idea: Idea) -> str:
+    """Who decides as when the run began; a plan that was approved then runs, as all does where nothing was said."""
+    begun = kept.approve_of(idea)
+    return begun if begun in {"ask", "none", "hold"} else "all"

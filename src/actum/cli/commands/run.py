@@ -116,7 +116,9 @@ async def run(
                 result = await _run(agent, context, loaded.idea.schema, given, renderer)
             else:
                 begun = replace(loaded.idea, context=context, solution=None)
-                result = await kept.start(save, begun, agent, input=given, show=renderer.show, versions=saved)
+                result = await kept.start(
+                    save, begun, agent, input=given, show=renderer.show, versions=saved, approve=approve
+                )
         return finish(result, is_json=json)
 
 
