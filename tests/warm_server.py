@@ -81,6 +81,8 @@ def begin(asked: dict[str, Any], streams: list[int]) -> None:
         if stream > 2:
             os.close(stream)
     reopen()
+    # Who runs the tests in the background of a shell ignores it, and so does what this server was started by.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.setsid()
     os.chdir(asked["cwd"])
     os.environ.clear()

@@ -8,8 +8,8 @@ the record is fenced, and what is lost by it is delivered again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Collection, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from ..queue import Carry, Delivery, lanes
 if TYPE_CHECKING:
     from procrastinate import App
     from procrastinate.job_context import JobContext
+    from procrastinate.jobs import Job, Status
 
 _TASK = "actum.carry"
 """The one task that a delivery may name; procrastinate refuses what isn't registered."""
@@ -194,10 +195,32 @@ def _given_back() -> Exception:
 
 def _app(carry: Any) -> App:
     from procrastinate import App, PsycopgConnector
+    from procrastinate.manager import JobManager
+
+    class Manager(JobManager):
+        """Ends deliveries, but for those that a sweep has given to another meanwhile: the record has judged that."""
+
+        async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
+            with _ended_elsewhere():
+                await super().finish_job(job, status, delete_job)
 
     app = App(connector=PsycopgConnector())
+    app.job_manager = Manager(app.connector)
     app.task(name=_TASK, pass_context=True)(carry)
     return app
+
+
+@contextmanager
+def _ended_elsewhere() -> Generator[None]:
+    """That a job isn't being done any more is no error in the block."""
+    from procrastinate.exceptions import ConnectorException
+    from psycopg.errors import RaiseException
+
+    try:
+        yield
+    except ConnectorException as error:
+        if not isinstance(error.__cause__, RaiseException):
+            raise
 
 
 async def _nothing(context: JobContext, run: str) -> None:
