@@ -12,7 +12,7 @@ import pytest
 
 from actum import HOLD, Agent, Config, Limits, Run, Runs, errors, models
 from actum.runs.folder import FolderStore
-from actum.runs.row import Row
+from actum.runs.row import Ending, Row, Submission
 from actum.runs.spreading import child_id
 from actum.runs.sql_store import SqlStore
 from actum.schema.json import encode
@@ -137,6 +137,41 @@ async def test_whoever_was_killed_before_it_let_the_parent_go_on_is_made_up_for(
         async with serving(runs, agent(desk)):
             assert await _done(run) == "a.b."
     assert len(desk.made) == 2
+
+
+async def test_what_follows_the_end_of_a_part_is_not_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known: list[int] = []
+
+    async def looking(store: FolderStore, parent: str) -> None:
+        assert parent == "parent"
+        known.extend((await store.leases(["part"])).values())
+
+    monkeypatch.setattr(FolderStore, "_wake", looking)
+    async with Runs(tmp_path) as runs:
+        await runs.submit(PART, id="parent")
+        for ending in (Ending(state="waiting"), Ending(state="done", output=1)):
+            if ending.state == "waiting":
+                await runs.store.submit(Submission(id="part", idea=plan(output=1), parent="parent"))
+            else:
+                await runs.store.send("part", [{"over": True}])
+            row = await runs.store.claim("part", "a")
+            assert row is not None
+            assert not await runs.store.end("part", row.lease + 1, ending)
+            assert await runs.store.leases(["part"]) == {"part": row.lease}
+            assert await runs.store.end("part", row.lease, ending)
+            assert await runs.store.leases(["part"]) == {"part": -1}
+    assert known == [2]
+
+
+async def test_a_parent_that_cant_be_read_ends_no_worker_and_no_part(tmp_path: Path) -> None:
+    desk = Desk()
+    async with Runs(tmp_path) as runs:
+        run = await runs.submit(two())
+        async with serving(runs, agent(desk, part("wait"))) as worker:
+            await until(lambda: _true(len(desk.made) == 2))
+            (tmp_path / f"{run.id}.json").write_text("{")
+            await runs.store.review()
+            assert len(worker.carried) == 2
 
 
 async def test_parts_of_a_run_that_was_cancelled_are_cancelled_by_whoever_looks_next(

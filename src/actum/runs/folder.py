@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +25,7 @@ from .folder_files import FolderFiles, known_of, seq_in
 from .kept_row import ROW, called, row_in, source_in
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
-from .row import Ending, Row, State, Submission, Taken, Told, is_found
+from .row import Ending, Page, Row, State, Submission, Taken, Told
 from .sending import DEADLINE, OVER, deadline
 from .spreading import parts_of
 from .sql_rows import delivery_of
@@ -47,7 +48,7 @@ class FolderStore:
         self._open: dict[str, KeptRun] = {}
         self._seq: dict[str, int] = {}
         self._ending: dict[str, int] = {}
-        """The leases of runs that are just being ended: what follows that must not be cut off."""
+        """The leases of runs whose end was just written: what follows that must not be cut off."""
         self._one_at_a_time = asyncio.Lock()
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
@@ -74,25 +75,11 @@ class FolderStore:
         """How far a run is."""
         return await self._off_loop(lambda: self._files.row(run))
 
-    async def listed(
-        self,
-        state: State | None = None,
-        tenant: str | None = None,
-        before: Row | None = None,
-        most: int = 100,
-        words: str = "",
-    ) -> list[Row]:
+    async def listed(self, page: Page) -> list[Row]:
         """A page of the runs, the newest first."""
         rows = await self._off_loop(self._files.rows)
         rows.sort(key=lambda row: (row.created, row.id), reverse=True)
-        return [
-            row
-            for row in rows
-            if (state is None or row.state == state)
-            and is_found(row, words)
-            and (tenant is None or row.tenant == tenant)
-            and (before is None or (row.created, row.id) < (before.created, before.id))
-        ][:most]
+        return list(islice(filter(page.takes, rows), page.most))
 
     async def source(self, run: str) -> Submission | None:
         """What a run was made of; its context is what it has left."""
@@ -104,8 +91,8 @@ class FolderStore:
 
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out."""
-        rows = await self._off_loop(self._files.unfinished)
-        return [row for row in rows if row.state != "waiting" and row.id > after][:most]
+        rows = await self._off_loop(lambda: self._files.rows(passes_over=True))
+        return [row for row in rows if row.state in {"queued", "running"} and row.id > after][:most]
 
     # Owning
 
@@ -207,27 +194,30 @@ class FolderStore:
 
     async def leases(self, runs: Collection[str]) -> Mapping[str, int]:
         """The leases that runs have now which are owned here."""
-        return await self._off_loop(lambda: {run: self._ending.get(run, self._lease(run)) for run in runs})
+
+        def known(run: str) -> int:
+            return self._lease(run) if run in self._open else self._ending.get(run, -1)
+
+        return await self._off_loop(lambda: {run: known(run) for run in runs})
 
     async def end(self, run: str, lease: int, ending: Ending, parent: str | None = None) -> bool:
         """Write what a run has come to, if it is owned under this lease and nobody has cancelled it."""
-        self._ending[run] = lease
-        try:
-            return await self._ended(run, lease, ending)
-        finally:
-            del self._ending[run]
-
-    async def _ended(self, run: str, lease: int, ending: Ending) -> bool:
         row = await self._off_loop(lambda: self._end(run, lease, ending))
-        if row is not None and row.is_over:
-            await self._over(row)
-        if row is not None and ending.state == "waiting":
-            if parts_of(row.waiting):
-                await self._wake(run)  # those that it waits for may be over already
-            due = [one["due"] for one in self._files.sent(run)]
-            if due:
-                await self._push(row, None if None in due else min(due))
-        return row is not None
+        if row is None:
+            return False
+        try:
+            await (self._over(row) if row.is_over else self._waits(row))
+        finally:
+            self._ending.pop(run, None)
+        return True
+
+    async def _waits(self, row: Row) -> None:
+        """Have a run delivered that waits for what is there already, or falls due."""
+        if parts_of(row.waiting):
+            await self._wake(row.id)
+        sent = await self._off_loop(lambda: self._files.sent(row.id))
+        if due := [one["due"] for one in sent]:
+            await self._push(row, None if None in due else min(due))
 
     async def _over(self, row: Row) -> None:
         """Let a run be over: of what it has begun nothing goes on, and who has waited for it may."""
@@ -262,6 +252,7 @@ class FolderStore:
                 run, about, state=ending.state, error=ending.error, worker=None, ended=ended, begun=True, attempts=0
             )
             row = row_in(run, self._open[run].idea, [])
+            self._ending[run] = lease
             self._close(run)
             return row
 
@@ -348,15 +339,14 @@ class FolderStore:
 
         Whoever had ended those may have been killed before it came to that: here it is no part of one transaction.
         """
-        rows = await self._off_loop(self._files.unfinished)
-        going, parents = {row.id for row in rows}, {row.parent for row in rows}
+        rows = await self._off_loop(lambda: self._files.rows(passes_over=True))
+        parents = {row.parent for row in rows if not row.is_over}
+        ended = {row.id for row in rows if row.state in {"failed", "cancelled"}}
         for row in rows:
             if row.state == "waiting" and row.id not in parents and parts_of(row.waiting):
                 await self._wake(row.id)
-            elif row.parent is not None and row.parent not in going:
-                parent = await self.get(row.parent)
-                if parent is None or parent.state in {"failed", "cancelled"}:
-                    await self.cancel(row.id)
+            elif not row.is_over and row.parent in ended:
+                await self.cancel(row.id)
 
     async def changed(self, run: str, seconds: float) -> None:
         """Wait until it is time to look again."""

@@ -98,10 +98,6 @@ class FolderFiles:
             rows += [] if row is None else [row]
         return rows
 
-    def unfinished(self) -> list[Row]:
-        """The runs that are not over, by id."""
-        return [row for row in self.rows(passes_over=True) if not row.is_over]
-
     def _row_at(self, path: Path) -> Row | None:
         """How far the run in a file is; None if none is kept in it. A file that hasn't changed is not read again."""
         stamp, is_told = _stamp(path), _is_told(path)

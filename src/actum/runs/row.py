@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ..errors import RunError
 from ..ideas.course import is_note
@@ -158,10 +158,36 @@ def name_in(meta: Any) -> str:
     return path[:_LONGEST_NAME].replace("\0", "") if isinstance(path, str) else ""
 
 
-def is_found(row: Row, words: str) -> bool:
-    """Whether a run is one of those that words are about: its state, or a part of its id or name."""
-    own = words.strip().lower()
-    return row.state == own if own in get_args(State) else own in row.id.lower() or own in row.name.lower()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """Which runs are listed: the newest `most` of those that `takes` takes."""
+
+    state: State | None = None
+    tenant: str | None = None
+    before: Row | None = None
+    """The last one of the page before."""
+    find: str = ""
+    """A part of their ids or names, in lower case."""
+    most: int = 100
+
+    @classmethod
+    def of(cls, find: str, state: State | None, tenant: str | None, before: Row | None, most: int) -> Page | None:
+        """The page for what somebody has typed, which may be the name of a state; None if no run can be on it."""
+        own = find.strip().lower().replace("\0", "")
+        if own in get_args(State):
+            if state not in {None, own}:
+                return None
+            state, own = cast("State", own), ""
+        return cls(state=state, tenant=tenant, before=before, find=own, most=most)
+
+    def takes(self, row: Row) -> bool:
+        """Whether a run is one of those that are looked for."""
+        return (
+            (self.state is None or row.state == self.state)
+            and (self.tenant is None or row.tenant == self.tenant)
+            and (self.before is None or (row.created, row.id) < (self.before.created, self.before.id))
+            and (self.find in row.id.lower() or self.find in row.name.lower())
+        )
 
 
 def check_tag(tag: str) -> str:

@@ -28,7 +28,7 @@ from .limits import Limits
 from .open import open_runs
 from .queue import Queue
 from .retention import sweep
-from .row import QUEUE, Row, State, Submission, check_id
+from .row import QUEUE, Page, Row, State, Submission, check_id
 from .schedules import Missed, Schedule, Schedules
 from .sending import RESUME, applied, check, decision, result, signal
 from .spreading import parts_of
@@ -211,8 +211,8 @@ class Runs:
 
         `find` leaves those whose state it is, or whose id or Idea's path it is a part of, in any case.
         """
-        rows = await self.store.listed(state, tenant, None if before is None else before.row, most, find)
-        return [Run(self, row) for row in rows]
+        page = Page.of(find, state, tenant, None if before is None else before.row, most)
+        return [] if page is None else [Run(self, row) for row in await self.store.listed(page)]
 
 
 class Run:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast, get_args
+from typing import Any
 
 from ..errors import RunError
 from ..schema.json import JsonObject, encode
@@ -19,7 +19,7 @@ from .database import Database, Transaction
 from .live.channel import Channel
 from .parts import cancelled, check_owner, open_parts, woken
 from .queue import Queue
-from .row import Ending, Row, State, Submission, Taken, Told, name_in
+from .row import Ending, Page, Row, State, Submission, Taken, Told, name_in
 from .sending import deadline
 from .spreading import parts_of
 from .sql_rows import COLUMNS, SOURCE, delivery_of, object_of, row_at, row_of, source_at, text_of
@@ -113,42 +113,30 @@ class SqlStore:
         async with self.database.transaction() as within:
             return await row_at(within, run)
 
-    async def listed(
-        self,
-        state: State | None = None,
-        tenant: str | None = None,
-        before: Row | None = None,
-        most: int = 100,
-        words: str = "",
-    ) -> list[Row]:
+    async def listed(self, page: Page) -> list[Row]:
         """A page of the runs, the newest first."""
         where, values = ["1 = 1"], list[Any]()
-        own = words.strip().lower().replace("\0", "")
-        if own in get_args(State):
-            if state not in {None, own}:
-                return []
-            state, own = cast("State", own), ""
-        if own:
+        if page.find:
             # The index alone is looked through, and the rows of those that are found are read.
             where.append("(lower(id) LIKE ? ESCAPE '!' OR lower(name) LIKE ? ESCAPE '!')")
-            values += ["%" + _WILD.sub(r"!\g<0>", own) + "%"] * 2
-        for name, value in (("state", state), ("tenant", tenant)):
+            values += ["%" + _WILD.sub(r"!\g<0>", page.find) + "%"] * 2
+        for name, value in (("state", page.state), ("tenant", page.tenant)):
             if (name, value) == ("state", "queued"):
                 where.append("state IN ('queued', 'parked')")
             elif value is not None:
                 where.append(f"{name} = ?")
                 values.append(value)
-        if before is not None:
+        if page.before is not None:
             where.append("(created < ? OR (created = ? AND id < ?))")
-            values += [before.created, before.created, before.id]
+            values += [page.before.created, page.before.created, page.before.id]
         order = "ORDER BY created DESC, id DESC LIMIT ?"
         async with self.database.transaction() as within:
             found = await within.rows(
                 f"SELECT {COLUMNS} FROM actum_runs WHERE id IN "
                 f"(SELECT id FROM actum_runs WHERE {' AND '.join(where)} {order}) {order}",
                 *values,
-                most,
-                most,
+                page.most,
+                page.most,
             )
         return [row_of(one) for one in found]
 

@@ -9,7 +9,7 @@ from ..schema.json import JsonObject
 from .database import Database, Transaction
 from .live.channel import Channel
 from .queue import Queue
-from .row import Ending, Row, State, Submission, Taken, Told
+from .row import Ending, Page, Row, State, Submission, Taken, Told
 
 
 class RunStore(Protocol):
@@ -52,15 +52,8 @@ class RunStore(Protocol):
         """How far a run is; None if there is none."""
         ...
 
-    async def listed(
-        self,
-        state: State | None = None,
-        tenant: str | None = None,
-        before: Row | None = None,
-        most: int = 100,
-        words: str = "",
-    ) -> list[Row]:
-        """A page of the runs, the newest first; with `words` of those that these are about (`row.is_found`)."""
+    async def listed(self, page: Page) -> list[Row]:
+        """A page of the runs, the newest first."""
         ...
 
     async def source(self, run: str) -> Submission | None:
