@@ -23,6 +23,7 @@ import pytest
 from actum import Runs, Worker, errors
 from actum.runs.open import open_runs
 from actum.runs.postgres import PostgresDatabase
+from actum.runs.row import Page
 from actum.runs.sqlite import SqliteDatabase
 from actum.runs.tables import VERSIONS, Tables, Version
 
@@ -234,7 +235,7 @@ async def test_tables_that_a_later_version_has_closed_are_left_alone(place: str)
     await migrated(place, LATER, CLOSED)
     store = open_runs(place)
     with pytest.raises(errors.RunError, match=f"made by a newer Actum .version {len(VERSIONS) + 2} of its tables"):
-        await store.listed()
+        await store.listed(Page())
     await store.aclose()
 
 
