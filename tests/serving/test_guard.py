@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -207,7 +208,11 @@ async def test_a_token_in_the_url_becomes_a_cookie_that_is_not_the_token() -> No
     assert (await asked(HOST, own, path="/studio/"))[0] == 200
     assert (await asked(("host", "127.0.0.1:9999"), own, path="/studio/"))[0] == 401  # of another server
     assert (await asked(HOST, path="//evil.example", query=f"token={TOKEN}"))[1]["location"] == "/evil.example"
+    for path in ("/studio/ideas/caf\u00e9 x.json", "/studio/ideas/a#b?c", "/x\r\nset-cookie: a=b"):  # as it was decoded
+        to = (await asked(HOST, path=path, query=f"token={TOKEN}"))[1]["location"]
+        assert (unquote(to), set(to) & set(" #?\r\n")) == (path, set())
     assert (await asked(HOST, path="/studio/", query="token=wrong"))[0] == 401
+    assert (await asked(HOST, own, path="/studio/", query="my_token=5"))[0] == 200  # that is somebody else's
 
 
 async def test_a_cookie_serves_only_pages_of_its_own_origin() -> None:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from .callers import Callers
 from .refusals import Refusal, told
@@ -135,11 +135,13 @@ class Guard:
         if scope["method"] != "GET" or b"token=" not in scope["query_string"]:
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        caller = next((self.callers.of_token(value) for name, value in query if name == "token"), None)
-        if caller is None:
+        tokens = [value for name, value in query if name == "token"]
+        if not tokens:
+            return None
+        if (caller := self.callers.of_token(tokens[0])) is None:
             raise _no_token()
         rest = urlencode([(name, value) for name, value in query if name != "token"])
-        path = "/" + scope["path"].lstrip("/\\")  # `//host` would lead elsewhere
+        path = "/" + quote(scope["path"].lstrip("/\\"))  # `//host` would lead elsewhere
         cookie = f"{_cookie_name(host)}={self.callers.session(caller)}; Path=/; HttpOnly; SameSite=Strict"
         secure = "; Secure" if scope.get("scheme") == "https" else ""
         return (f"{path}?{rest}" if rest else path), cookie + secure
