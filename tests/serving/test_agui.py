@@ -293,6 +293,9 @@ async def test_decisions_and_calls_of_the_page_wait_side_by_side() -> None:
 WRONG: list[Any] = [
     (body(tools=[PICK, PICK]), 422),
     (body(tools=[{**PICK, "name": "own"}]), 422),
+    (body(tools=[{**PICK, "name": "step"}]), 422),  # of the agent: a page would make its calls in its place
+    (body(resume=[{"interrupt_id": "a#x#0.0", "status": "cancelled"}]), 422),
+    ({"thread_id": "t", "run_id": "r", "messages": [], "tools": [], "context": [], "state": {}}, 422),
     (body(tools=[{**PICK, "parameters": {"type": "object", "properties": {"_effects": {"const": "none"}}}}]), 422),
     (body(tools=[{**PICK, "parameters": {"type": "object", "_activity": "step"}}]), 422),
     (body(tools=[{**PICK, "parameters": {"type": "nonsense"}}]), 422),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Idea, Runs
+from actum import HOLD, Idea, Runs, models
 from actum.schema.validator import Validator
 from actum.serving import Served
 from actum.serving.callers import Quota
@@ -83,7 +83,19 @@ async def test_an_idea_has_an_address_of_its_own_whose_body_is_its_input() -> No
         assert [run["id"] for run in (await client.ok("GET", "/runs"))["runs"]] == ["order-7"]
 
 
+async def test_a_run_is_of_the_idea_that_it_was_begun_with_where_another_begins_alike() -> None:
+    model = models.Scripted([{"calls": [], "output": "x"}], repeat_last=True)
+    talk: Json = {"context": [{"type": "text", "text": "x"}], "schema": {"type": "string"}}
+    ideas: Json = {"empty": {**talk, "context": []}, "talk": talk}
+    async with house(Served(ideas, agent=Desk().agent(model=model))) as client:
+        for status in (201, 200):
+            answer = await client.post("/runs?wait=30", json={"idea": "talk", "id": "order-7"})
+            assert (answer.status_code, answer.json()["idea"]) == (status, "talk")
+
+
 WRONG: list[Any] = [
+    ({"idea": "step", "messages": [{"type": "input", "of": 3}]}, 422, "message"),
+    ({"idea": "step", "messages": [{"type": "data", "kind": "input", "data": {"of": 3}}]}, 422, "message"),
     ({"idea": "nobody"}, 404, "idea_not_found"),
     ({"idea": "step", "input": {"of": 3}}, 422, "message"),
     ({"idea": "step", "input": {"of": "a", "more": 1}}, 422, "message"),

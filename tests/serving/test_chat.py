@@ -165,6 +165,43 @@ async def test_a_held_call_is_told_in_words_and_nothing_said_in_the_chat_decides
         assert len((await client.ok("GET", "/runs"))["runs"]) == 2
 
 
+@pytest.mark.rule("L6")
+async def test_a_chat_goes_on_behind_a_run_that_was_denied_and_behind_one_that_a_key_has_begun() -> None:
+    async def hold(*_: Any) -> Any:
+        return HOLD
+
+    desk = Desk()
+    idea = plan({"_tool": "step", "of": "tea"}, output="†calls.0", schema={"type": "string"})
+    async with chatting(None, {"idea": idea}, desk=desk, approve=hold) as (chat, client):
+        ask = chat.chat.completions.create
+        for key, decision, came in (("order 7", "approve", "tea."), ("order 8", "deny", "It came to nothing: ")):
+            said = (await ask(model="idea", messages=SAID, extra_headers={"idempotency-key": key})).choices[0].message
+            (run,) = [one["id"] for one in (await client.ok("GET", "/runs?state=waiting"))["runs"]]
+            await client.ok("POST", f"/runs/{run}/decisions?wait=30", json={"of": "0.0", "decision": decision})
+            talk: Any = [*SAID, {"role": "assistant", "content": said.content}, *SAID]
+            assert (await ask(model="idea", messages=talk)).choices[0].message.content.startswith(came)
+            stream = await ask(model="idea", messages=talk, stream=True)
+            assert (await text_of(stream))[0].startswith(came)
+        assert len((await client.ok("GET", "/runs"))["runs"]) == 2
+
+
+async def test_a_request_with_a_key_that_breaks_off_gets_its_answer_when_it_is_sent_again() -> None:
+    desk = Desk()
+    idea = plan({"_tool": "wait", "of": "tea"}, output="†calls.0")
+    async with chatting(None, {"idea": idea}, desk=desk) as (_, client):
+        own: Any = {"json": {"model": "idea", "messages": SAID}, "headers": {"idempotency-key": "order 7"}}
+        first, second = (asyncio.create_task(client.post("/v1/chat/completions", **own)) for _ in range(2))
+        async with asyncio.timeout(30):
+            await desk.begun.wait()
+        first.cancel()
+        await asyncio.wait([first])
+        third = await client.get("/v1/models")  # behind the first's end: that was noted by now
+        desk.hold.set()
+        answer = await second
+        assert (third.status_code, answer.status_code, desk.made) == (200, 200, [("wait", "tea")])
+        assert answer.json()["choices"][0]["message"]["content"] == "tea…"
+
+
 async def test_a_failed_run_is_an_error_that_no_client_asks_for_again() -> None:
     idea = plan({"_tool": "fail", "of": "tea"}, output="†calls.0")
     async with chatting(None, {"idea": idea}) as (chat, _):

@@ -53,7 +53,14 @@ def are_connected(file: Path, tools: Registry) -> bool:
     Raises:
         ServerError: the file can't be used.
     """
+    begun = prefixes_of([file])
+    return any(tool.name.startswith(begun) for tool in tools) if begun else False
+
+
+def prefixes_of(files: Sequence[Path]) -> tuple[str, ...]:
+    """What the names of the tools of servers begin with; raises as `are_connected`."""
+    if not files:
+        return ()
     from ..connections.servers_file import servers_of
 
-    begun = tuple(server.begin for server in servers_of(file))
-    return any(tool.name.startswith(begun) for tool in tools) if begun else False
+    return tuple(server.begin for file in files for server in servers_of(file))

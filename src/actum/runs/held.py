@@ -14,7 +14,7 @@ from ..app.idea import Idea
 from ..app.kept_run import notes
 from ..app.loading import agent_at
 from ..app.noting import Noting
-from ..app.serving import are_connected, servers_file, serving
+from ..app.serving import are_connected, prefixes_of, servers_file, serving
 from ..errors import ActumError, Fenced, IdeaError, RunError, RunPoisoned
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
@@ -117,14 +117,27 @@ class Carrier:
         """The Idea of a run, and the agent that runs it."""
         idea = idea_of(source)
         self._check_origin(source)
+        agent = self._agent(idea)
+        return idea.identified(agent.config), agent
+
+    def _agent(self, idea: Idea) -> Agent:
         if isinstance(self.runner, Agent):
             agent = self.runner.fitted(idea, roots=self.roots)
             agent.limits = agent.limits.narrowed(idea.config.get("limits", {}))  # who submits may spend less
-        elif self.runner is not None:
-            agent = self.runner(idea)
-        else:
-            agent = agent_at(self.roots).fitted(idea, is_own=True, roots=self.roots)
-        return idea.identified(agent.config), agent
+            return agent
+        if self.runner is not None:
+            return self.runner(idea)
+        return agent_at(self.roots).fitted(idea, is_own=True, roots=self.roots)
+
+    def taken_names(self, idea: Idea) -> tuple[frozenset[str], tuple[str, ...]]:
+        """The names of the tools that runs of an Idea have, and what the names of its servers' tools begin with.
+
+        Raises:
+            ActumError: it can't be run here.
+        """
+        agent = self._agent(idea)
+        own = {name for message in idea.context if message.get("type") == "tool" for name in message["tool"]}
+        return frozenset(own.union(tool.name for tool in agent.tools)), prefixes_of(self._servers(idea, agent))
 
     def _servers(self, idea: Idea, agent: Agent) -> list[Path]:
         """The files of the tool servers that an Idea names, but for those that are connected already (D12).

@@ -56,7 +56,7 @@ class _Given:
         from ag_ui.core import RunAgentInput
 
         try:
-            RunAgentInput.model_validate(body)
+            RunAgentInput.model_validate(body, by_alias=True, by_name=False)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
@@ -80,26 +80,26 @@ class _Agents:
         given = _Given.of(await body_of(request))
         resumed = await self._resumed(caller, given.body.get("resume") or [], given.body["messages"])
         if resumed is None:
-            run = await self._begun(caller, name, given)
+            run = await self._begun(caller, name, given, request.headers.get("traceparent"))
             stream = _Stream(self.desk, run, given, Teller(run.id), 0, [])
         else:
             stream = _Stream(self.desk, resumed.run, given, resumed.teller, resumed.after, resumed.unknown)
         return EventStream(stream.frames(), self.desk.closing)
 
-    async def _begun(self, caller: str, name: str, given: _Given) -> Run:
+    async def _begun(self, caller: str, name: str, given: _Given, trace: str | None) -> Run:
         named = given.id_for(caller, name)
         try:
             return await self.desk.find(caller, named)  # it was sent again
         except Refusal:
             pass
-        brought = page_tools(given.body.get("tools") or [], self.desk.idea(name))
+        brought = page_tools(given.body.get("tools") or [], self.desk.idea(name), self.desk.carrier)
         messages = [*brought, *_ambient(given.body), *turns_of(given.body.get("messages") or [])]
         forwarded = given.body.get("forwardedProps")
         own: Any = forwarded.get("input") if is_object(forwarded) else None
         if own is not None and not is_object(own):
             raise Refusal(422, "body", "forwardedProps.input must be an object")
         messages, taken = input_from(name, self.desk.idea(name), messages, own)
-        run, _ = await self.desk.start(caller, name, input=taken, messages=messages, id=named)
+        run, _ = await self.desk.start(caller, name, input=taken, messages=messages, id=named, trace=trace)
         return run
 
     async def _resumed(
@@ -194,15 +194,9 @@ class _Stream:
 
     async def frames(self) -> AsyncGenerator[bytes]:
         """The events as frames. A page that leaves has the run cancelled, unless it comes back in time."""
-        self.desk.back(self.run.id)
-        is_over = False
-        try:
+        with self.desk.onlookers.at(self.run, _PATIENCE):
             async for event in self._events():
                 yield frame(event)
-            is_over = True
-        finally:
-            if not is_over:
-                self.desk.left(self.run, _PATIENCE)
 
     async def _events(self) -> AsyncGenerator[Event]:
         own: Event = {"threadId": self.given.thread, "runId": self.given.run}

@@ -10,24 +10,28 @@ from ..app.idea import Idea
 from ..errors import IdeaError, SchemaError
 from ..protocol.declaration import parse_tool
 from ..protocol.elsewhere import ELSEWHERE
+from ..runs.held import Carrier
 from ..runs.runs import Run
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
 from .refusals import Refusal
 
 
-def page_tools(given: Sequence[Mapping[str, Any]], idea: Idea) -> list[JsonObject]:
+def page_tools(given: Sequence[Mapping[str, Any]], idea: Idea, carrier: Carrier) -> list[JsonObject]:
     """The tools that a page brings, as a message; none where it brings none.
 
     Raises:
-        Refusal: one can't be offered, or the Idea has one of its name.
+        Refusal: one can't be offered, or whoever carries the Idea out has one of its name: a page may add tools, and
+            not take the place of any.
     """
-    own = {name for one in idea.context if one.get("type") == "tool" for name in one["tool"]}
+    if not given:
+        return []
+    own, begun = carrier.taken_names(idea)
     offered: JsonObject = {}
     for one in given:
         name = str(one["name"])
         takes: Any = one.get("parameters") or {"type": "object"}
         parameters: Any = takes.get("properties", {}) if is_object(takes) else None
-        if name in own or name in offered:
+        if name in own or name in offered or name.startswith(begun):
             raise Refusal(422, "tools", f"there is a tool {name[:60]!r} already")
         if not is_object(parameters) or any(key.startswith("_") for key in (*takes, *parameters)):
             raise Refusal(422, "tools", f"the parameters of {name[:60]!r} are no schema of an object")
@@ -38,7 +42,7 @@ def page_tools(given: Sequence[Mapping[str, Any]], idea: Idea) -> list[JsonObjec
         except SchemaError as error:
             raise Refusal(422, "tools", error.message) from None
         offered[name] = schema
-    return [{"type": "tool", "tool": offered}] if offered else []
+    return [{"type": "tool", "tool": offered}]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

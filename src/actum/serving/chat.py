@@ -8,6 +8,7 @@ brings what came of it.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 import time
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 _RUN = "chat-"
 _WAITS = re.compile(r"\(run (chat-[0-9a-f]{24})\)\s*$")
 """How the sentence about a run that waits ends."""
+_PATIENCE = 30.0
+"""Seconds for which a run goes on that nobody waits for, where a key says that the request may be sent again."""
 
 
 def part(desk: Desk) -> Part:
@@ -67,16 +70,15 @@ class _Chat:
     async def complete(self, request: Request) -> Response:
         """The answer of an Idea to what was said."""
         body = await body_of(request)
-        run, after = await self._run(request, body)
-        answer = _Answer(self.desk, run, str(body["model"]), after)
+        answer = await self._answer(request, body)
         if body.get("stream"):
             options: Any = body.get("stream_options")
             counts = is_object(options) and bool(options.get("include_usage"))
             return EventStream(answer.chunks(counts=counts), self.desk.closing)
         return await _unless_gone(request, answer)
 
-    async def _run(self, request: Request, body: Mapping[str, Any]) -> tuple[Run, int]:
-        """The run that answers, and from where on what it tells is new: the one that waits, or one of its own."""
+    async def _answer(self, request: Request, body: Mapping[str, Any]) -> _Answer:
+        """What the run says that answers: the one that has waited, or one of its own."""
         caller, name, said, given = caller_of(request), body.get("model"), body.get("messages"), body.get("input")
         idea = self.desk.idea(name)
         if not is_list(said) or not all(map(is_object, said)):
@@ -85,12 +87,13 @@ class _Chat:
             raise Refusal(422, "body", "input must be an object")
         waiting = await self._asked_about(caller, said)
         if waiting is not None:
-            return waiting, 0
+            return _Answer(self.desk, waiting, str(name), had_waited=True)
         messages, own = input_from(str(name), idea, turns_of(said), given)
         key = request.headers.get("idempotency-key")
-        named = key or f"{_RUN}{urandom(12).hex()}"
-        run, _ = await self.desk.start(caller, str(name), input=own, messages=messages, id=named)
-        return run, 0
+        named = _id_for(caller, str(name), key) if key else f"{_RUN}{urandom(12).hex()}"
+        trace = request.headers.get("traceparent")
+        run, _ = await self.desk.start(caller, str(name), input=own, messages=messages, id=named, trace=trace)
+        return _Answer(self.desk, run, str(name), patience=_PATIENCE if key else 0.0)
 
     async def _asked_about(self, caller: str, said: list[Any]) -> Run | None:
         """The run that the last answer of the chat was about, if that waited for a decision."""
@@ -104,31 +107,29 @@ class _Chat:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a run says in a chat."""
+    """What a run says in a chat. Who leaves has it cancelled, unless who is as patient as this comes back."""
 
     desk: Desk
     run: Run
     model: str
-    after: int
+    patience: float = 0.0
+    had_waited: bool = False
+    """Whether the last answer said that it waits: then this one says what came of it, whatever that is."""
 
     async def chunks(self, *, counts: bool) -> AsyncGenerator[bytes]:
-        """The answer piece by piece. Who leaves has it cancelled, but when the server stops."""
-        is_over = False
-        try:
-            yield self._chunk({"role": "assistant", "content": ""})
-            async for delta in self._deltas():
-                yield self._chunk(delta)
-            is_over = True
-            self._check()
-            yield self._chunk({}, "stop")
-            if counts:
-                yield frame({**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage()})
-            yield b"data: [DONE]\n\n"
-        except ActumError as error:
-            yield frame({"error": error.to_dict() | {"type": "run_error"}})
-        finally:
-            if not is_over:
-                await self.given_up()
+        """The answer piece by piece."""
+        with self.desk.onlookers.at(self.run, self.patience):
+            try:
+                yield self._chunk({"role": "assistant", "content": ""})
+                async for delta in self._deltas():
+                    yield self._chunk(delta)
+                self._check()
+                yield self._chunk({}, "stop")
+                if counts:
+                    yield frame({**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage()})
+                yield b"data: [DONE]\n\n"
+            except ActumError as error:
+                yield frame({"error": error.to_dict() | {"type": "run_error"}})
 
     async def whole(self) -> Response:
         """The answer once it is complete.
@@ -147,21 +148,23 @@ class _Answer:
 
         Clients ask again after a status of 500, and that would make every call once more.
         """
+        problem = self._problem()
+        if problem is not None and not self.had_waited:
+            raise problem
+
+    def _problem(self) -> Refusal | None:
+        """Why the run has no output, and never will."""
         row = self.run.row
         if row.state == "cancelled":
-            raise Refusal(422, "cancelled", f"run {row.id} was cancelled")
+            return Refusal(422, "cancelled", f"run {row.id} was cancelled")
         if row.error is not None:
-            raise Refusal(422, str(row.error.get("code")), f"run {row.id} failed: {row.error.get('message')}")
-
-    async def given_up(self) -> None:
-        """Nobody waits for the answer any more."""
-        if not self.desk.closing.is_set() and self.run.row.is_under_way:
-            await self.run.cancel()
+            return Refusal(422, str(row.error.get("code")), f"run {row.id} failed: {row.error.get('message')}")
+        return None
 
     async def _deltas(self) -> AsyncGenerator[JsonObject]:
         """What is new of the answer: its text as it becomes certain, and what the model thinks, where it says so."""
         given, said = TextGiven(""), ""
-        async for one in self.run.follow(self.after, live=True):
+        async for one in self.run.follow(live=True):
             match one:
                 case Live({"event": "RequestStarted" | "Retried", "depth": 0}):
                     given.anew()
@@ -178,6 +181,8 @@ class _Answer:
             yield {"content": ("\n\n" if said else "") + await _sentence(self.run)}
         elif row.state == "done" and (rest := _text(row.output).removeprefix(said)):
             yield {"content": rest}
+        elif self.had_waited and (problem := self._problem()) is not None:
+            yield {"content": f"It came to nothing: {problem.message}"}
 
     def _head(self, kind: str) -> JsonObject:
         created = int(self.run.row.created or time.time())
@@ -193,20 +198,23 @@ class _Answer:
         return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
 
 
+def _id_for(caller: str, name: str, key: str) -> str:
+    """The id of the run that a key begins: a request that is sent again begins no second one."""
+    return f"{_RUN}{hashlib.sha256(encode([caller, name, key]).encode()).hexdigest()[:24]}"
+
+
 async def _unless_gone(request: Request, answer: _Answer) -> Response:
     """The whole answer, unless who has asked leaves before."""
     coming = asyncio.create_task(answer.whole())
     leaving = asyncio.create_task(_left(request))
-    try:
-        await asyncio.wait([coming, leaving], return_when=asyncio.FIRST_COMPLETED)
-        if coming.done():
-            return coming.result()
-        await answer.given_up()
-        return Response(status_code=499)
-    finally:
-        for task in (coming, leaving):
-            task.cancel()
-        await asyncio.wait([coming, leaving])
+    with answer.desk.onlookers.at(answer.run, answer.patience):
+        try:
+            await asyncio.wait([coming, leaving], return_when=asyncio.FIRST_COMPLETED)
+            return coming.result() if coming.done() else Response(status_code=499)
+        finally:
+            for task in (coming, leaving):
+                task.cancel()
+            await asyncio.wait([coming, leaving])
 
 
 async def _left(request: Request) -> None:

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..app.coercion import with_input
 from ..app.idea import Idea
 from ..errors import IdeaError, RunError
 from ..ideas.config import IdeaConfig
 from ..protocol.approvals import Ruling
 from ..protocol.config import Limits
 from ..protocol.marks import without_run
-from ..runs.held import Runner
+from ..protocol.message import kind_of
+from ..runs.held import Carrier, Runner
 from ..runs.row import State
 from ..runs.runs import Run, Runs
 from ..runs.worker import Worker
@@ -25,6 +27,7 @@ from ..schema.json import JsonObject, encode
 from ..studio.shelf import Shelf
 from .callers import Quota
 from .mcp_options import McpOptions
+from .onlookers import Onlookers
 from .refusals import Refusal
 from .tracing import asked_below
 
@@ -67,8 +70,7 @@ class Desk:
         """Set when streams are to end: the server stops, and what was under way has ended."""
         self.stopping = asyncio.Event()
         """Set when nothing more is to be started."""
-        self._leaving: dict[str, asyncio.Task[None]] = {}
-        """By their ids, the runs that are to be cancelled as nobody looks on."""
+        self.onlookers = Onlookers(self.closing)
         self._worker: Worker | None = None
         self._work: asyncio.Task[None] | None = None
         self._starting, self._deciding = asyncio.Lock(), asyncio.Lock()
@@ -89,14 +91,21 @@ class Desk:
                 yield
                 await self.stop()
             finally:
-                await self._forget()
+                await self.onlookers.forget()
 
     def _new_worker(self) -> Worker:
+        queues, roots = {"runs": self.slots}, self._all_roots
+        return Worker(self.runs, self.agent, queues=queues, lease=self.lease, drain=self.drain, roots=roots)
+
+    @property
+    def carrier(self) -> Carrier:
+        """What carries runs out here, or would."""
+        return Carrier(store=self.runs.store, runner=self.agent, roots=self._all_roots)
+
+    @property
+    def _all_roots(self) -> Sequence[Path]:
         lies = [root for idea in self.ideas.values() for root in idea.roots]
-        roots = list(dict.fromkeys([*self.roots, *lies])) or [Path.cwd()]
-        return Worker(
-            self.runs, self.agent, queues={"runs": self.slots}, lease=self.lease, drain=self.drain, roots=roots
-        )
+        return list(dict.fromkeys([*self.roots, *lies])) or [Path.cwd()]
 
     async def stop(self) -> None:
         """Start nothing more, let what is under way end (`drain` seconds), then end the streams."""
@@ -105,14 +114,6 @@ class Desk:
             self._worker.stop()
             await asyncio.wait([self._work])
         self.closing.set()
-
-    async def _forget(self) -> None:
-        """Let those runs go on that nobody looks on at."""
-        leaving = list(self._leaving.values())
-        for task in leaving:
-            task.cancel()
-        if leaving:
-            await asyncio.wait(leaving)
 
     def let_go(self) -> None:
         """End what is under way at once; others go on with it."""
@@ -138,24 +139,6 @@ class Desk:
         if self._work is None or not self._work.done() or self._work.cancelled():
             return None
         return self._work.exception()
-
-    # Who leaves
-
-    def left(self, run: Run, patience: float) -> None:
-        """Nobody looks on at a run any more: it is cancelled, unless somebody comes back in so many seconds."""
-        self.back(run.id)
-        if not self.closing.is_set() and run.row.is_under_way:
-            task = self._leaving[run.id] = asyncio.create_task(self._given_up(run, patience))
-            task.add_done_callback(lambda _: self._leaving.pop(run.id, None))
-
-    def back(self, run: str) -> None:
-        """Somebody looks on at a run again."""
-        if (task := self._leaving.pop(run, None)) is not None:
-            task.cancel()
-
-    async def _given_up(self, run: Run, patience: float) -> None:
-        await asyncio.sleep(patience)
-        await run.cancel()
 
     # What callers ask for
 
@@ -204,6 +187,8 @@ class Desk:
                 known = idea.config.get("limits", {})
                 narrower = {name: getattr(least, name) for name in {*known, *limits}}
                 own = replace(own, config={**idea.config, "limits": narrower})
+            if input is None and any(kind_of(message) == "input" for message in own.context[len(idea.context) :]):
+                with_input(own.context, {})  # what the messages say of the input is judged by its schema as well
             run = await self.runs.submit(own, input=input, id=id, tenant=caller, priority=priority, patience=patience)
         return run, True
 
@@ -285,13 +270,14 @@ class Desk:
         source = await self.runs.store.source(run.id)
         if source is None:
             return None
+        text, found, length = source.idea, None, -1
         for name, idea in self.ideas.items():
-            own, text = idea.text.to_dict(), source.idea
-            if without_run(text["context"][: len(own["context"])]) == own["context"] and text.get("schema") == own.get(
-                "schema"
-            ):
-                return name
-        return None
+            own = idea.text.to_dict()
+            begin = without_run(text["context"][: len(own["context"])])
+            is_of = begin == own["context"] and text.get("schema") == own.get("schema")
+            if is_of and len(begin) > length:  # what callers add stands behind: the longer one is what it began with
+                found, length = name, len(begin)
+        return found
 
 
 def named_ideas(given: Mapping[str, Idea | Mapping[str, Any] | str | Path]) -> dict[str, Idea]:
