@@ -115,6 +115,27 @@ def test_calls_are_approved_and_edited_by_keyboard_alone(browser: Browser, tmp_p
         assert "bea" in page.locator(".calls").first.inner_text()
 
 
+def test_enter_in_a_field_sends_its_form_and_never_approves_what_is_to_be_denied(
+    browser: Browser, tmp_path: Path
+) -> None:
+    idea_file(tmp_path)
+    with Room(tmp_path, holds=True) as room, opened(browser, room.url) as page:
+        page.goto(f"{room.base}ideas/warm.json")
+        page.get_by_label("who").fill("ana")
+        page.get_by_role("button", name="Add places").click()
+        page.get_by_role("button", name="Add to places").click()
+        page.locator("[name='v/places/0']").fill("home")
+        page.locator("[name='v/places/0']").press("Enter")  # and not the button that takes it out
+        page.get_by_role("link", name="Edit 0.0").click()
+        page.get_by_label("who").press("Enter")  # nothing is approved by it
+        page.go_back()
+        reason = page.get_by_label("Reason").first
+        reason.fill("never")
+        reason.press("Enter")
+        page.locator("#state", has_text="failed").wait_for()
+        assert "never" in page.locator(".calls").first.inner_text()
+
+
 def test_a_fork_begins_anew_and_is_compared(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     beside(keep(tmp_path / "kept" / "chain.json"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from html import unescape
@@ -69,7 +70,7 @@ def areas_of(form: str) -> dict[str, str]:
 
 async def forked(client: Client, run: str, at: int, fields: dict[str, str]) -> tuple[str, str]:
     """The id and the page of a fork that is over."""
-    answer = await send(client, f"runs/{run}/fork/{at}", fields)
+    answer = await send(client, f"runs/{run}/fork/{at}", {**fields, "do": "fork"})
     where = answer.headers["location"]
     return where.rpartition("/")[2], await over(client, where)
 
@@ -117,7 +118,7 @@ async def test_a_message_that_is_emptied_is_taken_out_and_one_that_is_no_json_is
     async with room(tmp_path, model) as client:
         areas = areas_of(await page(client, "runs/chain/fork/3"))
         failed = next(at for at, text in areas.items() if '"error"' in text)
-        wrong = await send(client, "runs/chain/fork/3", {**areas, failed: '{"type":'}, 422)
+        wrong = await send(client, "runs/chain/fork/3", {**areas, failed: '{"type":', "do": "fork"}, 422)
         assert "{&#34;type&#34;:" in wrong.text  # what was typed is there still
         await forked(client, "chain", 3, {**areas, failed: ""})
     assert json.loads(areas[failed])["error"] not in str(model.requests[0].messages)
@@ -168,3 +169,55 @@ async def test_a_run_that_failed_goes_on_in_a_new_one(tmp_path: Path) -> None:
         again = await send(client, f"{at.removeprefix('/studio/')}/resume", {})
         assert again.headers["location"] != at
         assert "&#34;warm&#34;: 7" in await over(client, again.headers["location"])
+
+
+# What is sent twice, and what says nothing
+
+
+async def test_of_decisions_that_come_at_once_one_counts_and_the_others_are_told(tmp_path: Path) -> None:
+    idea_file(tmp_path)
+    async with room(tmp_path, holds=True) as client:
+        answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "model": "none"})
+        at, own = answer.headers["location"], {"origin": str(client.base_url).rstrip("/")}
+        shown = calls_in(await over(client, at))
+        mute = await client.post(f"{at}/decide", data=shown, headers=own)
+        assert (mute.status_code, "neither approved nor denied" in mute.text) == (422, True)
+        wanted = [{**shown, "do": ruling} for ruling in ("deny", "approve", "deny")]
+        answers = await asyncio.gather(*(client.post(f"{at}/decide", data=one, headers=own) for one in wanted))
+        assert sorted(one.status_code for one in answers) == [303, 422, 422]
+
+
+async def test_a_form_that_is_sent_twice_begins_one_run_and_one_that_was_changed_another(tmp_path: Path) -> None:
+    idea_file(tmp_path, solution={"calls": [{"_tool": "one", "n": 7}], "output": {"warm": "†calls.0"}})
+    async with room(tmp_path) as client:
+
+        async def begun(path: str, fields: dict[str, str]) -> str:
+            return str((await send(client, path, fields)).headers["location"])
+
+        def once(text: str) -> dict[str, str]:
+            return {"once": re.findall(r'name="once" value="([^"]+)"', text)[0]}
+
+        first, second = [once(await page(client, "ideas/warm.json")) for _ in range(2)]
+        form = {**first, "p": "1", "v/who": "ana", "model": "none"}
+        at = await begun("ideas/warm.json", form)
+        assert await begun("ideas/warm.json", form) == at
+        others = [await begun("ideas/warm.json", {**form, **own}) for own in ({"v/who": "bea"}, second)]
+        assert len({at, *others}) == 3
+        again = once(await over(client, at))  # it has failed
+        path = f"{at.removeprefix('/studio/')}/resume"
+        assert await begun(path, again) == await begun(path, again)
+
+
+async def test_what_changes_the_form_of_a_fork_begins_no_run(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    await keep(tmp_path / "kept" / "chain.json", own=idea(ASKED))
+    async with room(tmp_path) as client:
+        areas = areas_of(await page(client, "runs/chain/fork/2"))
+        first = next(iter(areas))
+        fields = {**areas, first: '{"type":"text","text":"mine"}', "p": "1", "v/who": "bea", "model": "openai:gpt-5.2"}
+        text = (await send(client, "runs/chain/fork/2", {**fields, "do": "add:/places"}, 200)).text
+        assert 'name="v/places/0"' in text
+        assert 'name="v/who" autocomplete="off" value="bea"' in text
+        assert areas_of(text)[first] == fields[first]
+        assert 'name="model" value="openai:gpt-5.2"' in text
+    assert [file.stem for file in (tmp_path / "kept").glob("*.json")] == ["chain"]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actum.studio.forms.building import form_of, problems_of
-from actum.studio.forms.field import ABSENT
+from actum.studio.forms.field import ABSENT, Field, Schemas, initial
 from actum.studio.forms.reading import Posted, Upload, value_of
 from actum.studio.pages import render
 
@@ -129,3 +129,42 @@ def test_a_hostile_schema_and_value_stay_text() -> None:
         {"type": "object", "properties": properties},
         Posted(filled({"type": "object", "properties": properties}, {script: script}).texts),
     ) == {script: script}
+
+
+def tree(branches: int, leaf: Any) -> Any:
+    """A schema of trees whose inner nodes have so many branches."""
+    names = [f"branch{number}" for number in range(branches)]
+    node = {"type": "object", "properties": {name: {"$ref": "#/$defs/node"} for name in names}, "required": names}
+    own = {"type": "object", "properties": {"root": {"$ref": "#/$defs/node"}}, "required": ["root"]}
+    return {**own, "$defs": {"node": {"anyOf": [node, leaf]} if leaf else node}}
+
+
+def count(form: Field) -> int:
+    return 1 + sum(map(count, form.children))
+
+
+def test_a_schema_that_holds_itself_begins_small() -> None:
+    schema = tree(3, {"type": "null"})
+    assert initial(Schemas(schema), schema) == {"root": None}
+    assert count(form_of(schema)) == 3
+    deep = {"root": {"branch0": {"branch0": None, "branch1": None, "branch2": None}, "branch1": None, "branch2": None}}
+    assert value_of(schema, Posted(filled(schema, deep).texts)) == deep
+    for endless in (tree(6, None), tree(6, {"type": "string"})):  # of the first there is no value at all
+        assert count(form_of(endless, initial(Schemas(endless), endless))) < 20_000
+    loop: Any = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "required": ["a"]}
+    loop["$defs"] = {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}}
+    assert form_of(loop).children[0].kind == "json"
+
+
+def test_a_union_in_a_union_is_one_choice() -> None:
+    inner: Any = {"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "string"}}]}
+    schema: Any = {"type": "object", "properties": {"a": {"anyOf": [{"type": "boolean"}, inner]}}, "required": ["a"]}
+    assert len(form_of(schema).children[0].options) == 3
+    for value in ({"a": True}, {"a": 7}, {"a": ["x", "y"]}):
+        assert value_of(schema, Posted(filled(schema, value).texts)) == value
+
+
+def test_a_number_that_nobody_counts_to_is_none() -> None:
+    schema: Any = {"type": "object", "properties": {"a": {"type": "array", "items": {}}, "b": {"enum": [1, 2]}}}
+    for digits in ("9" * 5_000, "-1", "\u0661", "1e3", ""):
+        assert value_of(schema, Posted({"p": "1", "n/a": digits, "c/b": digits, "do": f"drop:/a/{digits}"})) == {}

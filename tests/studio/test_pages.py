@@ -256,7 +256,9 @@ async def test_a_run_is_forked_with_a_result_changed_and_compared(tmp_path: Path
         form = unescape(await page(client, "runs/chain/fork/3"))
         areas = dict(re.findall(r'<textarea id="(m\d+)"[^>]*>\n(.*?)</textarea>', form, re.DOTALL))
         at, text = next((at, text) for at, text in areas.items() if '"Lisbon"' in text and '"_call"' in text)
-        answer = await send(client, "runs/chain/fork/3", {**areas, at: text.replace("Lisbon", "Faro"), "model": ""})
+        answer = await send(
+            client, "runs/chain/fork/3", {**areas, at: text.replace("Lisbon", "Faro"), "model": "", "do": "fork"}
+        )
         new = answer.headers["location"].rpartition("/")[2]
         assert "&#34;warm&#34;: 21.5" in await over(client, answer.headers["location"])
         assert "Faro" in str(model.requests[0].messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,9 @@ from ..schema.json import JsonObject, NotJson, decode, is_object
 from .answering import elsewhere, page
 from .forms.building import form_of, problems_of
 from .forms.field import ABSENT
-from .forms.reading import value_of
-from .posting import posted
+from .forms.reading import Posted, value_of
+from .numbers import whole
+from .posting import id_of, posted
 from .requests import Piece, sides
 from .run_pages import account_at
 from .secrets import without_secrets
@@ -48,7 +50,9 @@ class Decisions:
         """Approve or deny one call, or all that wait."""
         run = await self.studio.runs.get(request.path_params["id"])
         sent = (await posted(request)).texts
-        ruling = "deny" if sent.get("do") == "deny" else "approve"
+        ruling = sent.get("do")
+        if ruling not in ("approve", "deny"):
+            raise IdeaError("it was neither approved nor denied")
         named = {name.removeprefix("call/"): text for name, text in sent.items() if name.startswith("call/")}
         if not named:
             raise IdeaError("no call was named")
@@ -108,7 +112,8 @@ class Decisions:
         """Go on with a run that was cut, or in a new one from what one that failed or was cancelled has left."""
         run = await self.studio.runs.get(request.path_params["id"])
         if run.row.is_over:
-            run = await run.again()
+            own = id_of(await posted(request))
+            run = await run.again(None if own is None else _again_id(run, own))
         else:
             await run.resume()
         return elsewhere(f"/runs/{quote(run.id)}")
@@ -116,34 +121,47 @@ class Decisions:
     async def fork(self, request: Request) -> Response:
         """What if: a run as it was before a request, with something changed."""
         run = await self.studio.runs.get(request.path_params["id"])
-        at, idea = request.path_params["number"], await run.idea()
+        at, idea = whole(request.path_params["number"]), await run.idea()
         messages = _before(idea, run.id, at)
         if request.method == "GET":
             return self._forking(run, idea, at, messages)
-        sent = await posted(request)
-        try:
-            changes, given = _changes(sent.texts, messages), _given(idea, sent)
-            own = forked(idea, run.id, at=at, input=given, changes=changes)
-            new = await self.studio.start(own, None, sent.texts.get("model", ""))
-        except (ActumError, NotJson) as error:
-            said = error.message if isinstance(error, ActumError) else str(error)
-            texts = [sent.texts.get(f"m{at}", text) for at, text in messages]
-            kept = [(at, text) for (at, _), text in zip(messages, texts, strict=True)]
-            return self._forking(run, idea, at, kept, error=said)
-        return elsewhere(f"/runs/{quote(new.id)}")
+        sent, error = await posted(request), ""
+        if sent.texts.get("do") == "fork":
+            try:
+                changes, given = _changes(sent.texts, messages), _given(idea, sent)
+                own = forked(idea, run.id, at=at, input=given, changes=changes)
+                new = await self.studio.start(own, None, sent.texts.get("model", ""), id=id_of(sent))
+                return elsewhere(f"/runs/{quote(new.id)}")
+            except (ActumError, NotJson) as problem:
+                error = problem.message if isinstance(problem, ActumError) else str(problem)
+        return self._forking(run, idea, at, messages, sent, error)
 
-    def _forking(self, run: Run, idea: Idea, at: int, messages: Sequence[tuple[int, str]], error: str = "") -> Response:
+    def _forking(
+        self,
+        run: Run,
+        idea: Idea,
+        at: int,
+        messages: Sequence[tuple[int, str]],
+        sent: Posted | None = None,
+        error: str = "",
+    ) -> Response:
+        """The form of a fork: as the run was, or as it was sent."""
         schema: Any = input_schema(idea.text)
-        value: Any = idea.context.get("†input")
-        form = form_of(schema, value if is_object(value) else ABSENT) if is_object(schema) else None
+        texts: Mapping[str, str] = {} if sent is None else sent.texts
+        form = None
+        if is_object(schema):
+            value: Any = idea.context.get("†input") if sent is None else value_of(schema, sent)
+            problems = problems_of(schema, {} if value is ABSENT else value) if error else {}
+            form = form_of(schema, value if is_object(value) else ABSENT, problems)
         return page(
             self.studio,
             "fork.html",
             422 if error else 200,
             run=run,
             number=at,
-            messages=messages,
+            messages=[(index, texts.get(f"m{index}", text)) for index, text in messages],
             form=form,
+            model=texts.get("model", ""),
             models=self.studio.models,
             error=error,
         )
@@ -157,8 +175,7 @@ class Decisions:
         found = compare(ideas[0].text, ideas[1].text, (names[0], names[1]))
         assert isinstance(found, Comparison)
         pages = -(-len(found.rows) // _ROWS) or 1
-        given = request.query_params.get("page", "1")
-        at = max(1, min(int(given) if given.isdecimal() and len(given) < 7 else 1, pages))
+        at = max(1, min(whole(request.query_params.get("page"), 1), pages))
         rows = found.rows[(at - 1) * _ROWS : at * _ROWS]
         return page(
             self.studio,
@@ -224,13 +241,18 @@ def _changes(texts: Mapping[str, str], messages: Sequence[tuple[int, str]]) -> d
     return changes
 
 
-def _given(idea: Idea, sent: Any) -> JsonObject | None:
+def _given(idea: Idea, sent: Posted) -> JsonObject | None:
     """The input of a fork, None where it is as it was."""
     schema: Any = input_schema(idea.text)
     if not is_object(schema):
         return None
     value = value_of(schema, sent)
     return None if not is_object(value) or value == idea.context.get("†input") else value
+
+
+def _again_id(run: Run, own: str) -> str:
+    """The id of the run that goes on from another by a form."""
+    return hashlib.sha256(f"{run.id} {run.row.ended} {own}".encode()).hexdigest()[:24]
 
 
 def _paired(left: Account, right: Account) -> list[tuple[Any, Any]]:

@@ -14,6 +14,7 @@ from ..protocol.usage import Usage
 from ..runs.row import Row
 from ..runs.runs import Run
 from .answering import page
+from .numbers import whole
 from .shelf import Listed
 from .studio import Studio
 
@@ -45,8 +46,7 @@ class Home:
         """The Ideas and the runs, what waits on top; `find` leaves what it is a part of."""
         words = request.query_params.get("find", "")[:_MOST_WORDS]
         before = request.query_params.get("before")
-        given = request.query_params.get("ideas", "")
-        first = int(given) if given.isascii() and given.isdecimal() and len(given) < 7 else 0
+        first = whole(request.query_params.get("ideas"))
         last = await self._known(before) if before else None
         runs = self.studio.runs
         rows, waiting, problem = list[Run](), list[Run](), ""

@@ -20,7 +20,7 @@ from .drawing import picture_of
 from .forms.building import form_of, problems_of
 from .forms.field import ABSENT, Schemas, initial
 from .forms.reading import Posted, value_of
-from .posting import posted
+from .posting import id_of, posted
 from .shelf import about_of
 from .stored import is_address
 from .studio import NO_MODEL, Studio
@@ -61,7 +61,7 @@ class IdeaPages:
             if not is_object(given):
                 raise MessageError("the input must be a JSON object")
             files = sent.files.get(_FILES, [])
-            run = await self.studio.start(idea, given, sent.texts.get("model", ""), files, key)
+            run = await self.studio.start(idea, given, sent.texts.get("model", ""), files, key, id_of(sent))
         except ActumError as error:
             raw = sent.texts["raw"] if what == "run-json" else None
             return await self._page(key, idea, value, error=error.message, raw=raw, model=sent.texts.get("model", ""))

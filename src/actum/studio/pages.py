@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from importlib.resources import files
+from secrets import token_hex
 from typing import Any
 
 from ..errors import IdeaError
@@ -36,7 +37,7 @@ def _templates() -> Any:
     }
     own.filters.update(filters)
     shared: Any = own.globals
-    shared["between"] = between
+    shared["between"], shared["once"] = between, lambda: token_hex(12)
     return own
 
 

@@ -2,45 +2,103 @@
 
 from __future__ import annotations
 
-from email.parser import BytesParser
-from email.policy import HTTP
+import hashlib
+import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
+from ..errors import MessageError
+from ..schema.json import encode
 from .forms.reading import Posted, Upload
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+ONCE = "once"
+"""The field that tells two forms apart which say the same: of one that is sent twice the second begins nothing."""
 _MOST_FIELDS = 20_000
+_BOUNDARY = re.compile(r'boundary=(?:"([^"]+)"|([^;\s]+))', re.IGNORECASE)
+_PARAMETER = re.compile(r';\s*(name|filename)="([^"]*)"', re.IGNORECASE)
 
 
 async def posted(request: Request) -> Posted:
-    """The fields and the files of a request's body; of a field that comes twice, the first counts."""
+    """The fields and the files of a request's body; of a field that comes twice, the first counts.
+
+    Raises:
+        MessageError: it has too many fields, or its parts can't be told apart.
+    """
     kind = request.headers.get("content-type", "")
     body = await request.body()
     if kind.partition(";")[0].strip().lower() == "multipart/form-data":
-        return _parts(kind, body)
-    pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+        return parts_of(kind, body)
+    try:
+        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise _too_many() from None
     texts: dict[str, str] = {}
     for name, value in pairs:
         texts.setdefault(name, value)
     return Posted(texts)
 
 
-def _parts(kind: str, body: bytes) -> Posted:
+def id_of(sent: Posted) -> str | None:
+    """The id of the run that a form begins: sent once more as it is, it is that run. None for a form without `once`."""
+    if not sent.texts.get(ONCE):
+        return None
+    files = [
+        [name, file.name, file.media_type, hashlib.sha256(file.content).hexdigest()]
+        for name, held in sent.files.items()
+        for file in held
+    ]
+    said = encode([dict(sent.texts), files], sort_keys=True)
+    return hashlib.sha256(said.encode(errors="replace")).hexdigest()[:24]
+
+
+def parts_of(kind: str, body: bytes) -> Posted:
+    """The fields and the files of a body of this content type (RFC 7578): a part is bytes, whatever it says that it is.
+
+    Raises:
+        MessageError: as for `posted`.
+    """
+    found = _BOUNDARY.search(kind)
+    if found is None:
+        raise MessageError("the form names no boundary between its parts")
+    mark = b"\r\n--" + (found[1] or found[2]).encode("latin-1", "replace")
     texts: dict[str, str] = {}
     files: dict[str, list[Upload]] = {}
-    message = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {kind}\r\n\r\n".encode("latin-1") + body)
-    for part in message.iter_parts():
-        name = part.get_param("name", header="content-disposition")
-        content = part.get_payload(decode=True)
-        if not isinstance(name, str) or not isinstance(content, bytes):
+    for head, content in _parts(mark, b"\r\n" + body):
+        said = {key.lower(): _written(value) for key, value in _PARAMETER.findall(head.get("content-disposition", ""))}
+        name, file = said.get("name"), said.get("filename")
+        if name is None:
             continue
-        name = name.encode("latin-1", "surrogateescape").decode("utf-8", "replace") if not name.isascii() else name
-        file = part.get_filename()
         if file is None:
             texts.setdefault(name, content.decode("utf-8", "replace"))
         elif content:
-            files.setdefault(name, []).append(Upload(name=file, media_type=part.get_content_type(), content=content))
+            media_type = head.get("content-type", "").partition(";")[0].strip() or "application/octet-stream"
+            files.setdefault(name, []).append(Upload(name=file, media_type=media_type, content=content))
     return Posted(texts, files)
+
+
+def _parts(mark: bytes, body: bytes) -> Iterator[tuple[dict[str, str], bytes]]:
+    """The parts between the marks, each as its headers and its content."""
+    at = body.find(mark)
+    for _ in range(_MOST_FIELDS):
+        begin = at + len(mark) + 2
+        end = body.find(mark, begin - 2)
+        if at < 0 or end < 0 or body[begin - 2 : begin] != b"\r\n":
+            return
+        head, _, content = body[begin:end].partition(b"\r\n\r\n")
+        lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n"))
+        yield {name.strip().lower(): value.strip() for name, _, value in lines}, content
+        at = end
+    raise _too_many()
+
+
+def _written(value: str) -> str:
+    """A name as it was before a browser made it fit between quotes."""
+    return value.replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
+
+
+def _too_many() -> MessageError:
+    return MessageError(f"the form has more than {_MOST_FIELDS} fields")

@@ -20,6 +20,7 @@ from ..runs.store import RunStore
 from .answering import page
 from .drawing import graph_with_values
 from .live import line_of, stream
+from .numbers import whole
 from .requests import RequestSent, known_requests
 from .run_file import run_page, title_of
 from .secrets import hidden, without_secrets
@@ -94,14 +95,14 @@ class RunPages:
     async def answer(self, request: Request) -> Response:
         """The calls of one answer, page by page."""
         run, account = await self._account(request)
-        number = request.path_params["number"]
+        number = whole(request.path_params["number"])
         answer = next((one for one in account.answers if one.number == number), None)
         if answer is None:
             raise IdeaError(f"there is no answer {number} in this run")
         words = request.query_params.get("find", "")[:200]
         calls = [call for call in answer.calls if not words or words.lower() in f"{call.place} {call.authored}".lower()]
-        given = request.query_params.get("page", "1")
-        at = max(1, min(int(given) if given.isdecimal() and len(given) < 7 else 1, -(-len(calls) // _PAGE) or 1))
+        pages = -(-len(calls) // _PAGE) or 1
+        at = max(1, min(whole(request.query_params.get("page"), 1), pages))
         return page(
             self.studio,
             "answer.html",
@@ -111,7 +112,7 @@ class RunPages:
             calls=calls[(at - 1) * _PAGE : at * _PAGE],
             count=len(calls),
             page=at,
-            pages=-(-len(calls) // _PAGE) or 1,
+            pages=pages,
             words=words,
             link=linker(run.id),
         )
@@ -119,7 +120,7 @@ class RunPages:
     async def sent(self, request: Request) -> Response:
         """What the model was sent in one request."""
         run, account = await self._account(request)
-        number = request.path_params["number"]
+        number = whole(request.path_params["number"])
         sent = await self._once(run, "sent", lambda: _sent(run))
         found = {one.number: one for one in sent}
         answer = next((one for one in account.answers if one.request == number), None)

@@ -41,6 +41,7 @@ class Studio:
     """What no page may show, beside the secrets of the environment."""
     admit: Callable[[Any], None] = lambda _request: None
     """Raises where who asks may not see the pages."""
+    _deciding: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     async def open(self, key: str) -> Idea:
         """The Idea of a key of the list: a path on the shelf, or an address in the store.
@@ -53,9 +54,15 @@ class Studio:
         return await asyncio.to_thread(self.shelf.open, key)
 
     async def start(
-        self, idea: Idea, input: Mapping[str, Any] | None, model: str, files: Iterable[Upload] = (), key: str = ""
+        self,
+        idea: Idea,
+        input: Mapping[str, Any] | None,
+        model: str,
+        files: Iterable[Upload] = (),
+        key: str = "",
+        id: str | None = None,
     ) -> Run:
-        """Have an Idea run, with the model that was chosen, as its config says, or by its plan alone.
+        """Have an Idea run, with the model that was chosen, as its config says, or by its plan alone; once for an id.
 
         Raises:
             MessageError, IdeaError: the input doesn't fit, or it can't be run so.
@@ -73,7 +80,7 @@ class Studio:
             config["model"] = model
         meta = {**idea.meta, "path": idea.meta.get("path") or key} if key else idea.meta
         with_input(own.context, None if input is None else dict(input))
-        return await self.runs.submit(replace(own, config=config, meta=meta), input=input)
+        return await self.runs.submit(replace(own, config=config, meta=meta), input=input, id=id)
 
     async def decide(self, run: Run, shown: Mapping[str, JsonObject], ruling: Ruling, reason: str = "") -> None:
         """Decide on calls that wait, by their places, if they are those that were shown: on all of them or on none.
@@ -82,8 +89,9 @@ class Studio:
             IdeaError: another call waits at one of them, or none.
             RunError: the run is over.
         """
-        await self._check_shown(run, shown)
-        await run.decide_all(list(shown), ruling, reason=reason)
+        async with self._deciding:  # so that what was seen to wait still does: a decision is spent by the first
+            await self._check_shown(run, shown)
+            await run.decide_all(list(shown), ruling, reason=reason)
 
     async def approve(self, run: Run, of: str, call: JsonObject, edit: Mapping[str, Any]) -> None:
         """Approve a call that waits, with other parameters, if it is the one that was shown; raises as `decide`.
@@ -91,8 +99,9 @@ class Studio:
         Raises:
             IdeaError: its tool doesn't take the parameters.
         """
-        await self._check_shown(run, {of: call})
-        await run.decide(of, "approve", parameters=edit)
+        async with self._deciding:
+            await self._check_shown(run, {of: call})
+            await run.decide(of, "approve", parameters=edit)
 
     async def _check_shown(self, run: Run, shown: Mapping[str, JsonObject]) -> None:
         """What was shown is what will cross (L6)."""

@@ -8,13 +8,15 @@ from typing import Any
 from ...schema.json import JsonObject, encode, is_list, is_object
 from ...schema.quoting import printable
 from ...schema.validator import Validator
-from .field import ABSENT, MOST_DEPTH, Field, Kind, Path, Schemas, fixed_value, kind_of, options_of, pointer
+from .field import ABSENT, MOST_DEPTH, Field, Kind, Path, Schemas, first_of, fixed_value, kind_of, options_of, pointer
 
 _TYPES: Mapping[str, str] = {
     "date": "date", "email": "email", "uri": "url", "idn-email": "email", "iri": "url", "color": "color",
 }  # fmt: skip
 _LIMITS = {"minLength": "minlength", "maxLength": "maxlength", "minimum": "min", "maximum": "max"}
 _MOST_ITEMS = 200
+_MOST_FIELDS = 2_000
+"""So many fields at most has a form; what is left is shown as JSON."""
 
 
 def form_of(schema: Any, value: Any = ABSENT, problems: Mapping[str, Sequence[str]] | None = None) -> Field:
@@ -61,11 +63,14 @@ class _Building:
     def __init__(self, schemas: Schemas, problems: Mapping[str, Sequence[str]]) -> None:
         self._schemas = schemas
         self._problems = problems
+        self._left = _MOST_FIELDS
 
     def field(self, schema: Any, value: Any, path: Path, label: str, *, is_required: bool) -> Field:
         own = self._schemas.of(schema)
         variants = self._schemas.variants(own)
-        kind: Kind = "json" if len(path) > MOST_DEPTH else "union" if variants else kind_of(own)
+        self._left -= 1
+        is_deep = len(path) > MOST_DEPTH or self._left < 0
+        kind: Kind = "json" if is_deep else "union" if variants else kind_of(own)
         common: dict[str, Any] = {
             "path": path,
             "label": str(own.get("title") or label),
@@ -171,7 +176,7 @@ class _Building:
     def _variant_of(self, variants: list[JsonObject], value: Any) -> int:
         """The variant that a value is of: the first that takes it, else the first that is like it."""
         if value is ABSENT:
-            return 0
+            return first_of(variants)
         for at, one in enumerate(variants):
             if self._schemas.accepts(one, value):
                 return at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
@@ -24,6 +24,9 @@ class Absent:
 ABSENT: Final = Absent()
 MOST_DEPTH = 12
 """How deep fields nest; what lies deeper is shown as JSON."""
+_MOST_VARIANTS = 200
+_MOST_BEGUN = 500
+"""So many parts at most has a value that nobody has filled in yet."""
 _DATA = {"base64", "base64url"}
 
 
@@ -125,7 +128,19 @@ class Schemas:
             return False
 
     def variants(self, schema: JsonObject) -> list[JsonObject]:
-        """The schemas that a value may have one of, without what all of them say; empty where there is only one."""
+        """The schemas that a value may have one of, those of a union in a union among them; empty where it is one."""
+        found, waiting = list[JsonObject](), self._options(schema)[::-1]
+        for _ in range(_MOST_VARIANTS):
+            if not waiting:
+                return found
+            one = waiting.pop()
+            inner = self._options(one)
+            waiting += inner[::-1]
+            found += [] if inner else [one]
+        return []  # it leads to itself, or to more than anybody would choose from: it is shown as JSON
+
+    def _options(self, schema: JsonObject) -> list[JsonObject]:
+        """What a schema itself says that a value may be, with what it says of all of them."""
         for key in ("anyOf", "oneOf"):
             found: Any = schema.get(key)
             if is_list(found) and found:
@@ -187,16 +202,24 @@ def fixed_value(schema: JsonObject) -> Any:
     return schema.get("const")
 
 
-def initial(schemas: Schemas, schema: Any, depth: int = 0) -> Any:
+def first_of(variants: Sequence[JsonObject]) -> int:
+    """The variant that a new value is of: the first; null before one with parts, which may hold the same once more."""
+    if kind_of(variants[0]) in {"object", "list"}:
+        return next((at for at, one in enumerate(variants) if one.get("type") == "null"), 0)
+    return 0
+
+
+def initial(schemas: Schemas, schema: Any, depth: int = 0, left: Iterator[int] | None = None) -> Any:
     """What a new value begins as: its default, else what of it can't be otherwise; ABSENT where that is nothing."""
     own = schemas.of(schema)
+    left = iter(range(_MOST_BEGUN)) if left is None else left
     if "default" in own:
         return own["default"]
-    if depth >= MOST_DEPTH:
+    if depth >= MOST_DEPTH or next(left, None) is None:
         return ABSENT
     variants = schemas.variants(own)
     if variants:
-        return initial(schemas, variants[0], depth + 1)
+        return initial(schemas, variants[first_of(variants)], depth + 1, left)
     kind = kind_of(own)
     if kind == "fixed":
         return fixed_value(own)
@@ -204,11 +227,11 @@ def initial(schemas: Schemas, schema: Any, depth: int = 0) -> Any:
         required: Any = own.get("required", [])
         asked = {name: schemas.of(part) for name, part in own["properties"].items()}
         begun = {name: part for name, part in asked.items() if name in required or "default" in part}
-        parts = {name: initial(schemas, part, depth + 1) for name, part in begun.items()}
+        parts = {name: initial(schemas, part, depth + 1, left) for name, part in begun.items()}
         return {name: value for name, value in parts.items() if value is not ABSENT}
     if kind == "list":
         least: Any = own.get("minItems", 0)
         count = min(least, 20) if isinstance(least, int) else 0
-        made = [initial(schemas, own.get("items", {}), depth + 1) for _ in range(count)]
+        made = [initial(schemas, own.get("items", {}), depth + 1, left) for _ in range(count)]
         return [None if one is ABSENT else one for one in made]
     return ABSENT

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...schema.json import JsonObject, NotJson, decode, is_list, is_object
+from ..numbers import index_in
 from .field import ABSENT, MOST_DEPTH, Path, Schemas, fixed_value, initial, kind_of, options_of, pointer
 
 _MOST_ITEMS = 10_000
@@ -53,12 +54,12 @@ class _Reading:
             return _json(raw or "")
         variants = self._schemas.variants(own)
         if variants:
-            chosen = self._text("u", path)
-            if chosen is None or not chosen.isdecimal() or int(chosen) >= len(variants):
+            text, was = self._text("u", path), self._text("w", path)
+            chosen = index_in(text, len(variants))
+            if chosen is None:
                 return ABSENT
-            was = self._text("w", path)
-            variant = variants[int(chosen)]
-            if was is not None and was != chosen:  # another one was chosen: it begins anew
+            variant = variants[chosen]
+            if was is not None and was != text:  # another one was chosen: it begins anew
                 begun = initial(self._schemas, variant)
                 return {} if begun is ABSENT and kind_of(variant) == "object" else begun
             return self.read(variant, path, is_required=True)
@@ -94,13 +95,13 @@ class _Reading:
         return found
 
     def _list(self, own: JsonObject, path: Path) -> Any:
-        count = self._text("n", path)
-        if count is None or not count.isdecimal():
+        count = index_in(self._text("n", path), _MOST_ITEMS + 1)
+        if count is None:
             return ABSENT
         prefix: Any = own.get("prefixItems")
         first: list[Any] = prefix if is_list(prefix) else []
         found: list[Any] = []
-        for at in range(min(int(count), _MOST_ITEMS)):
+        for at in range(count):
             schema = first[at] if at < len(first) else own.get("items", {})
             value = self.read(schema, (*path, at), is_required=True)
             found.append(None if value is ABSENT else value)
@@ -108,8 +109,8 @@ class _Reading:
 
     def _choice(self, own: JsonObject, path: Path) -> Any:
         options = options_of(own)
-        at = self._text("c", path)
-        return options[int(at)] if at is not None and at.isdecimal() and int(at) < len(options) else ABSENT
+        at = index_in(self._text("c", path), len(options))
+        return ABSENT if at is None else options[at]
 
     def _words(self, path: Path) -> Any:
         text = self._text("v", path)
@@ -169,11 +170,10 @@ def _member(schemas: Schemas, own: JsonObject, holder: Any, step: str) -> tuple[
     variants = schemas.variants(own)
     if variants:
         own = next((one for one in variants if schemas.accepts(one, holder)), variants[0])
-    if is_list(holder) and step.isdecimal() and int(step) < len(holder):
+    if is_list(holder) and (at := index_in(step, len(holder))) is not None:
         prefix: Any = own.get("prefixItems")
         first: list[Any] = prefix if is_list(prefix) else []
-        schema = first[int(step)] if int(step) < len(first) else own.get("items", {})
-        return schemas.of(schema), holder[int(step)]
+        return schemas.of(first[at] if at < len(first) else own.get("items", {})), holder[at]
     properties: Any = own.get("properties")
     if is_object(holder) and is_object(properties) and step in properties:
         return schemas.of(properties[step]), holder.get(step, ABSENT)
@@ -201,5 +201,5 @@ def _put(value: Any, steps: list[str], member: Any) -> None:
 def _drop(holder: Any, step: str) -> None:
     if is_object(holder):
         holder.pop(step, None)
-    elif is_list(holder) and step.isdecimal() and int(step) < len(holder):
-        del holder[int(step)]
+    elif is_list(holder) and (at := index_in(step, len(holder))) is not None:
+        del holder[at]

@@ -149,3 +149,8 @@ function begin() {
   if (live) follow(live);
 }
 document.addEventListener("DOMContentLoaded", begin);
+// A page that the browser has kept is a form of its own: what it starts is not what it has started before.
+addEventListener("pageshow", (event) => {
+  if (!event.persisted) return;
+  for (const one of document.querySelectorAll("[name=once]")) one.value = crypto.getRandomValues(new Uint32Array(3)).join("-");
+});
