@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from actum import Runs, models
 from actum.ideas.ticks import RUN
 from actum.inspection import check
+from actum.studio import idea_pages
 
 from ..effort import trials
 from ..serving.house import TOKEN, Client, events_of
@@ -141,7 +143,7 @@ async def test_every_page_is_small_with_all_that_it_needs(tmp_path: Path) -> Non
         for path in paths:
             text = await page(client, path)
             assert len(text.encode()) + own < 150_000, path
-            assert set(re.findall(r'(?:src|<link[^>]*href)="([^"]*)"', text)) == {
+            assert set(re.findall(r'(?:src|<link[^>]*href)="([^"?]*)[^"]*"', text)) == {
                 f"/studio/static/{name}" for name in ("studio.css", "studio.js", "icon.svg")
             }
 
@@ -369,3 +371,33 @@ async def test_runs_of_a_store_are_shown_as_well(tmp_path: Path) -> None:
         text = await over(client, f"/studio/runs/{run.id}")
         assert "Timeline" in text
         assert "0.1 weather" in text
+
+
+async def test_the_page_of_an_idea_does_not_wait_for_what_is_found_out_about_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idea_file(tmp_path, solution={"calls": [{"_tool": 3}]})
+    may = threading.Event()
+
+    def late(*given: Any, **more: Any) -> Any:
+        assert may.wait(30)
+        return check(*given, **more)
+
+    monkeypatch.setattr(idea_pages, "check", late)
+    async with room(tmp_path) as client, client.stream("GET", "/studio/ideas/warm.json") as answer:
+        text = ""
+        async for piece in answer.aiter_text():
+            text += piece
+            if "Run it" in text:
+                assert "Problems" in text or not may.is_set()
+                may.set()
+        assert text.index("Run it") < text.index("Problems") < text.index("Its messages")
+        assert text.endswith("</html>")
+
+
+async def test_what_every_page_needs_is_kept_by_the_browser_until_it_changes(tmp_path: Path) -> None:
+    async with room(tmp_path) as client:
+        for link in re.findall(r'(?:href|src)="(/studio/static/[^"]+)"', await page(client, "")):
+            assert "immutable" in (await client.get(link)).headers["cache-control"]
+            assert (await client.get(link.partition("?")[0])).headers["cache-control"] == "no-cache"
+            assert (await client.get(f"{link}0")).headers["cache-control"] == "no-cache"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
 from ..errors import ActumError, IdeaError, MessageError, RunError, SchemaError
 from .pages import render
@@ -32,6 +33,24 @@ def page(studio: Studio, template: str, status: int = 200, **values: Any) -> Res
     """A page of the Studio, without any secret."""
     text = hidden(render(template, base=BASE, **values), studio.secrets)
     return HTMLResponse(text, status_code=status, headers=_HEADERS)
+
+
+def page_in_parts(
+    studio: Studio, template: str, rest: Callable[[], Awaitable[str]], status: int = 200, **values: Any
+) -> Response:
+    """A page that is sent at once but for its `{{ rest }}`, which takes long to make and follows when it is there."""
+    mark = token_hex(16)  # which nothing that is shown can hold
+    head, _, tail = hidden(render(template, base=BASE, rest=mark, **values), studio.secrets).partition(mark)
+
+    async def parts() -> AsyncGenerator[bytes]:
+        yield head.encode()
+        try:
+            text = await rest()
+        except ActumError as error:
+            text = render("problem.html", error=error.message)
+        yield (hidden(text, studio.secrets) + tail).encode()
+
+    return StreamingResponse(parts(), status_code=status, media_type="text/html", headers=_HEADERS)
 
 
 def elsewhere(path: str) -> Response:

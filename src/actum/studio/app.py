@@ -12,7 +12,7 @@ from .answering import answering
 from .decisions import Decisions
 from .home import Home
 from .idea_pages import IdeaPages
-from .pages import static
+from .pages import stamped, static
 from .run_pages import RunPages
 from .studio import BASE, Studio
 
@@ -61,5 +61,7 @@ async def _static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in _STATIC:
         return Response(status_code=404)
-    headers = {"cache-control": "no-cache", "x-content-type-options": "nosniff"}
+    is_stamped = f"{name}?{request.url.query}" == stamped(name)
+    kept = "private, max-age=31536000, immutable" if is_stamped else "no-cache"
+    headers = {"cache-control": kept, "x-content-type-options": "nosniff"}
     return Response(static(name), media_type=_STATIC[name], headers=headers)

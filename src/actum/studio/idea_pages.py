@@ -15,15 +15,16 @@ from ..generation.offer import offered
 from ..ideas.change import input_schema
 from ..inspection import Check, Form, Isolation, check, forms, graph_of, isolation
 from ..schema.json import JsonObject, NotJson, decode, is_object
-from .answering import elsewhere, page
+from .answering import elsewhere, page_in_parts
 from .drawing import picture_of
 from .forms.building import form_of, problems_of
 from .forms.field import ABSENT, Schemas, initial
 from .forms.reading import Posted, value_of
+from .pages import render
 from .posting import id_of, posted
 from .shelf import about_of
 from .stored import is_address
-from .studio import NO_MODEL, Studio
+from .studio import BASE, NO_MODEL, Studio
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -73,10 +74,10 @@ class IdeaPages:
         schema = _schema(idea)
         problems = problems_of(schema, {} if value is ABSENT else value) if error else {}
         plan = graph_of(idea.without_model())
-        checked = await self._checked(key)
-        return page(
+        return page_in_parts(
             self.studio,
             "idea.html",
+            lambda: self._rest(key, idea),
             422 if error else 200,
             key=key,
             address=quote(key),
@@ -90,6 +91,14 @@ class IdeaPages:
             models=self.studio.models,
             has_plan=bool(plan.vertices),
             picture=picture_of(plan),
+        )
+
+    async def _rest(self, key: str, idea: Idea) -> str:
+        """What is found out about it anew each time: it may name other files, and others may have changed it."""
+        checked = await self._checked(key)
+        return render(
+            "idea_rest.html",
+            base=BASE,
             problems=() if checked is None else checked.problems,
             forms=_forms(idea, key) if checked is None else checked.forms,
             seen=await _seen(idea, key),

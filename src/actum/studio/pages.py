@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
 from importlib.resources import files
 from secrets import token_hex
@@ -37,7 +38,7 @@ def _templates() -> Any:
     }
     own.filters.update(filters)
     shared: Any = own.globals
-    shared["between"], shared["once"] = between, lambda: token_hex(12)
+    shared["between"], shared["once"], shared["static"] = between, lambda: token_hex(12), stamped
     return own
 
 
@@ -52,6 +53,12 @@ def render(template: str, **values: Any) -> str:
         IdeaError: the extra `serve` is not installed.
     """
     return _templates().get_template(template).render(values)
+
+
+@lru_cache
+def stamped(name: str) -> str:
+    """What one of those files is asked for by: with a stamp of its text, so that a browser may keep it for good."""
+    return f"{name}?{hashlib.sha256(static(name).encode()).hexdigest()[:12]}"
 
 
 @lru_cache
