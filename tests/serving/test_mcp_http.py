@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from actum import Agent, Idea
 from actum.schema.json import encode
 from actum.serving import Served
+from actum.serving.callers import Quota
 
 from .hosts import ERAS, IDEAS, Desk, Era, elicited, hold_sending, said
 from .house import TOKEN, house
@@ -56,6 +58,16 @@ async def test_a_handle_is_for_the_caller_it_was_given_to(era: Era) -> None:
             handle = held.rpartition("run '")[2].removesuffix("'.")
             assert "spent" in said(await bob.call_tool("answer", {"run": handle}))
             assert "Held" in said(await ann.call_tool("answer", {"run": handle}))
+
+
+async def test_a_caller_has_no_more_runs_under_way_than_it_may() -> None:
+    async with house(served(Desk()), token={"ann": TOKEN, "bob": BOB}, quota=Quota(runs=1)) as client:
+        base = str(client.base_url).rstrip("/")
+        async with caller(base, "legacy") as ann, caller(base, "legacy", BOB) as bob:
+            answers = await asyncio.gather(*(ann.call_tool("asking", {"who": "Ann"}) for _ in range(3)))
+            assert sorted(one.is_error for one in answers) == [False, True, True]
+            assert "1 runs are under way" in said(next(one for one in answers if one.is_error))
+            assert not (await bob.call_tool("asking", {"who": "Ann"})).is_error
 
 
 async def test_the_guard_stands_before_it() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +12,10 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from actum import Runs
 from actum.serving.hosting import Hosting
 
+from ..runs.desks import plan
 from .hosts import ERAS, Desk, Era, Json, client_of, data, elicited, first_round, host_of, said
 
 APPROVED = types.ElicitResult(action="accept", content={"decision": "approve"})
@@ -125,3 +130,27 @@ async def test_what_waits_too_long_is_given_up(era: Any, monkeypatch: pytest.Mon
     async with client_of(host, era) as client:
         assert "expired" in said(await client.call_tool("answer", {"run": handle}))
         assert [run.state for run in await host.hosting.runs.list()] == ["cancelled"]
+
+
+async def test_all_runs_whose_hosts_have_not_come_back_are_given_up() -> None:
+    async with Runs(":memory:") as runs:
+        for number in range(105):
+            await runs.submit(plan({"_tool": "step", "of": "a"}), id=f"old:{number}", queue="mcp-of-another")
+        mine = await runs.submit(plan({"_tool": "step", "of": "a"}))
+        async with Hosting(runs=runs, ttl=-1.0).running():
+            assert (await mine.refresh()).state == "queued"
+        assert len(await runs.list(state="cancelled", most=200)) == 105
+
+
+async def test_what_a_run_has_asked_is_forgotten_with_it() -> None:
+    host = host_of(Desk())
+    async with client_of(host, "legacy") as client:
+        first = await data(client, "asking", {"who": "Ann"})
+        (run,) = await host.hosting.runs.list()
+        asks = weakref.ref(host.hosting._asks[run.id])  # pyright: ignore[reportPrivateUsage]
+        await run.cancel()  # and nobody ever asks for the handle again
+        del first
+        async with asyncio.timeout(30):
+            while asks() is not None:
+                await asyncio.sleep(0.01)
+                gc.collect()

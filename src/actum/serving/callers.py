@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hmac import compare_digest
 
+from ..runs.runs import Runs
 from .refusals import Refusal
 
 _LEAST = 16
@@ -22,6 +23,10 @@ class Quota:
 
     runs: int | None = 100
     requests: int | None = 6_000
+
+
+UNBOUNDED = Quota(runs=None, requests=None)
+"""For who has started the process: as much as it likes."""
 
 
 class Callers:
@@ -77,6 +82,22 @@ class Callers:
             seconds = str(math.ceil((1 - left) * 60 / most))
             raise Refusal(429, "too_many_requests", "too many requests", headers=(("retry-after", seconds),))
         self._left[caller] = (left - 1, now)
+
+
+async def check_room(runs: Runs, caller: str, quota: Quota) -> None:
+    """Whether a caller may have one more run under way; ask and submit under one lock.
+
+    Raises:
+        Refusal: it has as many as it may.
+    """
+    if (most := quota.runs) is None:
+        return
+    under_way = 0
+    for state in ("queued", "running"):
+        under_way += len(await runs.list(state=state, tenant=caller, most=most))
+    if under_way >= most:
+        retry = (("retry-after", "5"),)
+        raise Refusal(429, "too_many_runs", f"{most} runs are under way, as many as may be at once", headers=retry)
 
 
 def _session_of(token: bytes) -> bytes:

@@ -25,7 +25,7 @@ from ..runs.runs import Run, Runs
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, encode
 from ..studio.shelf import Shelf
-from .callers import Quota
+from .callers import Quota, check_room
 from .mcp_options import McpOptions
 from .onlookers import Onlookers
 from .refusals import Refusal
@@ -207,15 +207,7 @@ class Desk:
     async def _check_room(self, caller: str) -> None:
         if self.stopping.is_set():
             raise Refusal(503, "stopping", "the server stops: it starts nothing more", headers=(("retry-after", "10"),))
-        most = self.quota.runs
-        if most is None:
-            return
-        under_way = 0
-        for state in ("queued", "running"):
-            under_way += len(await self.runs.list(state=state, tenant=caller, most=most))
-        if under_way >= most:
-            retry = (("retry-after", "5"),)
-            raise Refusal(429, "too_many_runs", f"{most} runs are under way, as many as may be at once", headers=retry)
+        await check_room(self.runs, caller, self.quota)
 
     async def find(self, caller: str, id: str) -> Run:
         """A run of a caller.

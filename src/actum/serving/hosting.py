@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from os import urandom
 from pathlib import Path
 from typing import Any, TypeAlias
+from weakref import WeakValueDictionary
 
 from ..app.agent import Agent
 from ..app.idea import Idea
@@ -28,6 +29,7 @@ from ..runs.runs import Run, Runs
 from ..runs.worker import Worker
 from ..schema.json import Json, JsonObject, is_object
 from .asks import Asks, HostModel, Question, question_id
+from .callers import UNBOUNDED, Quota, check_room
 from .tracing import asked_below
 
 TTL = 24 * 3600.0
@@ -94,6 +96,7 @@ class Hosting:
         roots: where Ideas may lie.
         slots: how many are carried out at once.
         ttl: how many seconds a run may wait for its host.
+        quota: how much one caller may ask for.
     """
 
     runs: Runs
@@ -101,6 +104,7 @@ class Hosting:
     roots: Sequence[Path] = ()
     slots: int = 50
     ttl: float = TTL
+    quota: Quota = UNBOUNDED
 
     def __post_init__(self) -> None:
         self.asking: set[str] = set()
@@ -108,7 +112,9 @@ class Hosting:
         self.own: dict[str, Agent] = {}
         """The agents of what is served beside Ideas, by name."""
         self._queue = f"{_QUEUE}{urandom(6).hex()}"
-        self._asks: dict[str, Asks] = {}
+        self._asks = WeakValueDictionary[str, Asks]()
+        """By their ids, what the runs ask that are carried out, or that a host waits for."""
+        self._beginning = asyncio.Lock()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._carried: set[str] = set()
         self._worker = Worker(
@@ -134,9 +140,12 @@ class Hosting:
     async def _give_up_old(self) -> None:
         """End the runs whose hosts have not come back in time."""
         for state in ("waiting", "running", "queued"):
-            for run in await self.runs.list(state=state):
-                if run.row.queue.startswith(_QUEUE) and self._is_old(run):
-                    await run.cancel()
+            last: Run | None = None
+            while page := await self.runs.list(state=state, before=last):
+                last = page[-1]
+                for run in page:
+                    if run.row.queue.startswith(_QUEUE) and self._is_old(run):
+                        await run.cancel()
 
     def _is_old(self, run: Run) -> bool:
         return time.time() - run.row.created > self.ttl
@@ -179,12 +188,15 @@ class Hosting:
 
         Raises:
             MessageError: the arguments don't fit.
+            Refusal: the caller has too many runs under way.
         """
         given = arguments if is_input else None
         own = f"{name}:{question_id(arguments)}:{urandom(12).hex()}"
-        return await self.runs.submit(
-            asked_below(idea, trace), id=own, input=given, tenant=caller, queue=self._queue, patience=self.ttl
-        )
+        async with self._beginning:  # so that what is counted is what there is
+            await check_room(self.runs, caller, self.quota)
+            return await self.runs.submit(
+                asked_below(idea, trace), id=own, input=given, tenant=caller, queue=self._queue, patience=self.ttl
+            )
 
     async def find(self, handle: str, caller: str, name: str = "", arguments: JsonObject | None = None) -> Found:
         """The run that a handle leads to, for who was given it; as what, and with what it was begun, where that counts.
@@ -248,7 +260,6 @@ class Hosting:
         row = await run.refresh()
         if row.state == "waiting":
             return Held(pending={_id_of(one): one for one in await run.pending()}, waiting=list(row.waiting))
-        self._asks.pop(run.id, None)
         if row.state == "done" and not (row.output is None and row.waiting):
             return Done(output=row.output)
         message = str((row.error or {}).get("message", f"the run was {row.state}"))

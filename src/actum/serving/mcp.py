@@ -23,6 +23,7 @@ from ..runs.runs import Run, Runs
 from ..schema.json import JsonObject, encode, is_object
 from . import replies, wire
 from .asks import Asks, Question
+from .callers import UNBOUNDED, Quota
 from .graph import Graph, held_unless_reading
 from .guard import CALLER
 from .hosting import Asked, Done, Failed, Found, Held, Hosting, Spent, Stop, handle_of
@@ -71,15 +72,20 @@ class Host:
 
     @classmethod
     def of(
-        cls, ideas: Mapping[str, Idea], runs: Runs, options: McpOptions, agent: Runner, roots: Sequence[Path]
+        cls,
+        ideas: Mapping[str, Idea],
+        runs: Runs,
+        options: McpOptions,
+        agent: Runner,
+        roots: Sequence[Path],
+        quota: Quota | None = None,
     ) -> Host:
-        """What serves these Ideas, and plans over the tools of `options.graph`."""
+        """What serves these Ideas, and plans over the tools of `options.graph`. Without `quota` nobody has one."""
         graph = None
         if options.graph is not None:
             graph = Graph(registry=options.graph, approve=options.approve or held_unless_reading)
-        hosting = Hosting(
-            runs=runs, agent=agent, roots=[*roots, *(root for one in ideas.values() for root in one.roots)]
-        )
+        lies = [*roots, *(root for one in ideas.values() for root in one.roots)]
+        hosting = Hosting(runs=runs, agent=agent, roots=lies, quota=quota or UNBOUNDED)
         return cls(ideas=ideas, hosting=hosting, graph=graph, model=options.model, place=options.place)
 
     def server(self, name: str = "actum") -> Server[Any]:

@@ -18,7 +18,7 @@ _MOST_BYTES = 16 * 1024 * 1024
 
 def part(desk: Desk) -> Part:
     """The part that serves hosts of MCP. The guard has judged Host and Origin before it."""
-    host = Host.of(desk.ideas, desk.runs, desk.mcp, desk.agent, desk.roots)
+    host = Host.of(desk.ideas, desk.runs, desk.mcp, desk.agent, desk.roots, desk.quota)
     manager = StreamableHTTPSessionManager(
         app=host.server(), max_sessions=_MOST_SESSIONS, max_request_body_size=_MOST_BYTES
     )
