@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,8 @@ import pytest
 from actum import Runs, models
 from actum.ideas.ticks import RUN
 from actum.inspection import check
-from actum.studio import idea_pages
+from actum.studio import idea_pages, live
+from actum.studio.shelf import Shelf
 
 from ..effort import trials
 from ..serving.house import TOKEN, Client, events_of
@@ -341,6 +344,64 @@ async def test_the_token_and_secrets_of_the_environment_are_on_no_page(
             assert TOKEN not in text
         file = await client.get("/studio/runs/told/file")
         assert "not-to-be-seen" not in file.text
+
+
+async def test_no_part_of_a_secret_is_what_a_request_has_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-seen")
+    (tmp_path / "kept").mkdir()
+    state: dict[str, Any] = {"type": "state", "state": {"k": ""}, "schema": {}}
+    answers: list[Any] = [
+        {"calls": [{"_tool": "echo", "text": text, "_outputPath": "†state.k"}], "output": None}
+        for text in ("sk-not-yet", "sk-not-to-be-seen")
+    ]
+    await keep(tmp_path / "kept" / "told.json", [*answers, {"calls": [], "output": {"warm": 1}}], idea([state]))
+    async with room(tmp_path) as client:
+        text = await page(client, "runs/told/requests/3")
+        assert "•••" in text
+        assert "be-seen" not in text
+        assert "be-seen" not in (await client.get("/studio/runs/told/file")).text
+
+
+async def test_a_run_kept_in_a_file_that_another_takes_is_that_other(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    async with room(tmp_path) as client:
+        for warm in (17.25, 18.75):
+            for file in (tmp_path / "kept").iterdir():
+                file.unlink()
+            await keep(tmp_path / "kept" / "one.json", [{"calls": [], "output": {"warm": warm}}])
+            assert f"&#34;warm&#34;: {warm}" in await page(client, "runs/one")
+
+
+def test_a_folder_may_hold_what_is_no_file_or_goes_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idea_file(tmp_path)
+    os.mkfifo(tmp_path / "pipe.json")  # which nobody ever writes into
+
+    def walked(_: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+        yield str(tmp_path), [], ["gone.json", "pipe.json", "warm.json"]
+
+    monkeypatch.setattr(os, "walk", walked)
+    assert [one.key for one in Shelf(folder=tmp_path).listed()] == ["warm.json"]
+
+
+async def test_a_live_page_is_drawn_beside_what_the_server_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    idea_file(tmp_path)
+    threads: list[threading.Thread] = []
+    drawn = live.timeline_of
+
+    def noted(account: Any) -> Any:
+        threads.append(threading.current_thread())
+        return drawn(account)
+
+    monkeypatch.setattr(live, "timeline_of", noted)
+    async with room(tmp_path) as client:
+        answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "model": "none"})
+        await over(client, answer.headers["location"])
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 async def test_only_the_owner_from_its_own_pages_gets_in(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import StreamingResponse
 
+from ..app.idea import Idea
 from ..errors import ActumError
 from ..inspection.account import account_of
 from ..inspection.wording import short
@@ -104,13 +105,16 @@ class _Picture:
         own: JsonObject = {"lines": lines, "state": self._run.state}
         with suppress(ActumError):
             idea = without_secrets(await self._run.idea())
-            account = account_of(idea, self._run.id, time.time() if self._run.row.is_under_way else None)
-            last = account.answers[-1] if account.answers else None
-            graph = None if last is None else graph_with_values(account, last, self._link)
-            line = timeline_of(account)
-            page = render("live.html", account=account, line=line, link=self._link, live=True, graph=graph)
-            own["html"] = hidden(page, self._secrets)
+            own["html"] = await asyncio.to_thread(self._drawn, idea)
         return own
+
+    def _drawn(self, idea: Idea) -> str:
+        account = account_of(idea, self._run.id, time.time() if self._run.row.is_under_way else None)
+        last = account.answers[-1] if account.answers else None
+        graph = None if last is None else graph_with_values(account, last, self._link)
+        line = timeline_of(account)
+        page = render("live.html", account=account, line=line, link=self._link, live=True, graph=graph)
+        return hidden(page, self._secrets)
 
 
 def _frame(event: str, data: JsonObject, id: int | None = None) -> bytes:

@@ -13,6 +13,7 @@ from ..errors import ActumError
 from ..ideas.ticks import about_of, ticks_of
 from ..schema.json import JsonObject, encode
 from ..schema.lowering import DIALECTS
+from .secrets import hidden
 
 _MOST_TEXT = 60_000
 """How many characters of a message are looked at and shown."""
@@ -125,7 +126,4 @@ def _common(one: str, other: str) -> int:
 
 def _text(message: Any) -> str:
     content: Any = message["content"]
-    if isinstance(content, str):
-        return content
-
-    return encode(content)
+    return hidden(content if isinstance(content, str) else encode(content))  # before it is cut into pieces

@@ -146,7 +146,7 @@ class RunPages:
 
     async def _once(self, run: Run, what: str, make: Callable[[], Awaitable[T]]) -> T:
         """Something made of a run; once only if it is over."""
-        key = f"{what} {run.id}"
+        key = f"{what} {run.id} {run.row.created} {run.row.ended}"  # a file of that name may be another run by now
         if run.row.is_over and key in self._known:
             self._known.move_to_end(key)
             return self._known[key]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,8 +45,9 @@ class Shelf:
             try:
                 idea = Idea.load(path)
             except IdeaError as error:
-                if _means_to_be(path):
-                    found.append(Listed(key=key, problem=error.message))
+                with suppress(OSError):  # which is gone, or isn't ours to read
+                    if _means_to_be(path):
+                        found.append(Listed(key=key, problem=error.message))
                 continue
             except (ActumError, OSError):
                 continue
@@ -87,12 +90,21 @@ class Shelf:
             )
             for name in sorted(names):
                 path = here / name
-                if not name.endswith(_SUFFIXES) or path.is_symlink() or path.stat().st_size > _MOST_BYTES:
+                if not name.endswith(_SUFFIXES) or not _is_own_file(path):
                     continue
                 count += 1
                 if count > _MOST_FILES:
                     return
                 yield path.relative_to(self.folder).as_posix(), path
+
+
+def _is_own_file(path: Path) -> bool:
+    """Whether there is a plain file that isn't too large; a pipe, say, would never end."""
+    try:
+        own = path.lstat()
+    except OSError:  # it went while the folder was read
+        return False
+    return stat.S_ISREG(own.st_mode) and own.st_size <= _MOST_BYTES
 
 
 def _means_to_be(path: Path) -> bool:
