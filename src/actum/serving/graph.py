@@ -29,8 +29,8 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, is_list
 from ..schema.shapes import told
-from .hosting import Failed
 from .offering import Offered
+from .stops import Failed
 from .telling import failure_words
 from .wire import decode_object
 

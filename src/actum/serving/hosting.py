@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from os import urandom
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from weakref import WeakValueDictionary
 
 from ..app.agent import Agent
@@ -27,9 +27,10 @@ from ..protocol.message import OF
 from ..runs.held import Runner
 from ..runs.runs import Run, Runs
 from ..runs.worker import Worker
-from ..schema.json import Json, JsonObject, is_object
+from ..schema.json import JsonObject, is_object
 from .asks import Asks, HostModel, Question, question_id
 from .callers import UNBOUNDED, Quota, check_room
+from .stops import Asked, Done, Failed, Found, Heard, Held, Spent, Stop, begun
 from .tracing import asked_below
 
 TTL = 24 * 3600.0
@@ -38,52 +39,6 @@ _QUEUE = "mcp-"
 _MOST_OPEN = 16
 """How many questions of a run travel at once."""
 _DRAIN = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
-    """A run that has an output."""
-
-    output: Json
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
-    """A run that has none, and won't have: why, and what its calls came to, by their places."""
-
-    message: str
-    failed: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
-    """The tool and the error of each call that failed."""
-    done: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The tools of the calls that were carried out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """A run with calls, or gates, that wait for somebody's decision."""
-
-    pending: Mapping[str, Pending]
-    """The calls by the ids of the questions about them."""
-    waiting: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A run that waits for answers of the host's model."""
-
-    questions: Sequence[Question]
-
-
-Stop: TypeAlias = Done | Failed | Held | Asked
-Heard: TypeAlias = Callable[[JsonObject], Awaitable[None]]
-"""Hears each entry of a run's record."""
-
-
-class Spent(RunError):
-    """A handle that leads to nothing that is asked (any more)."""
-
-    def __init__(self) -> None:
-        super().__init__("this handle is spent, has expired, or was never given to you")
 
 
 @dataclass(eq=False, kw_only=True)
@@ -285,30 +240,8 @@ class Hosting:
         self._carry_on(run)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A run that a handle leads to: as what it is served, and what was asked when the handle was given."""
-
-    run: Run
-    name: str
-    asked: frozenset[str]
-
-
-def handle_of(run: Run, stop: Held | Asked) -> str:
-    """What a host names a run by that has stopped, once. Its end tells whether it has been changed on the way."""
-    ids = [one.id for one in stop.questions] if isinstance(stop, Asked) else sorted(stop.pending)
-    named = f"{run.id}.{'-'.join(ids)}"
-    return f"{named}.{question_id(named)}"
-
-
 def _id_of(one: Pending) -> str:
     return question_id(one.of, one.call, list(one.crossing))
-
-
-def begun(run: str) -> tuple[str, str]:
-    """As what a run is served, and a digest of what it was begun with: its id says both."""
-    name, _, rest = run.partition(":")
-    return name, rest.partition(":")[0]
 
 
 @dataclass(slots=True)

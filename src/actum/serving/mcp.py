@@ -25,11 +25,11 @@ from . import replies, wire
 from .asks import Asks, Question
 from .callers import UNBOUNDED, Quota
 from .graph import Graph, held_unless_reading
-from .guard import CALLER
-from .hosting import Asked, Done, Failed, Found, Held, Hosting, Spent, Stop, handle_of
+from .hosting import Hosting
 from .mcp_options import Keyless, McpOptions
 from .offering import Offered, of_idea
-from .telling import held_words, progress_words
+from .stops import Asked, Done, Failed, Found, Held, Spent, Stop, handle_of
+from .telling import held_words
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -150,7 +150,7 @@ class Host:
             return replies.failed(error.message)
 
     async def _called(self, ctx: Context, params: types.CallToolRequestParams, given: JsonObject) -> Reply:
-        caller = _caller(ctx)
+        caller = replies.caller_of(ctx)
         if params.request_state is not None and isinstance(given.get("run"), str):
             return await self._resumed(ctx, params, await self._same_run(params.request_state, caller, given["run"]))
         if params.name == ANSWER:
@@ -169,7 +169,7 @@ class Host:
         if graph is not None and (problems := graph.problems(given)) is not None:
             return replies.failed(problems)
         idea, is_input = (graph.idea(given), False) if graph is not None else (self.ideas[offer.name], True)
-        run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input, trace=_trace(ctx))
+        run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input, trace=replies.trace_of(ctx))
         return await self._until(ctx, run, offer)
 
     async def _same_run(self, state: str, caller: str, handle: str) -> Found:
@@ -212,11 +212,11 @@ class Host:
         return await self._until(ctx, found.run, self.offers[found.name])
 
     async def _stop(self, ctx: Context, run: Run) -> tuple[Stop, int]:
-        return await self.hosting.until(run, _Telling(ctx))
+        return await self.hosting.until(run, replies.Telling(ctx))
 
     async def _until(self, ctx: Context, run: Run, offer: Offered, after: int = 0) -> Reply:
         """Wait for what a run comes to, asking the host meanwhile as it can be asked."""
-        telling = _Telling(ctx)
+        telling = replies.Telling(ctx)
         try:
             while True:
                 stop, after = await self.hosting.until(run, telling, after)
@@ -289,18 +289,6 @@ class Host:
         return own if knows_schema else {**own, "schema": wire.decode_object(question.schema)}
 
 
-@dataclass(slots=True)
-class _Telling:
-    """Tells a host how far a run is: one step for each entry of its record."""
-
-    ctx: Context
-    count: int = 0
-
-    async def __call__(self, entry: JsonObject) -> None:
-        self.count += 1
-        await self.ctx.session.report_progress(self.count, None, progress_words(entry))
-
-
 def _open_ids(stop: Stop) -> frozenset[str]:
     match stop:
         case Held():
@@ -309,17 +297,3 @@ def _open_ids(stop: Stop) -> frozenset[str]:
             return frozenset(one.id for one in stop.questions)
         case _:
             return frozenset()
-
-
-def _trace(ctx: Context) -> Any:
-    """Where the request is traced: by the SDK, below what the host says in `_meta`; else as its HTTP client says."""
-    from ..tracing.otel import current_trace
-
-    headers: Any = getattr(ctx.request, "headers", None) or {}
-    return current_trace() or headers.get("traceparent")
-
-
-def _caller(ctx: Context) -> str:
-    """Who asks: over HTTP whom the guard has let in, else the one who has started this process."""
-    scope: Any = getattr(ctx.request, "scope", None)
-    return str(scope.get(CALLER, "")) if is_object(scope) else ""

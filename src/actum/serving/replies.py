@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RunError
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, is_object
+from .guard import CALLER
+from .telling import progress_words
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -53,3 +56,30 @@ def failed(message: str) -> types.CallToolResult:
     import mcp_types as types
 
     return types.CallToolResult(content=[types.TextContent(text=message)], is_error=True)
+
+
+@dataclass(slots=True)
+class Telling:
+    """Tells a host how far a run is: one step for each entry of its record."""
+
+    ctx: ServerRequestContext[Any, Any]
+    count: int = 0
+
+    async def __call__(self, entry: JsonObject) -> None:
+        """Hear an entry."""
+        self.count += 1
+        await self.ctx.session.report_progress(self.count, None, progress_words(entry))
+
+
+def trace_of(ctx: ServerRequestContext[Any, Any]) -> Any:
+    """Where the request is traced: by the SDK, below what the host says in `_meta`; else as its HTTP client says."""
+    from ..tracing.otel import current_trace
+
+    headers: Any = getattr(ctx.request, "headers", None) or {}
+    return current_trace() or headers.get("traceparent")
+
+
+def caller_of(ctx: ServerRequestContext[Any, Any]) -> str:
+    """Who asks: over HTTP whom the guard has let in, else the one who has started this process."""
+    scope: Any = getattr(ctx.request, "scope", None)
+    return str(scope.get(CALLER, "")) if is_object(scope) else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..runs.runs import Run
 from ..schema.json import JsonObject, is_object
-from .hosting import Failed, Held
+from .stops import Failed, Held
 
 _MOST = 10
 
