@@ -452,6 +452,9 @@ async def test_the_page_of_an_idea_does_not_wait_for_what_is_found_out_about_it(
             if "Run it" in text:
                 assert "Problems" in text or not may.is_set()
                 may.set()
+        form = {"p": "1", "do": "add:/places", "only-fields": "1"}
+        may.clear()
+        assert "v/places" in (await send(client, "ideas/warm.json", form, 200)).text
         assert text.index("Run it") < text.index("Problems") < text.index("Its messages")
         assert text.endswith("</html>")
 

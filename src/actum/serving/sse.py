@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 from typing import Any
 
 from starlette.responses import StreamingResponse
 
+from ..errors import ActumError
 from ..schema.json import Json, encode
 
+_LOG = logging.getLogger("actum.serving")
 PING = b": ping\n\n"
 PAUSE = 15.0
 """Seconds of silence after which a ping is sent, so that nobody between takes the connection for dead."""
@@ -48,7 +51,11 @@ async def kept_alive(frames: AsyncGenerator[bytes], closing: asyncio.Event, paus
             else:
                 await asyncio.wait([coming, closed], timeout=pause, return_when=asyncio.FIRST_COMPLETED)
             if coming.done():
-                found, coming = coming.result(), None
+                try:
+                    found, coming = coming.result(), None
+                except ActumError as error:  # who comes back goes on where it broke off, or is told why it can't
+                    _LOG.warning("a stream ends early: %s", error)
+                    return
                 if found is None:
                     return
                 yield found

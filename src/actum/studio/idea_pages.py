@@ -56,7 +56,7 @@ class IdeaPages:
         except NotJson as error:
             return await self._page(key, idea, _value(schema, sent), error=f"the JSON: {error}", raw=sent.texts["raw"])
         if what not in {"run", "run-json"}:
-            return await self._page(key, idea, value)
+            return await self._page(key, idea, value, is_part="only-fields" in sent.texts)
         try:
             given: Any = {} if value is ABSENT else value
             if not is_object(given):
@@ -69,15 +69,24 @@ class IdeaPages:
         return elsewhere(f"/runs/{quote(run.id)}")
 
     async def _page(
-        self, key: str, idea: Idea, value: Any, *, error: str = "", raw: str | None = None, model: str = ""
+        self,
+        key: str,
+        idea: Idea,
+        value: Any,
+        *,
+        error: str = "",
+        raw: str | None = None,
+        model: str = "",
+        is_part: bool = False,
     ) -> Response:
+        """The page; `is_part`: without what takes long, for who wants the form alone."""
         schema = _schema(idea)
         problems = problems_of(schema, {} if value is ABSENT else value) if error else {}
         plan = graph_of(idea.without_model())
         return page_in_parts(
             self.studio,
             "idea.html",
-            lambda: self._rest(key, idea),
+            _nothing if is_part else lambda: self._rest(key, idea),
             422 if error else 200,
             key=key,
             address=quote(key),
@@ -115,6 +124,10 @@ class IdeaPages:
             return await asyncio.to_thread(check, file, roots=roots)
         except ActumError:
             return None
+
+
+async def _nothing() -> str:
+    return ""
 
 
 def begun(idea: Idea) -> Any:

@@ -6,9 +6,10 @@ Who comes back says which number it has, and is told what is newer: nothing is l
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import StreamingResponse
@@ -30,6 +31,7 @@ from .timeline import timeline_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+_LOG = logging.getLogger("actum.studio")
 _LEAST = 0.25
 """Seconds between two pictures of the whole; more where making one takes long."""
 _SHARE = 8
@@ -41,7 +43,7 @@ def stream(
     run: Run, after: int, link: Callable[[str], str], closing: asyncio.Event, secrets: Sequence[str] = ()
 ) -> StreamingResponse:
     """What happens to a run behind an entry, until it is over, or waits, or the server closes."""
-    frames = _frames(run, after, link, closing, secrets)
+    frames = _until_lost(_frames(run, after, link, closing, secrets))
     return StreamingResponse(frames, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
@@ -88,6 +90,16 @@ async def _frames(
                 task.cancel()
         await asyncio.wait([one for one in (ended, coming) if one is not None])
         await following.aclose()
+
+
+async def _until_lost(frames: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    """The frames, as long as the record can be read: then the page comes back, and is told what is newer."""
+    async with aclosing(frames) as own:
+        try:
+            async for frame in own:
+                yield frame
+        except ActumError as error:
+            _LOG.warning("a stream ends early: %s", error)
 
 
 async def _next(following: AsyncGenerator[Any]) -> Any:

@@ -97,6 +97,7 @@ async function open(link) {
 async function change(form, name, value) {
   const data = new FormData(form);
   data.set(name, value);
+  data.set("only-fields", "1");
   const answer = await fetch(form.action, { method: "POST", body: data });
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const part of ["[data-fields]", "[data-raw]"]) {
