@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from actum import Run, Runs, errors
+from actum import Agent, Run, Runs, Worker, errors
 from actum.runs.sql_store import SqlStore
 
 from ..effort import EFFORT
 from ..storage.servers import Server
 from .desks import until
 from .fleet import CALLS, IDEA, Fleet, Verdict, fleet, judged, remembering
+from .program import desk
 
 pytestmark = [pytest.mark.rule("L8"), pytest.mark.timeout(1_200)]
 
@@ -107,6 +108,44 @@ async def test_workers_that_are_killed_lose_nothing(shared: str, tmp_path: Path)
 
     verdict = await tried(shared, tmp_path, count, faults)
     assert verdict.takeovers >= kills
+
+
+async def test_workers_that_are_cut_anywhere_lose_nothing_without_a_database(tmp_path: Path) -> None:
+    """In memory a process can't be killed without what it holds: its workers are cut, at any turn of the loop."""
+    count, cuts, seed = many(500, 60), many(100, 16), random.randrange(10**6)
+    print(f"seed {seed}")
+    drawn = random.Random(seed)
+    for name in ("effects", "again"):
+        (tmp_path / name).mkdir()
+    async with Runs(":memory:") as runs:
+        await remembering(runs, ":memory:")
+        agent = Agent(None, tools=desk(tmp_path, 0.01))
+
+        def begun() -> asyncio.Task[None]:
+            return asyncio.create_task(Worker(runs, agent, queues={"runs": 3}, lease=2.0).serve())
+
+        submitted = [await runs.submit(IDEA) for _ in range(count)]
+        workers = [begun() for _ in range(4)]
+        for _ in range(cuts):
+            known = (tmp_path / "begun").stat().st_size
+            async with asyncio.timeout(PATIENCE):
+                while (tmp_path / "begun").stat().st_size == known:  # noqa: ASYNC110 -- a call that begins tells nobody
+                    await asyncio.sleep(0)
+            for _ in range(drawn.randrange(100)):
+                await asyncio.sleep(0)
+            at = drawn.randrange(len(workers))
+            workers[at].cancel()
+            await asyncio.wait([workers[at]])
+            workers[at] = begun()
+        await all_over(submitted, runs)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.wait(workers)
+        verdict = await judged(runs, submitted, tmp_path)
+    print(verdict)
+    assert (verdict.right, verdict.lost, verdict.again, verdict.stale) == (count, 0, 0, 0)
+    assert verdict.effects == verdict.recorded == count * CALLS
+    assert verdict.takeovers > 0
 
 
 async def test_workers_that_are_frozen_and_wake_write_nothing_stale(database: str, tmp_path: Path) -> None:
