@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Idea, Runs, models
+from actum.errors import StoreUnavailable
 from actum.schema.validator import Validator
 from actum.serving import Served
 from actum.serving.callers import Quota
+from actum.serving.hosting import Hosting
+from actum.serving.stops import Held, Spent, handle_of
 
 from ..runs.desks import Desk, Json, chain, plan
 from .house import house
@@ -91,6 +94,25 @@ async def test_a_run_is_of_the_idea_that_it_was_begun_with_where_another_begins_
         for status in (201, 200):
             answer = await client.post("/runs?wait=30", json={"idea": "talk", "id": "order-7"})
             assert (answer.status_code, answer.json()["idea"]) == (status, "talk")
+
+
+async def test_a_store_that_is_away_is_not_a_run_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def away(*_: Any) -> Any:
+        raise StoreUnavailable("away")
+
+    own = served(Desk())
+    async with house(own) as client:
+        run = (await client.ok("POST", "/runs?wait=30", json={"idea": "chain"}))["id"]
+        hosting = Hosting(runs=own.desk.runs)
+        handle = handle_of(await own.desk.runs.get(run), Held(pending={}, waiting=[]))
+        with monkeypatch.context() as patch:
+            patch.setattr(Runs, "get", away)
+            for path in (f"/runs/{run}", f"/studio/runs/{run}"):
+                assert (await client.get(path)).status_code == 503
+            with pytest.raises(StoreUnavailable):
+                await hosting.find(handle, "")
+        with pytest.raises(Spent):  # it was begun by no host
+            await hosting.find(handle, "")
 
 
 WRONG: list[Any] = [

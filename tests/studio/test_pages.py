@@ -176,6 +176,20 @@ async def test_what_is_wrong_stands_at_its_field_in_the_words_of_the_command_lin
     assert 'value="11"' in text  # what was typed is there still
 
 
+async def test_a_model_is_asked_as_elsewhere_whatever_a_run_is_called_in_the_list(tmp_path: Path) -> None:
+    idea_file(tmp_path, solution=None)
+    idea_file(tmp_path, "known.json", solution=None, meta={"path": "known", "version": "1.0.0"})
+    model = models.Scripted([{"calls": [], "output": {"warm": 1}}], repeat_last=True)
+    async with room(tmp_path, model) as client:
+        for name in ("warm", "known"):
+            answer = await send(client, f"ideas/{name}.json", {"p": "1", "v/who": "ana"})
+            await over(client, answer.headers["location"])
+        assert "warm.json</span>" in await page(client, "?find=warm.json")
+    plain, known = ("meta" in request.schema["properties"] for request in model.requests)
+    assert (plain, known) == (False, True)
+    assert "warm.json" not in str(model.requests[0].messages)
+
+
 async def test_json_beside_the_form_runs_too_and_fills_it(tmp_path: Path) -> None:
     idea_file(tmp_path)
     raw = json.dumps({"who": "bea", "places": ["here", "there"]})

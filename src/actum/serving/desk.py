@@ -13,7 +13,7 @@ from typing import Any
 
 from ..app.coercion import with_input
 from ..app.idea import Idea
-from ..errors import IdeaError, RunError
+from ..errors import IdeaError, RunError, StoreUnavailable
 from ..ideas.config import IdeaConfig
 from ..protocol.approvals import Ruling
 from ..protocol.config import Limits
@@ -217,6 +217,8 @@ class Desk:
         """
         try:
             run = await self.runs.get(id)
+        except StoreUnavailable:
+            raise
         except RunError:
             run = None
         if run is None or (caller and run.row.tenant != caller):

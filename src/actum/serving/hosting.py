@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from os import urandom
@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 from ..app.agent import Agent
 from ..app.idea import Idea
 from ..app.loading import agent_at
-from ..errors import RunError
+from ..errors import RunError, StoreUnavailable
 from ..ideas.ticks import RUN, run_id
 from ..protocol.approvals import PRIVATE, Pending, Ruling
 from ..protocol.message import OF
@@ -158,18 +158,28 @@ class Hosting:
 
         Raises:
             Spent: there is none.
+            StoreUnavailable: nobody can say now.
         """
         rest, _, seal = handle.rpartition(".")
         known, _, asked = rest.rpartition(".")
         served, begun_with = begun(known)
         is_same = seal == question_id(rest) and (arguments is None or begun_with == question_id(arguments))
         if is_same and name in ("", served):
-            with suppress(RunError):
-                run = await self.runs.get(known)
-                if run.row.tenant == caller and run.row.queue.startswith(_QUEUE) and not self._is_old(run):
-                    self._carry_on(run)
-                    return Found(run=run, name=served, asked=frozenset(asked.split("-")))
+            run = await self._known(known)
+            if run is not None and run.row.tenant == caller and not self._is_old(run):
+                self._carry_on(run)
+                return Found(run=run, name=served, asked=frozenset(asked.split("-")))
         raise Spent
+
+    async def _known(self, id: str) -> Run | None:
+        """The run of this id that a host has begun."""
+        try:
+            run = await self.runs.get(id)
+        except StoreUnavailable:
+            raise  # it is not known whether there is one
+        except RunError:
+            return None
+        return run if run.row.queue.startswith(_QUEUE) else None
 
     def _carry_on(self, run: Run) -> None:
         """Carry a run out that another process was to carry out, and no longer does."""

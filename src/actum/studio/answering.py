@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from ..errors import ActumError, IdeaError, MessageError, RunError, SchemaError
+from ..errors import ActumError, IdeaError, MessageError, RunError, SchemaError, StoreUnavailable
 from .pages import render
 from .secrets import hidden
 from .studio import BASE, Studio
@@ -75,4 +75,6 @@ def answering(
 
 
 def _status(error: ActumError) -> int:
+    if isinstance(error, StoreUnavailable):
+        return 503
     return 422 if isinstance(error, IdeaError | MessageError | RunError | SchemaError) else 500

@@ -79,6 +79,8 @@ class Studio:
         elif model:
             config["model"] = model
         meta = {**idea.meta, "path": idea.meta.get("path") or key} if key else idea.meta
+        if not idea.meta and not any(message.get("type") == "meta" for message in own.context):
+            config.setdefault("meta", False)  # its name is for the list of runs: the model is asked as elsewhere
         with_input(own.context, None if input is None else dict(input))
         return await self.runs.submit(replace(own, config=config, meta=meta), input=input, id=id)
 
