@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -102,3 +103,11 @@ async def test_delegates_ask_the_host_too_each_its_own_question() -> None:
             assert found["done"] is False
             found = await data(client, "answer", {"run": found["run"], "answer": answer})
         assert found == {"done": True, "output": 3}
+
+
+async def test_questions_that_nobody_answers_keep_no_other_run_from_being_carried_out() -> None:
+    async with client_of(host_of(Desk()), "legacy") as client:
+        asked = await asyncio.gather(*(data(client, "asking", {"who": str(number)}) for number in range(60)))
+        assert not any(one["done"] for one in asked)
+        async with asyncio.timeout(30):
+            assert await data(client, "looking", {"who": "Bob"}) == {"n": 3}

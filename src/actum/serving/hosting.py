@@ -49,7 +49,7 @@ class Hosting:
         runs: where they are kept.
         agent: what carries them out: an agent, what makes one for an Idea, or None for what each Idea names.
         roots: where Ideas may lie.
-        slots: how many are carried out at once.
+        slots: how many are carried out at once, those among them that wait for the host's model.
         ttl: how many seconds a run may wait for its host.
         quota: how much one caller may ask for.
     """
@@ -57,7 +57,7 @@ class Hosting:
     runs: Runs
     agent: Runner = None
     roots: Sequence[Path] = ()
-    slots: int = 50
+    slots: int = 1_000
     ttl: float = TTL
     quota: Quota = UNBOUNDED
 
