@@ -16,7 +16,7 @@ from ..app.idea import Idea
 from ..app.kept_run import with_origin
 from ..errors import IdeaError, RunError, StoreUnavailable
 from ..ideas.course import COURSE, course_entry
-from ..ideas.ticks import ID, RUN, run_id
+from ..ideas.ticks import ID, RUN, begun_with, run_id
 from ..schema.json import JsonObject, decode, encode
 from ..sources.files import write_text
 from ..sources.run_log import RunLog
@@ -54,7 +54,7 @@ class FolderFiles:
             if (row := self.row(one.id)) is not None:
                 return row, False
             idea = Idea.read(encode(one.idea), f"run {one.id}", one.origin)
-            about: JsonObject = {ID: one.id, ROW: kept_row(one, time.time())}
+            about: JsonObject = {**begun_with(idea.meta), ID: one.id, ROW: kept_row(one, time.time())}
             own = with_origin(replace(idea, meta={**idea.meta, RUN: about}), self.path(one.id), one.origin)
             own.save(self.path(one.id))
             row = self.row(one.id)

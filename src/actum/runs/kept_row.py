@@ -9,7 +9,7 @@ from typing import Any
 
 from ..app.idea import Idea
 from ..ideas.course import Course
-from ..ideas.ticks import RUN, about_of
+from ..ideas.ticks import RUN, about_of, passed_on
 from ..protocol import approvals
 from ..schema.json import JsonObject, is_list, is_object
 from .row import BY_HAND, OVER, QUEUE, Row, State, Submission, name_in
@@ -107,11 +107,10 @@ def called(sent: Sequence[JsonObject], now: float) -> bool:
 def source_in(run: str, idea: Idea) -> Submission:
     """What the run in a file was made of: its Idea as it was submitted; its context is what it has left."""
     row: Any = idea.meta[RUN].get(ROW, {})
-    meta = {key: value for key, value in idea.meta.items() if key != RUN}
     config = {key: value for key, value in idea.config.items() if key != "origin"}
     return Submission(
         id=run,
-        idea=replace(idea, meta=meta, config=config).text.to_dict(),
+        idea=replace(idea, meta=passed_on(idea.meta), config=config).text.to_dict(),
         origin=idea.context.origin if "origin" in idea.config else None,
         input=row.get("input"),
         tenant=row.get("tenant", ""),

@@ -16,7 +16,7 @@ from ..app.kept_run import with_origin
 from ..errors import RunEnded, RunError
 from ..execution.record.recovery import recovered
 from ..ideas.course import COURSE, is_note, whole_course
-from ..ideas.ticks import ID, RUN
+from ..ideas.ticks import ID, RUN, begun_with, passed_on
 from ..protocol import approvals
 from ..protocol.approvals import Pending, Ruling
 from ..protocol.context import Context
@@ -382,6 +382,7 @@ class Run:
         ticks = [tick.to_dict() for tick in ticks_in(entries, self.id)]
         about = {ID: self.id, **row.about, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
         about |= {COURSE: course} if (course := whole_course(entries)) else {}
+        about |= begun_with(idea.meta)
         return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
 
     async def resume(self) -> None:
@@ -405,7 +406,7 @@ class Run:
         if not row.is_over:
             raise RunError(f"run {self.id} is {row.state}: workers go on with it, once what it waits for is there")
         source, idea = await self._source(), await self.idea()
-        left = replace(idea, meta={key: value for key, value in idea.meta.items() if key != RUN})
+        left = replace(idea, meta=passed_on(idea.meta))
         new = replace(source, id=check_id(id or urandom(12).hex()), idea=left.text.to_dict(), input=None, at=None)
         row, _ = await self._store.submit(new)
         return Run(self._runs, row)
