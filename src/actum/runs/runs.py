@@ -323,7 +323,11 @@ class Run:
         await part._send([item], None)
 
     async def decide_all(self, places: Sequence[str], ruling: Ruling, *, reason: str = "") -> None:
-        """Decide on the calls that wait at these places, on all of them before the run goes on, or on none.
+        """Decide on the calls that wait at these places; a run goes on once with all that were decided of it.
+
+        All are checked first: if one can't be decided on, none is. Calls in parts of a spread run are those of other
+        runs: each takes its own in one go, one part behind the other. So where the place is out of reach in between, or
+        a part is cancelled, the parts before have been decided on and those behind have not; `pending` says which.
 
         Raises:
             RunError, IdeaError: as `Runs.decide`.
