@@ -73,7 +73,7 @@ async def test_a_decision_can_not_be_given_a_result_and_no_plan_approves_it() ->
 @pytest.mark.rule("A1")
 def test_no_activity_takes_its_name() -> None:
     tools = Tools()
-    with pytest.raises(errors.SchemaError, match="no Activity can be called 'elsewhere': .*give it another name"):
+    with pytest.raises(errors.SchemaError, match=r"no Activity can be called 'elsewhere': .*give it another name"):
         tools.activity("elsewhere", agree)
     with pytest.raises(errors.SchemaError, match="give it another name"):
         tools.activity("elsewhere")  # the decorator

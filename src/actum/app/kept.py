@@ -136,8 +136,10 @@ async def resume(
         return await carry_on(kept, runner, show, versions)
 
 
-def listed(folder: str | Path = "runs") -> list[Summary]:
+def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], object] | None = None) -> list[Summary]:
     """The runs that are kept in a folder, by file name.
+
+    `pass_over` is told of each file that can't be read, and the others are listed; without it, that is an error.
 
     Raises:
         IdeaError: there are no files, or one can't be read.
@@ -145,8 +147,16 @@ def listed(folder: str | Path = "runs") -> list[Summary]:
     files = sorted(path for path in Path(folder).glob("*.json") if path.is_file())
     if not files:
         raise IdeaError(f"no runs are kept in {folder}")
-    ideas = ((path, Idea.load(path)) for path in files)
-    return [_summary(path, idea) for path, idea in ideas if RUN in idea.meta]
+    found: list[Summary] = []
+    for path in files:
+        try:
+            idea = Idea.load(path)
+            found += [_summary(path, idea)] if RUN in idea.meta else []
+        except ActumError as error:
+            if pass_over is None:
+                raise
+            pass_over(error)
+    return found
 
 
 def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] | None = None) -> None:

@@ -209,10 +209,19 @@ class Runs:
     ) -> Sequence[Run]:
         """A page of the runs, the newest first; `before` is the last one of the page before.
 
-        `find` leaves those whose state it is, or whose id or Idea's path it is a part of, in any case.
+        `find` leaves those whose state it is, or whose id or Idea's path it is a part of, in any case. Of those that
+        can't be read `damaged` tells.
         """
         page = Page.of(find, state, tenant, None if before is None else before.row, most)
         return [] if page is None else [Run(self, row) for row in await self.store.listed(page)]
+
+    async def damaged(self) -> Sequence[str]:
+        """What is wrong with runs that can't be read, such as files of a folder that somebody has edited, a line each.
+
+        Raises:
+            RunError: the place can't be used.
+        """
+        return await self.store.damaged()
 
 
 class Run:

@@ -119,6 +119,10 @@ class SqlStore:
                 if not await name_some(within, self.database.unlocked):
                     return [row_of(one) for one in await within.rows(*listing(page))]
 
+    async def damaged(self) -> list[str]:
+        """Nothing: a database gives back what was written, or refuses all of it."""
+        return []
+
     async def source(self, run: str) -> Submission | None:
         """What a run was made of."""
         async with self.database.transaction() as within:
