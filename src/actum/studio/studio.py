@@ -76,11 +76,11 @@ class Studio:
         return await self.runs.submit(replace(own, config=config, meta=meta), input=input)
 
     async def decide(self, run: Run, shown: Mapping[str, JsonObject], ruling: Ruling, reason: str = "") -> None:
-        """Decide on calls that wait, by their places, if they are those that were shown: on all of them or on none.
+        """Decide on calls that wait, by their places, if they are those that were shown, else on none of them.
 
         Raises:
             IdeaError: another call waits at one of them, or none.
-            RunError: the run is over.
+            RunError: the run is over, or as `Run.decide_all` says.
         """
         await self._check_shown(run, shown)
         await run.decide_all(list(shown), ruling, reason=reason)
