@@ -6,9 +6,8 @@ import re
 from typing import Any, Literal, TypeAlias
 
 from ...errors import SchemaError
-from ...schema.json import MAX_WRITTEN_DEPTH, JsonObject, NotJson, encode, is_list, is_object, nests_within
+from ...schema.json import MAX_WRITTEN_DEPTH, JsonObject, encode, is_list, is_object, nests_within
 from ...schema.walk import held, mapped, pointer, rooted_in
-from ...schema.weight import weight
 from .document import Document, step_of
 
 Direction: TypeAlias = Literal["request", "response"]
@@ -43,15 +42,27 @@ def judge(raw: Any) -> None:
     Raises:
         SchemaError: it is certainly too large, or nests deeper than what is pinned could be read again.
     """
-    most = 70 * LARGEST  # a value weighs 64 at least, and a character four bytes at most
-    try:
-        is_large = weight(raw, most) > most
-    except NotJson:
-        raise SchemaError(_TOO_DEEP) from None
-    if is_large:
+    if _is_larger(raw, LARGEST):
         raise SchemaError(_TOO_LARGE)
     if not nests_within(raw, MAX_WRITTEN_DEPTH):
         raise SchemaError(_TOO_DEEP)
+
+
+def _is_larger(value: Any, most: int) -> bool:
+    """Whether a value certainly has more characters than that, written out; no more than so many are looked at."""
+    count, waiting = 0, [value]
+    while waiting and count <= most:
+        one = waiting.pop()
+        if is_object(one) or is_list(one):
+            count += len(one)
+            if count <= most:
+                waiting.extend(one.values() if is_object(one) else one)
+                count += sum(map(len, one)) if is_object(one) else 0
+        elif isinstance(one, str):
+            count += len(one)
+        elif isinstance(one, int):
+            count += one.bit_length() // 4
+    return count > most
 
 
 class _Gathering:
