@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +17,8 @@ from actum.connections.adapting import adapted
 from actum.connections.openapi.document import Document, origin_of
 from actum.connections.openapi.operations import Listed, listed
 from actum.connections.openapi.parameters import Hidden
+from actum.connections.openapi.paths import Unsendable
+from actum.connections.openapi.requests import request_of
 from actum.schema.json import encode, is_list, is_object
 
 from ..effort import trials
@@ -313,3 +317,36 @@ def test_the_document_that_is_changed_is_a_good_one() -> None:
     own = found(RICH)
     assert ("rich" in own.tools, len(own.tools)) == (True, 12)
     assert Document(RICH).base(None) == "https://a.example/v1"
+
+
+SIGNS = st.sampled_from(["", "..", "%2e%2e", "/", "a/../b", "?x=1", "#", " a", "a\r\nx-key: y", "é", "{a}", "api_key"])
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | SIGNS
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    SCALARS | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SIGNS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@cache
+def rich_tools() -> dict[str, Json]:
+    return found(RICH).tools
+
+
+@pytest.mark.rule("D12")
+@settings(max_examples=trials(2_000, least=60), deadline=None)
+@given(st.data())
+def test_any_values_travel_in_their_places_or_not_at_all(data: st.DataObject) -> None:
+    tools = rich_tools()
+    own = tools[data.draw(st.sampled_from([*tools]))]["_meta"]["http"]
+    names = [each["as"] for each in own["parameters"]] + ([own["body"]["as"]] if "body" in own else [])
+    arguments = {name: data.draw(VALUES) for name in names if data.draw(st.booleans())}
+    try:
+        sent = request_of(own, "https://a.example/v1", {"api_key": "HIDDEN"}, arguments)
+    except Unsendable:
+        return
+    made = httpx2.Request(sent.method, sent.url, headers=dict(sent.headers), content=sent.content)
+    assert (made.url.scheme, made.url.host, made.url.fragment) == ("https", "a.example", "")
+    assert made.url.raw_path.partition(b"?")[0].count(b"/") == own["path"].count("/") + 1  # that of `/v1`
+    assert [value for name, value in made.url.params.multi_items() if name == "api_key"] == ["HIDDEN"]
+    assert {name for name in made.headers if name.startswith("x-")} <= {"x-key", "x-trace"}
