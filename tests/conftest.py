@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Generator
@@ -16,6 +17,13 @@ from .effort import trials
 settings.register_profile("everywhere", deadline=None, max_examples=trials(100))
 settings.register_profile("ci", settings.get_profile("everywhere"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "everywhere")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays until the end: the collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

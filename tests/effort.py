@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias, cast, get_args
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, TypeAlias, TypeVar, cast, get_args
 
 import pytest
 
+T = TypeVar("T")
 Effort: TypeAlias = Literal["little", "more", "all"]
 
 _OF: Final[Mapping[Effort, int]] = {"little": 50, "more": 5, "all": 1}
@@ -29,3 +30,8 @@ thorough = pytest.mark.skipif(EFFORT == "little", reason="takes long: ACTUM_EFFO
 def trials(most: int, *, least: int = 20) -> int:
     """How many times a test tries what it draws: `most` where everything is tried, at least `least` anywhere."""
     return max(min(most, least), most // _OF[EFFORT])
+
+
+def spread(cases: Sequence[T], *, least: int) -> Sequence[T]:
+    """Those that a test tries of the cases it knows: all where everything is tried, at least `least` from all over."""
+    return cases[:: max(1, len(cases) // trials(len(cases), least=least))] if cases else cases

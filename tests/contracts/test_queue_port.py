@@ -16,6 +16,7 @@ import pytest
 from actum.runs.open import open_runs
 from actum.runs.queue import Carry, Delivery, Queue
 from actum.runs.queues.memory import MemoryQueue
+from actum.runs.queues.serving import Serving
 from actum.runs.sql_store import SqlStore
 
 from ..runs.desks import until
@@ -259,3 +260,29 @@ async def test_several_who_serve_share_what_there_is(queue: Queue) -> None:
 async def _serve(queue: Queue, carry: Carried) -> None:
     own: Carry = carry
     await queue.serve({carry.queue: 1}, own, asyncio.Event(), LEASE)
+
+
+async def test_who_has_no_room_waits_for_its_own_and_looks_for_nothing() -> None:
+    left, looks = [(1, "a"), (2, "b"), (3, "c")], 0
+    carried = Carried("runs", held=True)
+
+    async def take(queue: str, most: int) -> list[tuple[int, str]]:
+        assert (queue, most > 0) == ("runs", True)
+        return [left.pop(0) for _ in range(min(most, len(left)))]
+
+    async def ended(number: int) -> None:
+        del number
+
+    async def wait() -> None:  # as one that finds each time what came and can't be taken
+        nonlocal looks
+        looks += 1
+
+    stop = asyncio.Event()
+    serving = asyncio.create_task(Serving({"runs": 2}, carried, take, ended).until(stop, wait))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert (carried.runs, looks) == (["a", "b"], 0)
+    carried.open.set()
+    await asyncio.wait_for(until_all(carried, ["a", "b", "c"]), PATIENCE)
+    stop.set()
+    await asyncio.wait_for(serving, PATIENCE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import subprocess
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Generator
@@ -22,6 +21,7 @@ from actum.ideas.store import Draft, Line, Store, StoredVersion
 from actum.ideas.version import Version
 from actum.storage.open import open_store
 
+from .. import warm
 from ..storage.servers import is_installed, postgres
 
 pytestmark = pytest.mark.rule("X3", "X4")
@@ -179,20 +179,14 @@ asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])))
 """
 
 
-def started(command: list[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
 async def test_eight_processes_at_once_lose_nothing_and_never_get_the_same_version(url: str, store: Store) -> None:
     line = fresh()
     each, writers = 8, 8
     commands = [[sys.executable, "-c", WRITER, url, line.path, str(who), str(each)] for who in range(writers)]
-    running = [started(command) for command in commands]
     said: list[str] = []
-    for process in running:
-        out, complaints = await asyncio.to_thread(process.communicate, timeout=110)
-        assert process.returncode == 0, complaints
-        said += out.splitlines()
+    for ended in await asyncio.gather(*(asyncio.to_thread(warm.run, command, timeout=110) for command in commands)):
+        assert ended.returncode == 0, ended.stderr
+        said += ended.stdout.splitlines()
     versions = [line.split(" ")[0] for line in said]
     assert len(versions) == len(set(versions)) == each * writers
     entries = (await store.entries(line, None, 1_000))[::-1]

@@ -17,6 +17,7 @@ import pytest
 from actum import Agent, Limits, Tools, errors, models
 
 from .. import warm
+from ..effort import spread, thorough
 
 ROOT = Path(__file__).parents[2]
 ISOLATION = ROOT / "docs" / "isolation"
@@ -29,7 +30,7 @@ with pytest.MonkeyPatch.context() as patch:
 SETTINGS: list[Any] = settings.SETTINGS
 every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.id)
 every_setting_of_actum = pytest.mark.parametrize(
-    "setting", [one for one in SETTINGS if one.system == "actum"], ids=lambda setting: setting.id
+    "setting", spread([one for one in SETTINGS if one.system == "actum"], least=1), ids=lambda setting: setting.id
 )
 
 
@@ -156,6 +157,7 @@ def test_a_missing_environment_is_said_in_one_line_and_changes_nothing(
     assert PAGE.read_bytes() == before
 
 
+@thorough
 def test_a_run_that_comes_to_something_else_is_no_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     (setting,) = [one for one in SETTINGS if one.id == "actum-parameter"]
     monkeypatch.setattr(capture, "TRANSLATION", "something else")

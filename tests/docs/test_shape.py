@@ -9,6 +9,8 @@ from textwrap import dedent
 
 import pytest
 
+from ..effort import thorough
+
 ROOT = Path(__file__).parents[2]
 SHAPE = ROOT / "docs" / "shape"
 LONG = "def long() -> None:\n" + '    """Count."""\n' + "    print()\n" * 51
@@ -182,6 +184,7 @@ def test_the_page_on_the_design_shows_what_is_measured(tiny: Path) -> None:
     assert [*shown][1:] == [*cells(shape(tiny).stdout)][1:]
 
 
+@thorough
 def test_actum_is_measured_with_its_run() -> None:
     printed = cells(shape(ROOT / "src" / "actum", "--run", f"actum={SHAPE / 'one_answer.py'}").stdout)
     assert printed["bodies over 50 lines"] == ["0.0 %"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 import time
@@ -18,7 +17,8 @@ from actum.ideas.file import read_idea
 from actum.schema.judging import judgements
 from actum.schema.validator import Validator, unsatisfiable
 
-from ..effort import EFFORT
+from .. import warm
+from ..effort import EFFORT, spread
 from . import bombs
 
 Json = dict[str, Any]
@@ -48,10 +48,10 @@ def tools() -> Tools:
 
 
 @pytest.mark.rule("L5")
-@pytest.mark.parametrize("name", bombs.BOMBS)
+@pytest.mark.parametrize("name", spread(list(bombs.BOMBS), least=8))
 def test_what_is_small_to_say_and_large_to_hold_ends_at_the_limit_with_what_was_done(name: str) -> None:
     command = [sys.executable, bombs.__file__, name, str(BYTES)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False, cwd=Path(__file__).parent)
+    ended = warm.run(command, cwd=Path(__file__).parent, timeout=110)
     told = json.loads(ended.stdout or json.dumps({"ended": ended.stderr[-500:], "peak": 0}))
     assert told["ended"] == {"limit": "bytes", "partial": True}
     assert told["peak"] < 700

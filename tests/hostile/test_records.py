@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from actum.execution.record.recovery import recovered
 from actum.ideas.course import is_note
 from actum.schema.json import is_list, is_object
 
+from .. import warm
 from ..effort import trials
 from .charging import agent_of, charged, fails_of
 from .keeping import ONCE, deep_tools, drained, killed_run
@@ -91,7 +91,7 @@ def killed_at(folder: Path, way: str, seed: int, event: int) -> tuple[Log, bool]
     """Kill a process with -9 at an event of its run; what happened until then, and whether it was killed at all."""
     command = [sys.executable, "-m", "tests.hostile.charging", way, str(seed), str(event), str(folder)]
     root = Path(__file__).parents[2]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60, check=False)
+    done = warm.run(command, cwd=root)
     assert done.returncode in (0, -9), done.stderr
     log: Log = []
     for line in (folder / "ran.txt").read_text(encoding="utf-8").splitlines():

@@ -14,7 +14,7 @@ from actum.protocol.reader import READ
 from actum.protocol.usage import Usage
 
 from ..dataflow.computing.plan_check import plans
-from ..effort import trials
+from ..effort import spread
 from .mistakes import with_mistakes
 from .worlds import registry
 
@@ -23,6 +23,9 @@ UNSEEN = {"other_call"}
 """No check of types can tell a call from another one of the same type."""
 
 pytestmark = pytest.mark.rule("O11", "E5")
+every_plan = pytest.mark.parametrize(
+    "plan", spread(plans(), least=23), ids=lambda plan: f"{plan['world']}-{plan['task']}"
+)
 
 
 def prepared(plan: dict[str, Any]) -> list[dict[str, Any]]:
@@ -66,23 +69,18 @@ async def _never(_tool: str, _call: Call) -> None:
     await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize("plan", plans(), ids=lambda plan: f"{plan['world']}-{plan['task']}")
+@every_plan
 async def test_a_mistake_is_refused_on_arrival(plan: dict[str, Any]) -> None:
     right = prepared(plan)
-    for mistake, wrong in _some([made for made in with_mistakes(plan) if made[0] not in UNSEEN]):
+    for mistake, wrong in spread([made for made in with_mistakes(plan) if made[0] not in UNSEEN], least=2):
         calls = prepared(wrong)
         changed = {index for index, call in enumerate(calls) if call != right[index]}
         assert changed <= await refused(wrong) | _readers_takes(mistake, calls), (mistake, wrong)
 
 
-@pytest.mark.parametrize("plan", plans(), ids=lambda plan: f"{plan['world']}-{plan['task']}")
+@every_plan
 async def test_what_is_right_is_not_refused(plan: dict[str, Any]) -> None:
     assert await refused(plan) == set()
-
-
-def _some(mistakes: list[Mistake]) -> list[Mistake]:
-    """As many of them as are tried, from all over them."""
-    return mistakes[:: max(1, len(mistakes) // trials(len(mistakes), least=2))] if mistakes else []
 
 
 def _readers_takes(mistake: str, calls: list[dict[str, Any]]) -> set[int]:

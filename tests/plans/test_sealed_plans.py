@@ -17,7 +17,7 @@ from bench.fit.sealing import lying, outside, strange
 from actum import Call
 from actum.schema.json import is_list, is_object
 
-from ..effort import trials
+from ..effort import spread
 from .worlds import recorded, registry
 
 pytestmark = pytest.mark.rule("S10", "D18")
@@ -63,7 +63,7 @@ async def ran(plan: Plan, plant: Plant | None) -> tuple[Outcome, list[str]]:
     return await carried_out(plan, tools, "go", reading=reading, sealed=True, looks=True), made
 
 
-@pytest.mark.parametrize(("plan", "attack"), PAIRS[:: max(1, len(PAIRS) // trials(len(PAIRS), least=90))])
+@pytest.mark.parametrize(("plan", "attack"), spread(PAIRS, least=30))
 async def test_no_attack_reaches_the_planner_or_adds_a_call(plan: Plan, attack: str) -> None:
     clean, _ = await ran(plan, None)
     attacked, made = await ran(plan, ATTACKS[attack])

@@ -133,7 +133,7 @@ async def _is_parked(run: Any) -> bool:
 @databases
 async def test_slots_are_shared_by_weight_however_much_a_tenant_has_submitted(place: str) -> None:
     """Three tenants with more to do than slots, one of which has submitted all of it before the others."""
-    each, shown = trials(120, least=40), Counting()
+    each, shown = trials(120, least=24), Counting()
     weights = {"one": 1, "two": 2, "three": 3}
     async with Runs(place) as runs:
         for tenant, weight in weights.items():

@@ -12,6 +12,7 @@ import pytest
 
 from actum.schema.lowering import ANTHROPIC, COMPATIBLE, GOOGLE, GRAMMAR, OPENAI, Lowered, choose
 
+from ..effort import EFFORT
 from .composing import accepts, composer
 from .provider_rules import violations
 
@@ -61,14 +62,18 @@ LEAST: list[tuple[str, int, dict[str, int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "size", "least"), LEAST)
+SIZES = [1, 10, 50] if EFFORT != "little" else [10]
+"""How many tools one request offers."""
+
+
+@pytest.mark.parametrize(("name", "size", "least"), [one for one in LEAST if one[1] in SIZES])
 def test_a_rung_is_found_for_every_group_and_most_are_firm(name: str, size: int, least: dict[str, int]) -> None:
     rungs = Counter(one.rung.name for _, one in lowered(name, size) if one.rung)
     assert sum(rungs.values()) == -(-len(tools()) // size)
     assert {rung: rungs[rung] for rung in least if rungs[rung] < least[rung]} == {}
 
 
-@pytest.mark.parametrize("size", [1, 10, 50])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", DIALECTS)
 def test_what_is_sent_strictly_keeps_the_providers_rules(name: str, size: int) -> None:
     for group, one in lowered(name, size):

@@ -16,6 +16,7 @@ def test_mypy_strict_finds_nothing_in_a_users_project(tmp_path: Path) -> None:
     assert done.stdout.startswith("Success"), done.stdout + done.stderr
 
 
+@thorough
 def test_pyright_strict_finds_nothing_in_a_users_project() -> None:
     done = checked("pyright", "--pythonpath", sys.executable, "--outputjson", "-p", ".")
     report = json.loads(done.stdout)

@@ -12,6 +12,7 @@ from actum.dataflow.computing.sizes import expanded
 from actum.dataflow.computing.source import ComputingSyntax, parse
 from actum.dataflow.computing.text import Computed
 
+from ...effort import spread
 from .given import compute, fill
 
 DATA: dict[str, Any] = {
@@ -118,7 +119,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("source", HOSTILE)
+@pytest.mark.parametrize("source", spread(HOSTILE, least=40))
 def test_a_hostile_expression_ends_within_its_allowance(source: str) -> None:
     run = RunAllowance()
     before = run.left

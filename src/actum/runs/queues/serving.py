@@ -36,7 +36,10 @@ class Serving:
         try:
             while not stop.is_set():
                 self._freed.clear()
-                if not await self._fill():
+                if not self._has_room():
+                    # What may have come can't be taken: to look for it would only find it again and again.
+                    await first_of(stop.wait(), self._freed.wait())
+                elif not await self._fill():
                     await first_of(wait(), stop.wait(), self._freed.wait())
             while self._tasks:
                 await asyncio.wait(self._tasks)
@@ -45,6 +48,9 @@ class Serving:
                 task.cancel()
             if self._tasks:
                 await asyncio.wait(self._tasks)
+
+    def _has_room(self) -> bool:
+        return any(self._busy[queue] < slots for queue, slots in self._slots.items())
 
     async def _fill(self) -> bool:
         """Take as many deliveries as there is room for; whether there were any."""
