@@ -140,6 +140,11 @@ def pushes_on_one_list(n: int) -> None:
     )
 
 
+def definitions_in_a_chain(n: int) -> None:
+    chained = {f"d{i}": {"items": {"$ref": f"#/$defs/d{i + 1}"}} for i in range(n)} | {f"d{n}": {"type": "string"}}
+    Tools().register("t", {"properties": {"a": {"$ref": "#/$defs/d0", "$defs": chained}}})
+
+
 ANSWERS = [
     calls,
     chain,
@@ -160,6 +165,7 @@ RUNS = [
     streamed_characters,
     concurrent_runs,
     pushes_on_one_list,
+    definitions_in_a_chain,
 ]
 CASES: list[Callable[[int], None]] = [*((lambda n, of=of: run(of(n))) for of in ANSWERS), *RUNS]
 

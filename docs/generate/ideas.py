@@ -31,6 +31,9 @@ def format_page() -> str:
         f"{_SCHEMA['description']} It is a JSON file; YAML is accepted on reading (extra `yaml`). `actum schema idea` "
         "prints the format as a JSON Schema, by which an editor completes and checks Ideas, and `actum check` says "
         "everything that is wrong with one. Keys that begin with `$` are left alone.\n",
+        "In YAML a plain word is what it would be in JSON: `null` or `~`, `true`, `false`, or a number as JSON writes it "
+        "(`-12`, `0.5`, `1e3`). All else is the text that was written, also what YAML 1.1 took for something: `NO`, `on`, "
+        "`12:30`, `010`, `+49`, `0x1F`, `1_000`, `2024-01-01`. So is every key. Aliases (`*name`) are not accepted.\n",
         table(["key", "required", "is", "what it is for"], rows),
         "The messages of `context` are listed in [Messages](messages.md), the fields of `config` in "
         "[Config](config.md).\n",

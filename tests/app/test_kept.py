@@ -51,6 +51,11 @@ async def test_a_run_is_started_kept_listed_and_never_overwritten(tmp_path: Path
         await kept.start(tmp_path / "one.json", idea(*CALLS), agent)
     with pytest.raises(errors.IdeaError, match="no runs are kept in"):
         kept.listed(tmp_path / "nowhere")
+    (tmp_path / "a.json").write_text("{", encoding="utf-8")
+    with pytest.raises(errors.IdeaError, match=r"a\.json: "):
+        kept.listed(tmp_path)
+    passed: list[errors.ActumError] = []
+    assert (kept.listed(tmp_path, pass_over=passed.append), len(passed)) == ([summary], 1)
 
 
 @pytest.mark.rule("L8")

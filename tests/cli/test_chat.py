@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from actum import kept
 from actum.cli.commands.chat import Screen, one_turn
 
 from .test_commands import actum
@@ -27,6 +28,11 @@ async def slow(n: int) -> str:
     "Take long."
     await asyncio.Event().wait()
     return "never"
+
+@tools.tool
+async def quick(n: int) -> str:
+    "Take no time."
+    return "quick"
 """
 
 
@@ -177,6 +183,20 @@ def test_a_kept_conversation_goes_on_in_another_process(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "One\n"), done.stderr
     kept = json.loads((tmp_path / "kept.json").read_text(encoding="utf-8"))
     assert [message.get("message") for message in kept["context"] if message["type"] == "user"] == ["first", "second"]
+
+
+@pytest.mark.rule("L6", "L8")
+def test_a_kept_conversation_says_who_decides_and_goes_on_so(tmp_path: Path) -> None:
+    path, run = talker(tmp_path, said("", {"_tool": "quick", "n": 1}), said("Done")), tmp_path / "kept.json"
+    held = chat(path, "--model", "any", "--save", "kept.json", "--approve", "hold", given="hi\n")
+    assert (held.stdout, "waiting for approval 0.0" in held.stderr) == ("", True), held.stderr
+    assert json.loads(run.read_text(encoding="utf-8"))["meta"]["run"]["approve"] == "hold"
+    kept.deny(run)
+    again = chat(path, "--model", "any", "--save", "kept.json", given="")
+    assert (again.stdout, "waiting for approval 1.0" in again.stderr) == ("", True), again.stderr
+    kept.deny(run)
+    resumed = actum("resume", "kept.json", "--model", "any", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert (resumed.stdout, "approval 2.0" in resumed.stderr) == ("", True), resumed.stderr
 
 
 def test_what_has_no_text_or_no_model_is_refused(tmp_path: Path) -> None:

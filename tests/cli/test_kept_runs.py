@@ -348,6 +348,14 @@ def test_the_runs_of_a_folder_are_listed_with_what_they_wait_for(tmp_path: Path)
     listed = actum("runs", cwd=tmp_path).stdout
     assert listed.startswith('runs/held.json  waits for 0.0 {"_tool":"step",')
     assert ', 0.5 {"_tool":"inner",' in listed
+    (tmp_path / "runs/hurt.json").write_text('{"context": [\x1b')
+    for more in ([], ["--store", "runs/"]):
+        beside = actum("runs", *more, cwd=tmp_path)
+        assert (beside.returncode, "waits for " in beside.stdout, "hurt" in beside.stdout) == (2, True, False)
+        (told,) = beside.stderr.splitlines()
+        assert told.startswith("actum: error: a run that can't be read is left out: ")
+        assert ("hurt.json: " in told, "\x1b" in told) == (True, False)
+    (tmp_path / "runs/hurt.json").unlink()
     (tmp_path / "runs/held.json.log").write_text('{"at": []}\n')
     assert "was cut" in actum("runs", cwd=tmp_path).stdout
     empty = actum("runs", "nowhere", cwd=tmp_path)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 from tests.rules.scripts import agent, answer, call
 
-from actum import Tools, models
+from actum import Tools, errors, models
 
 
 class Item(BaseModel):
@@ -45,3 +45,23 @@ async def test_schemas_of_models_are_parts_of_a_tool(is_top: bool) -> None:
     assert "#/$defs/Item" in runner.model.requests[0].schema_text
     wrong = agent(answer(call("send", order={"items": [{}]})), answer(output=0), tools=tools)
     assert "name" in (await wrong.run("go")).errors[0].message
+
+
+NONE: list[tuple[dict[str, Any], str]] = [
+    ({"$defs": 3}, "$defs"),
+    ({"definitions": [], "$ref": "#/definitions/a"}, "definitions"),
+    ({"$defs": {"a": {}}, "definitions": "x"}, "definitions"),
+    ({"$defs": {"a": {}}, "properties": {}, "required": [[]]}, "required[0]"),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {"properties": {}, "required": [{}]}}}, ""),
+]
+
+
+@pytest.mark.rule("T3")
+@pytest.mark.parametrize(("part", "path"), NONE)
+def test_definitions_that_are_none_are_an_error_of_the_schema(part: dict[str, Any], path: str) -> None:
+    for key in ("value", "_output"):
+        with pytest.raises(errors.SchemaError, match="not a valid JSON Schema") as caught:
+            Tools().register("send", {"type": "object", "properties": {key: part}})
+        assert path in (caught.value.path or "")
+    with pytest.raises(errors.SchemaError, match="not a valid JSON Schema"):
+        Tools().register("send", {"type": "object", "properties": {"value": {"$defs": {}}}, "$defs": 3})

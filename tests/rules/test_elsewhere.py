@@ -68,3 +68,13 @@ async def test_a_decision_can_not_be_given_a_result_and_no_plan_approves_it() ->
     idea = plan({"_tool": "pick", "of": "a"}, output="†calls.0")
     with pytest.raises(errors.ActivityError, match="has to give its result"):
         await Agent(None, tools=Tools()).run(with_plans_approved(Context(idea["context"]), {"pick"}))
+
+
+@pytest.mark.rule("A1")
+def test_no_activity_takes_its_name() -> None:
+    tools = Tools()
+    with pytest.raises(errors.SchemaError, match=r"no Activity can be called 'elsewhere': .*give it another name"):
+        tools.activity("elsewhere", agree)
+    with pytest.raises(errors.SchemaError, match="give it another name"):
+        tools.activity("elsewhere")  # the decorator
+    assert tools.find_activity("elsewhere") is None

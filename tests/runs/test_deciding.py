@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Agent, Idea, Runs, errors
+from actum import HOLD, Agent, Idea, Run, Runs, errors
 
-from .desks import PATIENCE, Desk, plan, serving
+from .desks import PATIENCE, Desk, plan, serving, until
+from .test_spreading import agent as spreading
+from .test_spreading import two
 
 
 async def held(*_: object) -> Any:
@@ -37,3 +39,44 @@ async def test_calls_are_decided_on_together(place: str) -> None:
             result = await run.result(timeout=PATIENCE)
             assert result.output is not None
             assert (await run.refresh()).lease == lease + 1  # it went on once
+
+
+@pytest.mark.rule("L6")
+async def test_parts_of_a_spread_run_are_decided_on_one_behind_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No transaction goes over several runs: what was decided before the place was out of reach is decided."""
+    desk = Desk()
+    async with Runs(":memory:") as runs:
+        run = await runs.submit(two())
+        async with serving(runs, spreading(desk, approve=held_in_parts)) as worker:
+
+            async def wait() -> bool:
+                return len(await run.pending()) == 2 and not worker.carried
+
+            await until(wait)
+            places = [one.of for one in await run.pending()]
+            send = runs.store.send
+
+            async def away(id: str, *rest: Any) -> Any:
+                monkeypatch.undo()
+                monkeypatch.setattr(runs.store, "send", refuse)
+                return await send(id, *rest)
+
+            async def refuse(*_: Any) -> Any:
+                monkeypatch.undo()
+                raise errors.StoreUnavailable("away")
+
+            monkeypatch.setattr(runs.store, "send", away)
+            with pytest.raises(errors.StoreUnavailable):
+                await run.decide_all(places, "approve")
+            assert [one.of for one in await run.pending()] == places[1:]
+            await run.decide_all(places[1:], "approve")
+            await until(lambda: over(run))
+    assert sorted(desk.made) == [("step", "a"), ("step", "b")]
+
+
+async def held_in_parts(_call: Any, tool: Any, _context: Any) -> Any:
+    return HOLD if tool.name == "step" else True
+
+
+async def over(run: Run) -> bool:
+    return (await run.refresh()).is_over

@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from actum import Idea, Runs
+from actum.runs.finding import listing
 from actum.runs.folder import FolderStore
+from actum.runs.row import Page
 
 from .desks import PATIENCE, Desk, chain, serving, sql
 
@@ -41,6 +43,32 @@ async def test_runs_are_found_by_id_name_and_state_however_many_there_are(place:
         assert await runs.list(find="no such run") == []
 
 
+NAMES = {
+    "Ärger": ["ÄRGER", "ärg", "A\u0308rger", " ärger "],
+    "A\u0308rger im A\u0308mt": ["ärger im ämt"],
+    "Отчёты/За Июль": ["отчёты", "ИЮЛЬ", "ёты/за"],
+    "Straße": ["STRASSE", "straße"],
+    "ΟΔΟΣ": ["οδος", "οδός".replace("ό", "ο")],
+    "İstanbul": ["i̇stanbul"],
+    "ΐ" * 200: ["ΐ" * 10],
+    "\U0001d160" * 200: ["\U0001d160"],
+}
+
+
+async def test_every_place_finds_the_same_by_names_of_any_script(place: str) -> None:
+    async with Runs(place) as runs:
+        for number, name in enumerate(NAMES):
+            await runs.submit(called(name), queue="nobody's", id=f"named-{number}")
+        found = {words: {run.id for run in await runs.list(find=words)} for own in NAMES.values() for words in own}
+        for number, own in enumerate(NAMES.values()):
+            for words in own:
+                assert f"named-{number}" in found[words], words
+        assert found["ärg"] == {"named-0", "named-1"}
+        assert await runs.list(find="arger") == []
+        assert {run.row.name for run in await runs.list(find="ärger")} == {"Ärger", "A\u0308rger im A\u0308mt"}
+        assert await runs.list(find="n" * 60_000) == []
+
+
 async def test_a_run_is_still_found_when_it_is_over(place: str) -> None:
     async with Runs(place) as runs:
         run = await runs.submit(chain(1), id="Ending")
@@ -55,10 +83,10 @@ async def test_finding_looks_through_an_index_and_not_through_the_ideas(place: s
         if isinstance(runs.store, FolderStore) or place.startswith("postgres"):
             return  # what a planner of PostgreSQL chooses depends on how much there is
         await runs.list(find="any")
-        query = (
-            "EXPLAIN QUERY PLAN SELECT id FROM actum_runs WHERE 1 = 1 "
-            "AND (lower(id) LIKE ? ESCAPE '!' OR lower(name) LIKE ? ESCAPE '!') ORDER BY created DESC, id DESC LIMIT 5"
-        )
+        query, *values = listing(Page(find="any"))
+        unnamed = "SELECT id, idea FROM actum_runs WHERE sought IS NULL ORDER BY id LIMIT 200"
         async with sql(runs).database.transaction() as within:
-            told = " ".join(str(row[-1]) for row in await within.rows(query, "%a%", "%a%"))
-        assert "COVERING INDEX actum_runs_names" in told
+            told = " ".join(str(row[-1]) for row in await within.rows(f"EXPLAIN QUERY PLAN {query}", *values))
+            named = " ".join(str(row[-1]) for row in await within.rows(f"EXPLAIN QUERY PLAN {unnamed}"))
+        assert "COVERING INDEX actum_runs_sought" in told
+        assert "INDEX actum_runs_unnamed" in named

@@ -162,6 +162,52 @@ async def test_a_file_that_cant_be_read_is_told_once_and_holds_up_no_worker(
     assert sum("hurt.json" in record.getMessage() for record in caplog.records) == 1
 
 
+ROW = '{"context": [], "meta": {"run": {"id": "hurt", "row": %s}}}'
+DAMAGED: dict[str, list[str | bytes]] = {
+    "hurt.json": [
+        '{"context": [',
+        '{"context": [{"type": 7}], "meta": {"run": {}}}',
+        '{"context": [], "meta": {"run": 7}}',
+        '{"context": [], "meta": {"run": {"ticks": "none"}}}',
+        ROW % "7",
+        ROW % "{}",
+        ROW % '{"state": "lost"}',
+        ROW % '{"state": "done", "created": "today"}',
+        ROW % '{"state": "queued", "lease": [1], "created": 1}',
+        b"\xff\xfe",
+    ],
+    "held.json.sent": [
+        "[",
+        "7",
+        "[7]",
+        '[{"item": 7, "due": null}]',
+        '[{"item": {}}]',
+        '[{"item": {}, "due": "now"}]',
+        b"\xff",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+async def test_one_file_that_cant_be_read_hides_no_other_and_is_told_of(tmp_path: Path, name: str) -> None:
+    damaged, hurt = tmp_path / name, name.partition(".")[0]
+    async with Runs(tmp_path) as runs:
+        for one in ("first", "held", "last"):
+            await runs.submit(chain(1), id=one, queue="nobody's")
+        others = {"first", "held", "last"} - {hurt}
+        for content in DAMAGED[name]:
+            written = content if isinstance(content, bytes) else content.encode()
+            damaged.write_bytes(written)
+            assert {run.id for run in await runs.list()} == others, content
+            assert {run.id for run in await runs.list(state="queued", find="queued")} == others
+            (told,) = await runs.damaged()
+            assert hurt in told
+            assert {row.id for row in await runs.store.owed("", 10)} == others
+            assert damaged.read_bytes() == written
+        damaged.unlink()
+        assert await runs.damaged() == []
+
+
 async def test_files_that_have_not_changed_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     load = Idea.load

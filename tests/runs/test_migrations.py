@@ -14,7 +14,8 @@ import sqlite3
 import subprocess
 import sys
 import tarfile
-from collections.abc import Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -193,13 +194,47 @@ async def test_a_version_only_adds_what_older_programs_pass_over() -> None:
             assert (adds and is_open) or version.oldest > 1, statement
 
 
+def named(path: str) -> str:
+    """An Idea as programs that knew no names have kept it."""
+    return json.dumps({"meta": {"path": path}, "context": []}, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)
+@pytest.mark.parametrize("knows_names", [False, True])
+async def test_runs_are_found_that_programs_have_submitted_which_knew_no_names(
+    place: str, *, knows_names: bool
+) -> None:
+    """Before the tables were migrated, and beside programs that have migrated them."""
+    rows: list[Any] = [(f"old-{number}", named(f"Склад/{number:03}")) for number in range(450)]
+    rows += [("none", '{"context": []}'), ("hurt", "no JSON"), ("odd", "[]")]
+    add = (
+        "INSERT INTO actum_runs (id, idea, tenant, queue, priority, state, created) "
+        "VALUES (?, ?, '', 'runs', 0, 'queued', 1.0)"
+    )
+    before(place, 1)
+    if knows_names:  # as the version before this one, which had them in their own case alone
+        add = add.replace("(id,", "(name, id,").replace("VALUES (", "VALUES ('as it was', ")
+    async with knowing(place, VERSIONS[: 8 if knows_names else 7]) as database:
+        async with database.transaction() as within:
+            await within.each(add, rows)
+        async with Runs(place) as runs:
+            assert len(await runs.list(find="СКЛАД", most=1_000)) == 450
+            assert [run.row.name for run in await runs.list(find="склад/007")] == ["Склад/007"]
+            found = {run.id for run in await runs.list(find="O", most=1_000)}
+            assert found >= {"done-1", "odd", "none", "old-0", "old-449"}
+            async with database.transaction() as within:  # its program goes on beside the new one
+                await within.each(add, [("late", named("ÜBER ALLES"))])
+            assert [run.id for run in await runs.list(find="über")] == ["late"]
+            assert (await runs.get("late")).row.name == "ÜBER ALLES"
+
+
 LATER = Version(adds="ALTER TABLE actum_runs ADD COLUMN of_tomorrow TEXT; CREATE TABLE actum_tomorrow (day TEXT)")
 CLOSED = Version(adds="ALTER TABLE actum_runs RENAME COLUMN idea TO thought", oldest=len(VERSIONS) + 1)
 
 
-async def migrated(place: str, *more: Version) -> None:
-    """Let a program of tomorrow open a place."""
-    versions = (*VERSIONS, *more)
+@asynccontextmanager
+async def knowing(place: str, versions: Sequence[Version]) -> AsyncGenerator[Any]:
+    """A place as a program opens it that knows these versions."""
     if place.startswith("postgresql"):
         tables = Tables(counting="BIGSERIAL PRIMARY KEY", real="DOUBLE PRECISION", versions=versions)
         database: Any = PostgresDatabase(place, tables)
@@ -208,7 +243,14 @@ async def migrated(place: str, *more: Version) -> None:
         database = SqliteDatabase(place.removeprefix("sqlite:///"), tables)
     async with database.transaction():
         pass
+    yield database
     await database.aclose()
+
+
+async def migrated(place: str, *more: Version) -> None:
+    """Let a program of tomorrow open a place."""
+    async with knowing(place, (*VERSIONS, *more)):
+        pass
 
 
 @pytest.mark.parametrize("place", ["sqlite", "postgres"], indirect=True)

@@ -313,6 +313,9 @@ async def test_decisions_reach_through_to_the_part_that_waits(place: str) -> Non
             assert {one.call["of"] for one in await run.pending()} == {"a", "b"}
             with pytest.raises(errors.IdeaError, match="no call waits for a decision at"):
                 await run.decide("0.0/9.9", "approve")
+            with pytest.raises(errors.IdeaError, match="no call waits for a decision at"):
+                await run.decide_all(["0.0/0.0", "0.1/9.9"], "approve")
+            assert await _pending(run, 2)  # all are checked before any is decided on
             await run.decide("0.0/0.0", "approve")
             await runs.decide(run.id, "0.1/0.0", "approve", parameters={"of": "c"})
             assert await _done(run) == "a.c."

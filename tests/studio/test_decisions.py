@@ -149,6 +149,20 @@ async def test_a_kept_run_that_was_cut_is_resumed_and_calls_that_are_done_are_no
     assert dates[0] == dates[1]
 
 
+async def test_a_run_that_was_begun_to_be_held_is_held_when_it_is_resumed(tmp_path: Path) -> None:
+    path = tmp_path / "kept" / "cut.json"
+    path.parent.mkdir()
+    with pytest.raises(errors.LimitExceeded):
+        await keep(path, limits=Limits(requests=1))
+    whole = json.loads(path.read_text(encoding="utf-8"))
+    whole["meta"][RUN]["approve"] = "hold"
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    async with room(tmp_path, models.Scripted([CHAIN[2]])) as client:
+        await send(client, "runs/cut/resume", {})
+        (shown,) = calls_in(await over(client, "/studio/runs/cut")).values()
+        assert json.loads(shown) == {"_tool": "weather", "city": "Porto"}
+
+
 async def test_a_run_that_waits_for_a_decision_is_not_resumed_without_one(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     await keep(tmp_path / "kept" / "held.json", CHAIN, approve=hold)

@@ -123,3 +123,20 @@ async def test_many_ideas_are_shown_page_by_page_those_of_the_store_behind_the_o
         assert ("idea-47" in second, "idea:of/b" in second, "idea:of/c" in second) == (False, False, True)
         assert "More Ideas" in first
         assert "More Ideas" not in second
+
+
+async def test_runs_that_cant_be_read_are_told_of_beside_the_others(tmp_path: Path) -> None:
+    idea_file(tmp_path)
+    async with room(tmp_path) as client:
+        answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2", "model": "none"})
+        await over(client, answer.headers["location"])
+        run = answer.headers["location"].rpartition("/")[2]
+        for number in range(25):
+            (tmp_path / "kept" / f"hurt-{number:02}.json").write_text('{"context": [\u202e<b>', encoding="utf-8")
+        text = await page(client, "")
+    assert f'<a href="/studio/runs/{run}">' in text
+    assert "The runs can’t be read" not in text
+    told = re.findall("<li>(.*?)</li>", text[text.index("Left out, because they can’t be read") :])
+    assert (len(told), told[-1]) == (21, "and 5 more")
+    assert "hurt-00.json: Expecting value at line 1" in told[0]
+    assert "\u202e" not in text

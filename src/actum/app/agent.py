@@ -39,6 +39,7 @@ from ..sources.media import MediaReader
 from ..storage.open import check_store, open_store
 from ..tracing.listening import tracer_of
 from ..tracing.trace import Trace
+from .begun import as_begun
 from .coercion import Given, blocking, context_of, model_of, with_input
 from .conversation import Conversation
 from .machine import LocalMachine
@@ -294,10 +295,15 @@ class Agent:
     async def resume(
         self, context: Given | SavedIdea, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]:
-        """Continue a run that was cut, from its context alone; calls that have left messages aren't made again (L8)."""
+        """Continue a run that was cut, from its context alone; calls that have left messages aren't made again (L8).
+
+        What a kept run was begun with is kept to: as in `kept.resume`, the stricter of that and `approve` decides.
+        """
         if isinstance(context, SavedIdea):
             own = schema if schema is not None else context.schema
-            return await self.fitted(context).run(context.context, own, input=input)
+            fitted = self.fitted(context)
+            fitted.approve = as_begun(context, self.approve)
+            return await fitted.run(context.context, own, input=input)
         return await self.run(context, schema, input=input)
 
     def fitted(self, idea: SavedIdea, *, is_own: bool = False, roots: Sequence[Path] | None = None) -> Agent:

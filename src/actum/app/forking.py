@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import IdeaError
-from ..ideas.ticks import RUN, about_of, ticks_of
+from ..ideas.ticks import about_of, passed_on, ticks_of
 from ..protocol.context import Context
 from ..protocol.marks import without_run
 from ..schema.json import JsonObject
@@ -43,5 +43,5 @@ def forked(
     kept = without_run(one for one in messages if one is not None)
     context = Context.checked(kept, run.context.data_kinds, run.context.origin)
     context = Context(context.messages, origin=run.context.origin) if changes else context
-    meta = {key: value for key, value in run.meta.items() if key != RUN} | {"from": {"run": name, "request": at}}
+    meta = passed_on(run.meta) | {"from": {"run": name, "request": at}}
     return replace(run, context=with_input(context, input), meta=meta, solution=None)

@@ -8,6 +8,7 @@ refused with an `IdeaError`. A `run` is named by the path of its file. Public as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -15,16 +16,17 @@ from typing import Any, Literal, TypeAlias
 from ..errors import ActumError, IdeaError
 from ..events import AnyEvent
 from ..ideas.course import COURSE, Course
-from ..ideas.ticks import APPROVE, RUN, Tick, about_of, ticks_of
+from ..ideas.ticks import RUN, Tick, about_of, begun_with, ticks_of
 from ..protocol import approvals
 from ..protocol.approvals import Pending
 from ..protocol.context import Context
 from ..protocol.marks import without_run
 from ..protocol.place import Place
 from ..protocol.solution import Result
-from ..schema.json import Json, JsonObject, is_list, is_object
+from ..schema.json import Json, JsonObject, is_list
 from ..schema.lowering import DIALECTS
 from .agent import Agent
+from .begun import approve_of, as_begun
 from .idea import Idea
 from .kept_run import KeptRun, Versions, carry_on
 from .loading import Code, ready
@@ -39,6 +41,7 @@ __all__ = [
     "Summary",
     "Versions",
     "approve",
+    "approve_of",
     "deny",
     "fork",
     "listed",
@@ -109,34 +112,34 @@ async def start(
         return await carry_on(kept, runner, show, versions)
 
 
-def approve_of(idea: Idea) -> str | None:
-    """Who decides on the calls of a kept run, as it was begun with; None if that was not said."""
-    about = idea.meta.get(RUN)
-    approve = about.get(APPROVE) if is_object(about) else None
-    return approve if isinstance(approve, str) else None
-
-
 async def resume(
     run: str | Path,
     agent: Runner = None,
     *,
     show: Callable[[AnyEvent], None] | None = None,
     versions: Versions | None = None,
+    keeps_approve: bool = True,
 ) -> Result[Any]:
     """Continue a run that was cut, or that waited for a decision (L8).
 
-    Calls whose results are recorded are not made again; calls that still wait for a decision keep waiting.
+    Calls whose results are recorded are not made again; calls that still wait for a decision keep waiting. What was
+    begun to be held, or to be asked about, is held whatever the agent's own approver lets run, and what was to run
+    nothing runs nothing (`approve_of`); without `keeps_approve`, the agent's alone decides.
 
     Raises:
         IdeaError: no run is kept there, or another process has it open.
         ActumError: what ended the run; the file holds what had been done.
     """
     with KeptRun.open(Path(run)) as kept:
-        return await carry_on(kept, _agent_for(agent, kept.idea, str(run)), show, versions)
+        runner = copy(_agent_for(agent, kept.idea, str(run)))
+        runner.approve = as_begun(kept.idea, runner.approve) if keeps_approve else runner.approve
+        return await carry_on(kept, runner, show, versions)
 
 
-def listed(folder: str | Path = "runs") -> list[Summary]:
+def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], object] | None = None) -> list[Summary]:
     """The runs that are kept in a folder, by file name.
+
+    `pass_over` is told of each file that can't be read, and the others are listed; without it, that is an error.
 
     Raises:
         IdeaError: there are no files, or one can't be read.
@@ -144,8 +147,16 @@ def listed(folder: str | Path = "runs") -> list[Summary]:
     files = sorted(path for path in Path(folder).glob("*.json") if path.is_file())
     if not files:
         raise IdeaError(f"no runs are kept in {folder}")
-    ideas = ((path, Idea.load(path)) for path in files)
-    return [_summary(path, idea) for path, idea in ideas if RUN in idea.meta]
+    found: list[Summary] = []
+    for path in files:
+        try:
+            idea = Idea.load(path)
+            found += [_summary(path, idea)] if RUN in idea.meta else []
+        except ActumError as error:
+            if pass_over is None:
+                raise
+            pass_over(error)
+    return found
 
 
 def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] | None = None) -> None:
@@ -164,6 +175,7 @@ def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] 
         context = Context.checked(without_run(messages), kept.idea.context.data_kinds, kept.idea.context.origin)
         changed = context.extended([{"type": "input", "input": dict(input)}]) if input else context
         before: JsonObject = {"ticks": [tick.to_dict() for tick in ticks[: at - 1]], "from": str(run), "at": at}
+        before |= begun_with(kept.idea.meta)
         before |= {COURSE: course} if (course := _course_before(kept.about, ticks[at - 1])) else {}
         idea = kept.idea
     with KeptRun.begin(Path(new), idea, changed) as begun:

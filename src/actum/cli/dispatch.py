@@ -45,7 +45,8 @@ COMMANDS = {
     "approve": "Let a waiting call run when its run is resumed; without CALL, all that wait.",
     "deny": "Refuse a waiting call and tell the model why when the run is resumed; without CALL, all that wait.",
     "runs": "List the runs that are kept in a folder, each with its output or with what it waits for.\n\n"
-    "With --store, those that were submitted, the newest first.",
+    "With --store, those that were submitted, the newest first.\n\n"
+    "Those that can't be read are told of on stderr, and the exit code is 2.",
     "submit": "Have an Idea run by a worker; its id goes to stdout. Once that is printed, the run is carried to its "
     "end.",
     "schedule": "Have an Idea run again and again, at the ticks of a cron expression; without IDEA, list, pause, or "

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..app.begun import deny, hold
 from ..errors import ApprovalDenied, MessageError
-from ..execution.calls.approval import HOLD, Approve, Reply
+from ..execution.calls.approval import Approve, Reply
 from ..protocol.approvals import Asked
 from ..protocol.call import Call
 from ..protocol.context import Context
@@ -112,15 +113,7 @@ def approver(how: str, questions: Questions) -> Approve | None:
     if how == "ask":
         _check_terminal()
         return questions.call
-    return {"none": _deny, "hold": _hold}.get(how)
-
-
-async def _hold(_call: Call, _tool: Tool, _context: Context) -> Reply:
-    return HOLD
-
-
-async def _deny(_call: Call, _tool: Tool, _context: Context) -> Reply:
-    return "no call may run (--approve none)"
+    return {"none": deny, "hold": hold}.get(how)
 
 
 def _edited_plans(context: Context) -> Context:

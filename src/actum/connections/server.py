@@ -13,6 +13,8 @@ from ..errors import ServerError
 from ..schema.quoting import quoted
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}\Z")
+HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+"""What the name of a header may be (RFC 9110, 5.6.2)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +76,11 @@ class Server:
         for what in ("timeout", "start_timeout", "most_bytes"):
             if not 0 < getattr(self, what) < math.inf:
                 raise _wrong(f"its {what} must be a positive number", self.name)
+        for name, value in self.headers.items():
+            if not HEADER_NAME.match(name):
+                raise _wrong(f"{quoted(name, 60)} is no name of a header", self.name)
+            if not is_header_value(value):  # which may be a secret
+                raise _wrong(f"its header {name} has a value that no header can have", self.name)
         if not self.shown:
             shown = " at ".join(filter(None, (self.openapi, self.url))) or " ".join(self.command)
             object.__setattr__(self, "shown", shown)
@@ -91,6 +98,11 @@ class Server:
     def offers(self, tool: str) -> bool:
         """Whether a tool of this name is wanted of it."""
         return (self.only is None or tool in self.only) and tool not in self.without
+
+
+def is_header_value(text: str) -> bool:
+    """Whether a header can have this value: one line of ASCII without spaces around it."""
+    return text.isascii() and text.isprintable() and text == text.strip()
 
 
 def _wrong(reason: str, server: str | None = None) -> ServerError:

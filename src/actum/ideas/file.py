@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from ..errors import IdeaError, MessageError, SchemaError
 from ..protocol.context import Context
 from ..protocol.message import BY
-from ..schema.json import MAX_DEPTH, JsonObject, decode, is_list, is_object, plain
+from ..schema.json import JsonObject, decode, is_list, is_object
 from ..schema.links import opened
 from ..schema.validator import Validator
 from .layout import laid_out
 from .positions import Positions
+from .yaml_text import parse_yaml
 
 RUN = "run"
 """The member of an Idea's `meta` in which a run keeps what it knows of itself."""
@@ -123,98 +124,15 @@ def write_idea(idea: IdeaText) -> str:
     return laid_out(idea.to_dict())
 
 
-def parse_text(text: str, name: str, *, has_only_texts: bool = False) -> Any:
+def parse_text(text: str, name: str) -> Any:
     """The value of a text in the format that its name says, JSON or YAML, not judged as an Idea.
-
-    `has_only_texts`: what YAML takes for a date, or for a key that is a number, is a text, as where JSON is meant.
 
     Raises:
         IdeaError: for what is neither, naming line and column if they are known.
     """
     try:
-        if name.endswith((".yaml", ".yml")):
-            return plain(_yaml(text, name, has_only_texts=has_only_texts))
-        return decode(text.removeprefix("\ufeff"))
-    except ValueError as error:  # NotJson, and what YAML's dates and numbers raise
+        return parse_yaml(text) if name.endswith((".yaml", ".yml")) else decode(text.removeprefix("\ufeff"))
+    except ValueError as error:  # NotJson, NotYaml, and what YAML's numbers raise
         raise IdeaError(f"{name}: {error}") from None
     except RecursionError:
         raise IdeaError(f"{name}: nests too deeply") from None
-
-
-def _yaml(text: str, name: str, *, has_only_texts: bool) -> object:
-    try:
-        import yaml
-    except ImportError:
-        raise IdeaError(f"{name}: reading YAML needs PyYAML: pip install 'actum[yaml]'") from None
-    try:
-        _check_tokens(cast("Iterable[Any]", yaml.scan(text)), name)  # pyright: ignore[reportUnknownMemberType] -- stubs leave it open
-        loader: Any = yaml.SafeLoader(text)
-        node: Any = loader.get_single_node()
-        _check_keys(node, name)
-        if has_only_texts:
-            _retag(node)
-        return None if node is None else _constructed(loader, node, name)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-        raise IdeaError(f"{name}: {getattr(error, 'problem', None) or 'not YAML'}{where}") from None
-
-
-_OPENING = ("[", "{", "<block sequence start>", "<block mapping start>")
-_CLOSING = ("]", "}", "<block end>")
-
-
-def _check_tokens(tokens: Iterable[Any], name: str) -> None:
-    """Refuse what would make a small file huge, which JSON can't, and what nests so deep that reading is quadratic."""
-    depth = 0
-    for token in tokens:
-        if token.id == "<alias>":
-            raise IdeaError(f"{name}: aliases (*name) are not accepted in an Idea")
-        depth += (token.id in _OPENING) - (token.id in _CLOSING)
-        if depth > MAX_DEPTH:
-            raise IdeaError(f"{name}: nests deeper than {MAX_DEPTH}")
-
-
-def _constructed(loader: Any, node: Any, name: str) -> object:
-    """The values of a document; PyYAML's constructors take for granted that a value fits the tag that it is given."""
-    try:
-        return loader.construct_document(node)
-    except (LookupError, AttributeError, TypeError):
-        raise IdeaError(f"{name}: a value doesn't fit the tag (!!…) that it has") from None
-
-
-_TEXT, _DATE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp"
-
-
-def _retag(node: Any) -> None:
-    """Make texts of dates, and of keys whatever they look like."""
-    waiting: list[Any] = [node]
-    while waiting:
-        one = waiting.pop()
-        kind = getattr(one, "id", None)
-        if kind == "scalar" and one.tag == _DATE:
-            one.tag = _TEXT
-        elif kind == "sequence":
-            waiting += one.value
-        elif kind == "mapping":
-            for key, member in one.value:
-                if key.id == "scalar":
-                    key.tag = _TEXT
-                waiting.append(member)
-
-
-def _check_keys(node: Any, name: str) -> None:
-    """Refuse a key that occurs twice, of which YAML would silently take the last."""
-    kind = getattr(node, "id", None)
-    if kind == "sequence":
-        for item in node.value:
-            _check_keys(item, name)
-    if kind != "mapping":
-        return
-    seen: set[str] = set()
-    for key, member in node.value:
-        if key.id == "scalar" and key.value in seen:
-            where = f"at line {key.start_mark.line + 1}, column {key.start_mark.column + 1}"
-            raise IdeaError(f"{name}: the key {key.value!r} occurs twice in one object {where}")
-        seen.add(str(key.value))
-        _check_keys(member, name)

@@ -88,6 +88,18 @@ _MEMBERS: Sequence[tuple[str, type, str]] = (
 )
 
 
+def begun_with(meta: Mapping[str, Any]) -> JsonObject:
+    """What an Idea's meta says of who decides on its calls, as a member of what is known of a run; empty if nothing."""
+    about: Any = meta.get(RUN)
+    return {APPROVE: about[APPROVE]} if is_object(about) and APPROVE in about else {}
+
+
+def passed_on(meta: Mapping[str, Any]) -> JsonObject:
+    """The meta of an Idea for a run that goes on from it: of this one's run it says who decides, and nothing else."""
+    own = {key: value for key, value in meta.items() if key != RUN}
+    return {**own, RUN: begun} if (begun := begun_with(meta)) else own
+
+
 def run_id(about: Mapping[str, Any]) -> str:
     """The id of a kept run; empty for one that was kept before runs had one."""
     return about.get(ID, "")

@@ -66,7 +66,8 @@ def _with_one_set_of_definitions(schema: JsonObject) -> JsonObject:
     output = schema.get("_output")
     if is_object(output) and definitions_of(output):
         alone["_output"] = output
-    if not alone:
+    given = [one for part in (schema, *alone.values()) for one in definitions_of(part).values()]
+    if not alone or not all(map(is_object, given)):  # what isn't one is told where the whole tool is judged
         return schema
     rest = {key: value for key, value in schema.items() if key != "_output"}
     rest["properties"] = {name: one for name, one in properties.items() if name not in alone}

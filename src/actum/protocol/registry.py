@@ -108,10 +108,17 @@ class Registry:
         `retries` is how often it is tried again where its tool doesn't say, `_retries` (T14).
 
         Raises:
-            SchemaError: it has no name, or may not be tried again for the tool of its name.
+            SchemaError: it has no name, or that of calls which whoever has begun the run makes ("elsewhere"), or may
+                not be tried again for the tool of its name.
         """
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- a bare @activity is a likely slip
             raise SchemaError("an Activity needs a name: @tools.activity('name')")
+        if name == ELSEWHERE:
+            raise SchemaError(
+                f"no Activity can be called {name!r}: calls of it are made by whoever has begun the run (`Run.give`); "
+                "give it another name",
+                path=name,
+            )
         if function is None:
             return partial(self.activity, name, retries=retries)
         if not is_count(retries):

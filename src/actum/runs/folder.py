@@ -81,6 +81,15 @@ class FolderStore:
         rows.sort(key=lambda row: (row.created, row.id), reverse=True)
         return list(islice(filter(page.takes, rows), page.most))
 
+    async def damaged(self) -> list[str]:
+        """What is wrong with the files that can't be read, a line each."""
+
+        def found() -> list[str]:
+            self._files.rows()
+            return list(self._files.damaged.values())
+
+        return await self._off_loop(found)
+
     async def source(self, run: str) -> Submission | None:
         """What a run was made of; its context is what it has left."""
         return await self._off_loop(lambda: self._files.source(run))
@@ -91,7 +100,7 @@ class FolderStore:
 
     async def owed(self, after: str, most: int) -> list[Row]:
         """A page of the runs that somebody has to carry out."""
-        rows = await self._off_loop(lambda: self._files.rows(passes_over=True))
+        rows = await self._off_loop(lambda: self._files.rows(tells=True))
         return [row for row in rows if row.state in {"queued", "running"} and row.id > after][:most]
 
     # Owning
@@ -234,7 +243,7 @@ class FolderStore:
 
     async def _parts(self, run: str) -> list[str]:
         """The runs that carry out calls of a run and are not over."""
-        rows = await self._off_loop(lambda: self._files.rows(passes_over=True))
+        rows = await self._off_loop(lambda: self._files.rows(tells=True))
         return [row.id for row in rows if row.parent == run and not row.is_over]
 
     def _end(self, run: str, lease: int, ending: Ending) -> Row | None:
@@ -339,7 +348,7 @@ class FolderStore:
 
         Whoever had ended those may have been killed before it came to that: here it is no part of one transaction.
         """
-        rows = await self._off_loop(lambda: self._files.rows(passes_over=True))
+        rows = await self._off_loop(lambda: self._files.rows(tells=True))
         parents = {row.parent for row in rows if not row.is_over}
         ended = {row.id for row in rows if row.state in {"failed", "cancelled"}}
         for row in rows:

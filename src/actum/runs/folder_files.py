@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 
 from ..app.idea import Idea
 from ..app.kept_run import with_origin
-from ..errors import IdeaError, RunError, StoreUnavailable
+from ..errors import ActumError, IdeaError, RunError, StoreUnavailable
 from ..ideas.course import COURSE, course_entry
-from ..ideas.ticks import ID, RUN, run_id
-from ..schema.json import JsonObject, decode, encode
+from ..ideas.ticks import ID, RUN, begun_with, run_id
+from ..schema.json import JsonObject, encode
 from ..sources.files import write_text
 from ..sources.run_log import RunLog
-from .kept_row import ROW, as_sent, kept_row, row_in, source_in
+from .kept_row import ROW, as_sent, kept_row, row_in, sent_in, source_in
 from .row import Row, State, Submission
 
 _LOG = logging.getLogger("actum.worker")
@@ -34,8 +34,10 @@ class FolderFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._damaged: set[Path] = set()
-        """Files that can't be read, of which that was told."""
+        self.damaged: dict[Path, str] = {}
+        """What is wrong with the files that couldn't be read when the runs were last looked through."""
+        self._told: set[Path] = set()
+        """Those of which a worker has told that."""
         self._rows: dict[Path, tuple[_Stamp, bool, Row | None]] = {}
         """The rows of the files, without what they were sent, each with the file as it was when that was read."""
         self._loaded: OrderedDict[Path, tuple[_Stamp, Idea]] = OrderedDict()
@@ -54,7 +56,7 @@ class FolderFiles:
             if (row := self.row(one.id)) is not None:
                 return row, False
             idea = Idea.read(encode(one.idea), f"run {one.id}", one.origin)
-            about: JsonObject = {ID: one.id, ROW: kept_row(one, time.time())}
+            about: JsonObject = {**begun_with(idea.meta), ID: one.id, ROW: kept_row(one, time.time())}
             own = with_origin(replace(idea, meta={**idea.meta, RUN: about}), self.path(one.id), one.origin)
             own.save(self.path(one.id))
             row = self.row(one.id)
@@ -77,25 +79,30 @@ class FolderFiles:
         path = self.path(run)
         if not path.is_file():
             return None
-        return row_in(run, self._load(path), self.sent(run), is_told=_is_told(path))
+        row = row_in(run, self._load(path), [], is_told=_is_told(path))
+        return row if row.is_over else as_sent(row, self.sent(run))
 
-    def rows(self, *, passes_over: bool = False) -> list[Row]:
-        """The runs by id; with `passes_over` without those whose files can't be read."""
+    def rows(self, *, tells: bool = False) -> list[Row]:
+        """The runs by id, without those whose files can't be read: these are `damaged`.
+
+        With `tells`, who watches a worker is told of each of them once.
+        """
         rows: list[Row] = []
+        damaged: dict[Path, str] = {}
         paths = sorted(self._folder.glob("*.json"))
         self._rows = {path: self._rows[path] for path in paths if path in self._rows}
         for path in paths:
             try:
                 row = self._row_at(path)
-            except IdeaError as error:
-                if not passes_over:
-                    raise
-                if path not in self._damaged:
-                    self._damaged.add(path)
-                    _LOG.warning("a run that can't be read is passed over: %s", error.message)
+            except ActumError as error:
+                damaged[path] = error.message
                 continue
-            self._damaged.discard(path)
             rows += [] if row is None else [row]
+        self.damaged = damaged
+        if tells:
+            for path in damaged.keys() - self._told:
+                _LOG.warning("a run that can't be read is passed over: %s", damaged[path])
+            self._told = set(damaged)
         return rows
 
     def _row_at(self, path: Path) -> Row | None:
@@ -111,7 +118,7 @@ class FolderFiles:
 
     def sweep(self, state: State, before: float, most: int) -> int:
         """Delete the files of runs of a state that were over before a time; how many runs there were."""
-        rows = self.rows(passes_over=True)
+        rows = self.rows(tells=True)
         ends = {
             row.id: row.ended or (row.created if state == "cancelled" else 0.0) for row in rows if row.state == state
         }
@@ -162,13 +169,19 @@ class FolderFiles:
         raise StoreUnavailable(f"{self.path(run)}: it changes too fast to be read")
 
     def sent(self, run: str) -> list[JsonObject]:
-        """What a run was sent, and nobody has taken up."""
+        """What a run was sent, and nobody has taken up.
+
+        Raises:
+            IdeaError: that can't be read.
+        """
+        path = self._sent_path(run)
         try:
-            text = self._sent_path(run).read_text(encoding="utf-8")
+            return sent_in(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return []
-        found: Any = decode(text)
-        return found
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise IdeaError(f"{path}: what the run was sent can't be read: {why}") from None
 
     def write_sent(self, run: str, sent: Sequence[JsonObject]) -> None:
         """Write what a run was sent."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..app.agent import Agent
+from ..app.begun import as_begun
 from ..app.idea import Idea
 from ..app.kept_run import notes
 from ..app.loading import agent_at
@@ -71,6 +72,7 @@ class Carrier:
         async with serving(self._servers(idea, agent), agent.tools) as tools:
             agent = copy(agent)
             agent.tools = tools
+            agent.approve = as_begun(idea, agent.approve)
             own = idea if taken.source.child is None else idea_of(taken.source)
             return await self._streamed(row, taken, record, live, own, agent)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from ..app.idea import Idea
+from ..errors import IdeaError
 from ..ideas.course import Course
-from ..ideas.ticks import RUN, about_of
+from ..ideas.ticks import RUN, about_of, passed_on
 from ..protocol import approvals
-from ..schema.json import JsonObject, is_list, is_object
+from ..schema.json import JsonObject, decode, is_list, is_object
 from .row import BY_HAND, OVER, QUEUE, Row, State, Submission, name_in
 
 ROW = "row"
@@ -44,11 +45,11 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
     """How far the run in a file is. `is_told`: its log holds what the file doesn't.
 
     Raises:
-        IdeaError: no run is kept in the file.
+        IdeaError: no run is kept in the file, or not as a run writes it.
     """
     about = about_of(idea.meta, run)
     row: Any = about.get(ROW)
-    own: JsonObject = row if is_object(row) else _by_hand(idea, about, is_told=is_told)
+    own: JsonObject = _by_hand(idea, about, is_told=is_told) if row is None else _checked(row, run)
     began, ended = Course.of(about).times
     waiting: Any = own.get("waiting", about.get("waiting"))
     return Row(
@@ -75,6 +76,29 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
     )
 
 
+def _checked(row: Any, run: str) -> JsonObject:
+    """A row as it was written.
+
+    Raises:
+        IdeaError: somebody else has written it.
+    """
+    if not is_object(row) or row.get("state") not in get_args(State):
+        raise IdeaError(f"{run}: meta.run.{ROW} is not how far a run is")
+    for kind, keys in _KINDS:
+        for key in keys:
+            if row.get(key) is not None and (not isinstance(row[key], kind) or isinstance(row[key], bool)):
+                raise IdeaError(f"{run}: meta.run.{ROW}.{key} is not as a run writes it")
+    return row
+
+
+_KINDS: Sequence[tuple[Any, Sequence[str]]] = (
+    (str, ("tenant", "queue", "escalate", "tag", "parent", "worker")),
+    (int, ("lease", "priority", "attempts", "seq")),
+    (int | float, ("at", "patience", "created", "ended")),
+    (dict, ("error", "child", "input")),
+)
+
+
 def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:
     """How far a run is that was sent something since."""
     return replace(row, state=_state(row.state, sent))
@@ -99,6 +123,23 @@ def _state(state: State, sent: Sequence[JsonObject]) -> State:
     return "queued" if state == "waiting" and called(sent, time.time()) else state
 
 
+def sent_in(text: str) -> list[JsonObject]:
+    """What a run was sent, from the text of its file: items, each with when it is due.
+
+    Raises:
+        ValueError: it isn't that.
+    """
+    found: Any = decode(text)
+    if not is_list(found) or not all(map(_is_sent, found)):
+        raise ValueError("it is no list of what a run is sent")
+    return found
+
+
+def _is_sent(one: Any) -> bool:
+    due: Any = one.get("due", "") if is_object(one) else ""
+    return is_object(one) and is_object(one.get("item")) and (due is None or isinstance(due, int | float))
+
+
 def called(sent: Sequence[JsonObject], now: float) -> bool:
     """Whether any of what a run was sent is to be taken up now."""
     return any("cancel" not in one["item"] and (one["due"] is None or one["due"] <= now) for one in sent)
@@ -107,11 +148,10 @@ def called(sent: Sequence[JsonObject], now: float) -> bool:
 def source_in(run: str, idea: Idea) -> Submission:
     """What the run in a file was made of: its Idea as it was submitted; its context is what it has left."""
     row: Any = idea.meta[RUN].get(ROW, {})
-    meta = {key: value for key, value in idea.meta.items() if key != RUN}
     config = {key: value for key, value in idea.config.items() if key != "origin"}
     return Submission(
         id=run,
-        idea=replace(idea, meta=meta, config=config).text.to_dict(),
+        idea=replace(idea, meta=passed_on(idea.meta), config=config).text.to_dict(),
         origin=idea.context.origin if "origin" in idea.config else None,
         input=row.get("input"),
         tenant=row.get("tenant", ""),

@@ -53,6 +53,7 @@ class PostgresDatabase:
 
     share = " FOR SHARE"
     update = " FOR UPDATE"
+    unlocked = " FOR UPDATE SKIP LOCKED"
     alone = f"SELECT pg_try_advisory_xact_lock({_ALONE})"
 
     def __init__(self, url: str, tables: Tables = _TABLES) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast, get_args
@@ -20,6 +21,8 @@ BY_HAND = "actum resume"
 QUEUE = "runs"
 """The queue that is meant if none is named."""
 _LONGEST_NAME = 200
+_LONGEST_SOUGHT = 400
+"""How much of a name runs are found by: folded it may be longer, and indexes take no more."""
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,59}")
 CHILDREN = "children"
 """The queue of runs that carry out calls of others: of its own, so that those who wait for them can't starve them."""
@@ -158,6 +161,16 @@ def name_in(meta: Any) -> str:
     return path[:_LONGEST_NAME].replace("\0", "") if isinstance(path, str) else ""
 
 
+def sought(id: str, name: str) -> str:
+    """What a run of this id and name is found by, wherever it is kept: databases fold letters each in their own way."""
+    return f"{_folded(id)}\n{_folded(name)[:_LONGEST_SOUGHT]}"
+
+
+def _folded(text: str) -> str:
+    """A text without what doesn't count when runs are looked for: the case, and how accents are put together."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """Which runs are listed: the newest `most` of those that `takes` takes."""
@@ -167,13 +180,15 @@ class Page:
     before: Row | None = None
     """The last one of the page before."""
     find: str = ""
-    """A part of their ids or names, in lower case."""
+    """A part of what they are `sought` by."""
     most: int = 100
 
     @classmethod
     def of(cls, find: str, state: State | None, tenant: str | None, before: Row | None, most: int) -> Page | None:
         """The page for what somebody has typed, which may be the name of a state; None if no run can be on it."""
-        own = find.strip().lower().replace("\0", "")
+        own = _folded(find.strip().replace("\0", ""))
+        if len(own) > _LONGEST_SOUGHT:
+            return None
         if own in get_args(State):
             if state not in {None, own}:
                 return None
@@ -186,7 +201,7 @@ class Page:
             (self.state is None or row.state == self.state)
             and (self.tenant is None or row.tenant == self.tenant)
             and (self.before is None or (row.created, row.id) < (self.before.created, self.before.id))
-            and (self.find in row.id.lower() or self.find in row.name.lower())
+            and (not self.find or self.find in sought(row.id, row.name))
         )
 
 

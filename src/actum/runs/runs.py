@@ -16,7 +16,7 @@ from ..app.kept_run import with_origin
 from ..errors import RunEnded, RunError
 from ..execution.record.recovery import recovered
 from ..ideas.course import COURSE, is_note, whole_course
-from ..ideas.ticks import ID, RUN
+from ..ideas.ticks import ID, RUN, begun_with, passed_on
 from ..protocol import approvals
 from ..protocol.approvals import Pending, Ruling
 from ..protocol.context import Context
@@ -209,10 +209,19 @@ class Runs:
     ) -> Sequence[Run]:
         """A page of the runs, the newest first; `before` is the last one of the page before.
 
-        `find` leaves those whose state it is, or whose id or Idea's path it is a part of, in any case.
+        `find` leaves those whose state it is, or whose id or Idea's path it is a part of, in any case. Of those that
+        can't be read `damaged` tells.
         """
         page = Page.of(find, state, tenant, None if before is None else before.row, most)
         return [] if page is None else [Run(self, row) for row in await self.store.listed(page)]
+
+    async def damaged(self) -> Sequence[str]:
+        """What is wrong with runs that can't be read, such as files of a folder that somebody has edited, a line each.
+
+        Raises:
+            RunError: the place can't be used.
+        """
+        return await self.store.damaged()
 
 
 class Run:
@@ -323,7 +332,11 @@ class Run:
         await part._send([item], None)
 
     async def decide_all(self, places: Sequence[str], ruling: Ruling, *, reason: str = "") -> None:
-        """Decide on the calls that wait at these places, on all of them before the run goes on, or on none.
+        """Decide on the calls that wait at these places; a run goes on once with all that were decided of it.
+
+        All are checked first: if one can't be decided on, none is. Calls in parts of a spread run are those of other
+        runs: each takes its own in one go, one part behind the other. So where the place is out of reach in between, or
+        a part is cancelled, the parts before have been decided on and those behind have not; `pending` says which.
 
         Raises:
             RunError, IdeaError: as `Runs.decide`.
@@ -382,6 +395,7 @@ class Run:
         ticks = [tick.to_dict() for tick in ticks_in(entries, self.id)]
         about = {ID: self.id, **row.about, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
         about |= {COURSE: course} if (course := whole_course(entries)) else {}
+        about |= begun_with(idea.meta)
         return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
 
     async def resume(self) -> None:
@@ -405,7 +419,7 @@ class Run:
         if not row.is_over:
             raise RunError(f"run {self.id} is {row.state}: workers go on with it, once what it waits for is there")
         source, idea = await self._source(), await self.idea()
-        left = replace(idea, meta={key: value for key, value in idea.meta.items() if key != RUN})
+        left = replace(idea, meta=passed_on(idea.meta))
         new = replace(source, id=check_id(id or urandom(12).hex()), idea=left.text.to_dict(), input=None, at=None)
         row, _ = await self._store.submit(new)
         return Run(self._runs, row)

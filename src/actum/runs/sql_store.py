@@ -7,26 +7,25 @@ and no expiry takes part in that.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from ..errors import RunError
 from ..schema.json import JsonObject, encode
 from .admission import Admission
 from .database import Database, Transaction
+from .finding import listing, name_some
 from .live.channel import Channel
 from .parts import cancelled, check_owner, open_parts, woken
 from .queue import Queue
-from .row import Ending, Page, Row, State, Submission, Taken, Told, name_in
+from .row import Ending, Page, Row, State, Submission, Taken, Told, name_in, sought
 from .sending import deadline
 from .spreading import parts_of
 from .sql_rows import COLUMNS, SOURCE, delivery_of, object_of, row_at, row_of, source_at, text_of
 
 _ADD = (
-    f"INSERT INTO actum_runs ({SOURCE}, name, state, created) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
+    f"INSERT INTO actum_runs ({SOURCE}, name, sought, state, created) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (id) DO NOTHING RETURNING id"
 )
 _IS_CALLED = "EXISTS (SELECT 1 FROM actum_sent WHERE run = actum_runs.id AND (due IS NULL OR due <= ?))"
 _CLAIM = (
@@ -50,8 +49,6 @@ _IS_FREE = (
 _FORGET_ENTRIES = "DELETE FROM actum_entries WHERE run = ?"
 _FORGET_SENT = "DELETE FROM actum_sent WHERE run = ?"
 _FORGET = "DELETE FROM actum_runs WHERE id = ?"
-_WILD = re.compile("[%_!]")
-"""What stands for something else in a pattern."""
 _SEND = "INSERT INTO actum_sent (run, item, due, is_deadline) VALUES (?, ?, ?, ?)"
 
 
@@ -78,6 +75,7 @@ class SqlStore:
                 return await self.submit(one, own, lease=lease)
         if one.parent is not None and lease is not None:
             await check_owner(within, self.database, one.parent, lease)
+        name = name_in(one.idea.get("meta"))
         source = [one.id, encode(one.idea), one.origin, None if one.input is None else encode(one.input)]
         stands = [
             one.tenant,
@@ -89,7 +87,8 @@ class SqlStore:
             one.parent,
             text_of(one.child),
             one.tag,
-            name_in(one.idea.get("meta")),
+            name,
+            sought(one.id, name),
         ]
         is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
         row = await row_at(within, one.id)
@@ -115,30 +114,14 @@ class SqlStore:
 
     async def listed(self, page: Page) -> list[Row]:
         """A page of the runs, the newest first."""
-        where, values = ["1 = 1"], list[Any]()
-        if page.find:
-            # The index alone is looked through, and the rows of those that are found are read.
-            where.append("(lower(id) LIKE ? ESCAPE '!' OR lower(name) LIKE ? ESCAPE '!')")
-            values += ["%" + _WILD.sub(r"!\g<0>", page.find) + "%"] * 2
-        for name, value in (("state", page.state), ("tenant", page.tenant)):
-            if (name, value) == ("state", "queued"):
-                where.append("state IN ('queued', 'parked')")
-            elif value is not None:
-                where.append(f"{name} = ?")
-                values.append(value)
-        if page.before is not None:
-            where.append("(created < ? OR (created = ? AND id < ?))")
-            values += [page.before.created, page.before.created, page.before.id]
-        order = "ORDER BY created DESC, id DESC LIMIT ?"
-        async with self.database.transaction() as within:
-            found = await within.rows(
-                f"SELECT {COLUMNS} FROM actum_runs WHERE id IN "
-                f"(SELECT id FROM actum_runs WHERE {' AND '.join(where)} {order}) {order}",
-                *values,
-                page.most,
-                page.most,
-            )
-        return [row_of(one) for one in found]
+        while True:
+            async with self.database.transaction() as within:
+                if not await name_some(within, self.database.unlocked):
+                    return [row_of(one) for one in await within.rows(*listing(page))]
+
+    async def damaged(self) -> list[str]:
+        """Nothing: a database gives back what was written, or refuses all of it."""
+        return []
 
     async def source(self, run: str) -> Submission | None:
         """What a run was made of."""

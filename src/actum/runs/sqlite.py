@@ -50,7 +50,7 @@ class SqliteDatabase:
     Every transaction takes the write lock at once, so that what it has read can't change before it ends.
     """
 
-    share = update = ""
+    share = update = unlocked = ""
     alone = "SELECT 1"
 
     def __init__(self, path: str | Path, tables: Tables = _TABLES) -> None:

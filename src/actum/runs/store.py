@@ -53,7 +53,11 @@ class RunStore(Protocol):
         ...
 
     async def listed(self, page: Page) -> list[Row]:
-        """A page of the runs, the newest first."""
+        """A page of the runs, the newest first; those that can't be read are left out."""
+        ...
+
+    async def damaged(self) -> list[str]:
+        """What is wrong with the runs that can't be read, a line each."""
         ...
 
     async def source(self, run: str) -> Submission | None:

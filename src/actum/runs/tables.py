@@ -97,11 +97,13 @@ VERSIONS = (
     CREATE INDEX actum_runs_ended ON actum_runs (state, ended) WHERE ended IS NOT NULL
     """
     ),
-    # What runs are found by, in an index of its own: their rows hold whole Ideas.
+    Version(adds="ALTER TABLE actum_runs ADD COLUMN name TEXT NOT NULL DEFAULT ''"),
+    # What runs are found by, in an index of its own: their rows hold whole Ideas. Programs before leave it empty.
     Version(
         adds="""
-    ALTER TABLE actum_runs ADD COLUMN name TEXT NOT NULL DEFAULT '';
-    CREATE INDEX actum_runs_names ON actum_runs (created, id, name)
+    ALTER TABLE actum_runs ADD COLUMN sought TEXT;
+    CREATE INDEX actum_runs_sought ON actum_runs (created, id, sought);
+    CREATE INDEX actum_runs_unnamed ON actum_runs (id) WHERE sought IS NULL
     """
     ),
 )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from hashlib import sha256
 from itertools import count
 from typing import Any
 
+from .components import components
 from .json import JsonObject, encode
 from .ordering import in_order
 from .walk import DEFINITIONS, Schema, pointer, redirected, references, subschemas
@@ -34,7 +36,7 @@ class Gathering:
 
     def __init__(self) -> None:
         self.found: JsonObject = {}
-        self._names: dict[str, str] = {}
+        self._names: dict[tuple[str, str], str] = {}
         self._taken: set[str] = set()
 
     def adopt(self, schema: JsonObject) -> JsonObject:
@@ -48,13 +50,13 @@ class Gathering:
         if any(_refers_to_root(one) for one in (part, *(definition for _, definition in local.values()))):
             local["#"] = ("root", part)
         used = _used(part, local)
-        names = {address: self._name(name, address, local) for address, (name, _) in used.items()}
+        known = _identities(local)
+        names = {address: self._name(name, known[address]) for address, (name, _) in used.items()}
         for address, (_, definition) in used.items():
             self.found.setdefault(names[address], in_order(_renamed(definition, names)))
         return in_order(_renamed(part, names))
 
-    def _name(self, name: str, address: str, local: dict[str, tuple[str, Any]]) -> str:
-        identity = encode([address, {one: local[one][1] for one in _reachable(address, local)}], sort_keys=True)
+    def _name(self, name: str, identity: tuple[str, str]) -> str:
         if identity not in self._names:
             self._names[identity] = _free(name, self._taken)
             self._taken.add(self._names[identity])
@@ -70,16 +72,35 @@ def _free(name: str, taken: Container[str]) -> str:
     return name if name not in taken else next(one for n in count(2) if (one := f"{name}_{n}") not in taken)
 
 
+def _identities(local: dict[str, tuple[str, Any]]) -> dict[str, tuple[str, str]]:
+    """What each definition is: its address, and a digest of all that it reaches, the same for what is the same."""
+    targets = {address: _targets(definition, local) for address, (_, definition) in local.items()}
+    number_of = components(targets)
+    members: dict[int, list[str]] = {}
+    for address in sorted(local):
+        members.setdefault(number_of[address], []).append(address)
+    digests: dict[int, str] = {}
+    for number in sorted(members):  # what it leads to comes first
+        own = members[number]
+        beyond = {number_of[target] for address in own for target in targets[address]} - {number}
+        whole = [[[address, local[address][1]] for address in own], sorted(digests[other] for other in beyond)]
+        digests[number] = sha256(encode(whole, sort_keys=True).encode()).hexdigest()
+    return {address: (address, digests[number_of[address]]) for address in local}
+
+
+def _targets(schema: object, local: dict[str, tuple[str, Any]]) -> set[str]:
+    """The definitions that a schema refers to."""
+    heads = {_head(reference) for reference in references(schema)}
+    return {head if head in local else "#" for head in heads} & local.keys()
+
+
 def _reachable(address: str, local: dict[str, tuple[str, Any]]) -> set[str]:
     found = {address}
     waiting = [address]
     while waiting:
-        for reference in references(local[waiting.pop()][1]):
-            head = _head(reference)
-            head = head if head in local else "#"
-            if head in local and head not in found:
-                found.add(head)
-                waiting.append(head)
+        beyond = _targets(local[waiting.pop()][1], local) - found
+        found |= beyond
+        waiting += beyond
     return found
 
 

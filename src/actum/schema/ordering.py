@@ -14,8 +14,8 @@ def in_order(schema: Schema) -> Schema:
 def required_in_order(schema: JsonObject) -> JsonObject:
     """The same for one schema without those it holds; names that aren't listed come last."""
     required, properties = schema.get("required"), schema.get("properties")
-    if not is_list(required) or not is_object(properties):
-        return schema
+    if not is_list(required) or not is_object(properties) or not all(isinstance(name, str) for name in required):
+        return schema  # what isn't a schema is said where it is judged
     wanted = set(required)
     listed = [name for name in properties if name in wanted]
     return {**schema, "required": listed + [name for name in required if name not in properties]}

@@ -36,6 +36,8 @@ async def judged(host: str, port: int, *, is_allowed: bool, at: str, resolve: Re
         addresses = [literal] if literal is not None else await (resolve or _resolved)(host, port)
     except OSError as error:
         raise DelegateError(f"{at}: {host!r} can't be found ({error.strerror or error})") from None
+    except ValueError:  # a part of it is too long, or empty, or holds what no name can hold
+        raise DelegateError(f"{at}: {host!r} is no name of a host") from None
     # One private address is enough: which of several is connected to may be in the hands of whoever runs the name.
     if not is_allowed and not all(map(is_public, addresses)):
         raise DelegateForbidden(f"{at}: {host!r} has an address that is not public; allow_hosts allows it")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import ActumError, RunError
+from ..errors import ActumError
 from ..ideas.course import usage_of
 from ..protocol.approvals import Pending
 from ..protocol.usage import Usage
@@ -49,18 +49,20 @@ class Home:
         first = whole(request.query_params.get("ideas"))
         last = await self._known(before) if before else None
         runs = self.studio.runs
-        rows, waiting, problem = list[Run](), list[Run](), ""
+        rows, waiting, damaged, problem = list[Run](), list[Run](), list[str](), ""
         try:
             rows += await runs.list(before=last, most=_PAGE + 1, find=words)
             waiting += await runs.list(state="waiting", most=_MOST_WAITING)
+            damaged += await runs.damaged()
         except ActumError as error:
-            problem = error.message  # a file that can't be read, or a database that is out of reach
+            problem = error.message  # such as a database that is out of reach
         ideas, count = await self._ideas(words, first)
         return page(
             self.studio,
             "home.html",
             words=words,
             problem=problem,
+            damaged=damaged,
             ideas=ideas,
             next_ideas=first + _PAGE if first + _PAGE < count else None,
             runs=[_line(run) for run in rows[:_PAGE]],
@@ -71,7 +73,7 @@ class Home:
     async def _known(self, id: str) -> Run | None:
         try:
             return await self.studio.runs.get(id)
-        except RunError:
+        except ActumError:
             return None
 
     async def _ideas(self, words: str, first: int) -> tuple[Sequence[Listed], int]:

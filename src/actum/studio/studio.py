@@ -85,11 +85,11 @@ class Studio:
         return await self.runs.submit(replace(own, config=config, meta=meta), input=input, id=id)
 
     async def decide(self, run: Run, shown: Mapping[str, JsonObject], ruling: Ruling, reason: str = "") -> None:
-        """Decide on calls that wait, by their places, if they are those that were shown: on all of them or on none.
+        """Decide on calls that wait, by their places, if they are those that were shown, else on none of them.
 
         Raises:
             IdeaError: another call waits at one of them, or none.
-            RunError: the run is over.
+            RunError: the run is over, or as `Run.decide_all` says.
         """
         async with self._deciding:  # so that what was seen to wait still does: a decision is spent by the first
             await self._check_shown(run, shown)

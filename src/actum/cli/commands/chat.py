@@ -12,7 +12,9 @@ from types import FrameType
 from typing import Any
 
 from ...app.agent import Agent
+from ...app.begun import approve_of
 from ...app.conversation import Conversation
+from ...app.idea import Idea
 from ...app.kept_run import KeptRun, carry_on
 from ...app.loading import Code, Loaded, load
 from ...app.text import TextGiven, member_of
@@ -58,7 +60,8 @@ async def chat(
     model
         The model, such as openai:gpt-5.2, or replay:FILE.
     approve
-        Who decides on calls: ask for each, run all, run none, or hold each for later (with --save).
+        Who decides on calls: ask for each, run all, run none, or hold each for later (with --save). A conversation that
+        goes on keeps to what it began with, where nothing else is said.
     save
         A file to keep the conversation in; if it exists, the conversation in it goes on.
     member
@@ -89,6 +92,7 @@ async def chat(
     typed = Typed()
     questions = Questions(Silent(), loaded.roots, typed)
     has_servers = mcp is not None or bool(loaded.code.servers)
+    approve = approve or _as_begun(save)
     agent = loaded.agent(approver_of(approve, questions, has_servers=has_servers))
     given = input_of(loaded.idea.context, i or [], None)
     async with servers_at(mcp, loaded.code.registry, loaded.code.servers):
@@ -98,7 +102,7 @@ async def chat(
                 take = _unkept(agent.conversation(context, schema, member=where, most=most, summary=summary))
                 is_open = False
             else:
-                kept = stack.enter_context(await _opened(Path(save), loaded, agent, given))
+                kept = stack.enter_context(await _opened(Path(save), loaded, agent, given, approve))
                 take = _kept(kept, agent, most, summary=summary)
                 is_open = any(message.get("type") == "plan" for message in kept.idea.context)
             await _talk(take, where, typed, is_open=is_open)
@@ -141,12 +145,18 @@ def _kept(kept: KeptRun, agent: Agent, most: int | None, *, summary: bool) -> Ta
     return take
 
 
-async def _opened(path: Path, loaded: Loaded, agent: Agent, given: JsonObject) -> KeptRun:
+def _as_begun(save: str | None) -> Approval | None:
+    """Who decides as when the conversation began that goes on, as far as it says so."""
+    begun = approve_of(Idea.load(save)) if save is not None and _is_there(Path(save)) else None
+    return None if begun == "plan" else begun
+
+
+async def _opened(path: Path, loaded: Loaded, agent: Agent, given: JsonObject, approve: Approval | None) -> KeptRun:
     if _is_there(path):
         return KeptRun.open(path)
     schema = loaded.idea.schema or {"type": "string"}
     context, schema = await agent.prepared(loaded.context, schema, input=given)
-    return KeptRun.begin(path, replace(loaded.idea, schema=schema, solution=None), context)
+    return KeptRun.begin(path, replace(loaded.idea, schema=schema, solution=None), context, approve)
 
 
 def _is_there(path: Path) -> bool:

@@ -81,11 +81,11 @@ async def resume(
 
     async with servers_at(mcp, DEFAULT, code.servers), versions_at(versions, store) as saved:
         with renderer:
-            result = await kept.resume(run, agent_for, show=renderer.show, versions=saved)
+            result = await kept.resume(run, agent_for, show=renderer.show, versions=saved, keeps_approve=False)
         return finish(result, is_json=json)
 
 
 def _as_begun(idea: Idea) -> str:
     """Who decides as when the run began; a plan that was approved then runs, as all does where nothing was said."""
     begun = kept.approve_of(idea)
-    return begun if begun in {"ask", "none", "hold"} else "all"
+    return "all" if begun is None or begun == "plan" else begun

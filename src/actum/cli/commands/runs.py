@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 
 from ...app import kept
 from ...inspection.wording import short
 from ...runs.row import Row, State
 from ...schema.json import encode
 from ..options import RunsPlace, runs_at
-from ..render.telling import say
+from ..render.telling import say, tell
 
 
 def runs(
@@ -24,6 +24,8 @@ def runs(
     """List the runs that are kept in a folder, each with its output or with what it waits for.
 
     With --store, those that were submitted, the newest first.
+
+    Those that can't be read are told of on stderr, and the exit code is 2.
 
     Parameters
     ----------
@@ -40,16 +42,24 @@ def runs(
     """
     if store is not None:
         return _submitted(store, state, tenant, most)
-    for one in kept.listed(folder):
+    damaged: list[str] = []
+    for one in kept.listed(folder, pass_over=lambda error: damaged.append(error.message)):
         say(f"{one.path}  {_described(one)}")
-    return 0
+    return _tell_damaged(damaged)
 
 
 async def _submitted(store: str, state: State | None, tenant: str | None, most: int) -> int:
     async with runs_at(store) as place:
         for one in await place.list(state=state, tenant=tenant, most=most):
             say(f"{one.id}  {_told(one.row)}")
-    return 0
+        return _tell_damaged(await place.damaged())
+
+
+def _tell_damaged(damaged: Sequence[str]) -> int:
+    """Tell of the runs that could not be listed; the exit code."""
+    for one in damaged:
+        tell(f"actum: error: a run that can't be read is left out: {one}")
+    return 2 if damaged else 0
 
 
 def _told(row: Row) -> str:

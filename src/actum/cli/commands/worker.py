@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Literal
 
 from ...app.agent import Agent
+from ...app.begun import hold
 from ...app.idea import Idea
 from ...app.loading import Code, agent_at
-from ...execution.calls.approval import HOLD, Reply
 from ...runs.health import watched
 from ...runs.worker import QUEUES, Worker
 from ..options import CommandError, Roots, RunsPlace, Several, pair_of, runs_at
@@ -49,7 +49,8 @@ async def worker(
     model
         The model for Ideas that name none.
     approve
-        Run all calls, or hold each until `actum approve` or `actum deny`.
+        Run all calls, or hold each until `actum approve` or `actum deny`. What was begun with `actum run --approve
+        hold` or `ask` is held all the same, and what was begun with `none` runs no call.
     activities
         A module or file with Activities, beside those that the Ideas name.
     root
@@ -77,7 +78,7 @@ async def worker(
     def agent_for(idea: Idea) -> Agent:
         named = model if "model" not in idea.config else None
         named = named or (None if "model" in idea.config else os.environ.get("ACTUM_MODEL"))
-        agent = agent_at(roots, model=named, approve=_hold if approve == "hold" else None)
+        agent = agent_at(roots, model=named, approve=hold if approve == "hold" else None)
         return agent.fitted(idea, is_own=True, roots=roots)
 
     logging.getLogger("actum.worker").addHandler(_Telling())
@@ -103,10 +104,6 @@ def _slots(text: str) -> dict[str, int]:
             raise CommandError(f"--queues takes how many runs of {name} at once, not {most!r}")
         slots[name] = int(most)
     return slots
-
-
-async def _hold(*_: object) -> Reply:
-    return HOLD
 
 
 def _stop_on_signals(worker: Worker) -> None:

@@ -19,8 +19,10 @@ from ...sources.files import read_text
 from ..server import Server
 from .answers import Unreadable, result_of, text_of
 from .document import Document, origin_of
-from .operations import HTTP, Hidden, Listed, listed
-from .requests import Request, Unsendable, request_of
+from .operations import HTTP, Listed, listed
+from .parameters import Hidden
+from .paths import Unsendable
+from .requests import Request, request_of
 
 if TYPE_CHECKING:
     from ...sources.calling import Answer, Client
@@ -111,12 +113,14 @@ class Api:
             raise self._error("has sent what can't be read, or not the data that this operation promises") from None
 
     async def _answer(self, client: Client, request: Request) -> Answer:
-        from ...sources.calling import LOST
+        from ...sources.calling import LOST, UNASKED
 
         try:
             return await client.request(
                 request.method, request.url, headers=dict(request.headers), content=request.content
             )
+        except UNASKED:
+            raise Unsendable("its address is none, or too long") from None
         except LOST as error:
             why = "was lost during the call: whether it was carried out is not known"
             raise self._error(why, "server_lost", said=str(error)) from error
@@ -132,12 +136,13 @@ class Api:
         source = self.server.openapi or ""
         if not is_url(source):
             return await asyncio.to_thread(read_text, Path(source)), None
-        from ...sources.calling import LOST
+        from ...sources.calling import LOST, UNASKED
 
-        given = self.server.url is None or origin_of(self.server.url) == origin_of(source)
-        async with await self._checked(source, has_given=given) as client:
+        async with await self._checked(source, has_given=self._is_own(source)) as client:
             try:
                 answer = await client.get(source, headers={"accept": "application/json, application/yaml, */*;q=0.5"})
+            except UNASKED:
+                raise self._error("can't be used: the address of its document is none", "server_config") from None
             except LOST as error:
                 raise self._error("can't be reached", "server_start", said=str(error)) from error
         if answer.status_code != 200:
@@ -146,6 +151,15 @@ class Api:
             return answer.content.decode(), source
         except UnicodeDecodeError:
             raise SchemaError("it is no UTF-8") from None
+
+    def _is_own(self, source: str) -> bool:
+        """Whether the document is at the host that calls go to, which what is given with every call is for."""
+        try:
+            return self.server.url is None or origin_of(self.server.url) == origin_of(source)
+        except SchemaError:
+            raise self._error(
+                "can't be used: its url, or that of its document, is no address", "server_config"
+            ) from None
 
     def _take(self, text: str, found_at: str | None) -> None:
         document = Document.parse(text)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
-from ...errors import IdeaError, SchemaError
-from ...ideas.file import parse_text
-from ...schema.json import JsonObject, is_list, is_object
+from ...errors import SchemaError
+from ...ideas.yaml_text import Unaccepted, parse_yaml
+from ...schema.json import JsonObject, decode, index_of, is_list, is_object
 from ...schema.walk import named
 
 _MOST_STEPS = 20
 """How many references may lead to one another."""
+_LONGEST = 2_000
+"""How many characters a reference, an address, or what is filled into one may have."""
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -32,10 +34,11 @@ class Document:
         """
         is_json = text.lstrip("\ufeff \t\r\n").startswith("{")
         try:
-            root = parse_text(text, "it" if is_json else "it.yaml", has_only_texts=True)
-        except IdeaError as error:
-            why = error.message if "actum[yaml]" in error.message else "it is neither JSON nor YAML that can be read"
-            raise SchemaError(why) from None
+            root = decode(text.removeprefix("\ufeff")) if is_json else parse_yaml(text)
+        except Unaccepted as error:
+            raise SchemaError(str(error)) from None
+        except (ValueError, RecursionError):  # whose words may quote it
+            raise SchemaError("it is neither JSON nor YAML that can be read") from None
         version = root.get("openapi") if is_object(root) else None
         if not isinstance(version, str) or not version.startswith("3.") or not is_object(root):
             raise SchemaError("it is no OpenAPI document of version 3")
@@ -47,14 +50,16 @@ class Document:
         Raises:
             SchemaError: it leads out of the document, or to nothing.
         """
-        if not reference.startswith("#/"):
+        if not reference.startswith("#"):
             raise SchemaError("it refers to another document, which is not read")
+        if not reference.startswith("#/") or len(reference) > _LONGEST:
+            raise SchemaError("it refers to what isn't in the document")
         found: Any = self.root
-        for step in map(named, reference[2:].split("/")):
+        for step in map(step_of, reference[2:].split("/")):
             if is_object(found) and step in found:
                 found = found[step]
-            elif is_list(found) and step.isdigit() and int(step[:9]) < len(found):
-                found = found[int(step)]
+            elif is_list(found) and (index := index_of(step)) is not None and index < len(found):
+                found = found[index]
             else:
                 raise SchemaError("it refers to what isn't in the document")
         return found
@@ -84,26 +89,53 @@ class Document:
         url: Any = first.get("url") if is_object(first) else None
         if not isinstance(url, str):
             raise SchemaError("it names no address: give `url`")
-        variables: Any = first.get("variables")
-        filled = _VARIABLE.sub(lambda match: _default(variables, match[1]), url)
-        whole = filled if found_at is None else urljoin(found_at, filled)
-        if urlsplit(whole).scheme not in {"http", "https"}:
+        whole = _seen_from(found_at, _filled(url, first.get("variables")))
+        scheme, _ = origin = origin_of(whole)
+        if scheme not in {"http", "https"} or not whole.isprintable() or " " in whole:
             raise SchemaError("it names no whole address: give `url`")
-        if found_at is not None and origin_of(whole) != origin_of(found_at):
+        if "?" in whole or "#" in whole:  # in which the path of an operation would land
+            raise SchemaError("it names an address with a query: give `url`")
+        if found_at is not None and origin != origin_of(found_at):
             raise SchemaError("it names the address of another host than its own: give `url`")
         return whole
 
 
+def step_of(written: str) -> str:
+    """The name that a step of a reference means: a JSON pointer in a URL, where a sign may be written `%7B`."""
+    return named(unquote(written))
+
+
 def origin_of(url: str) -> tuple[str, str]:
-    """The scheme and the host with its port."""
-    parts = urlsplit(url)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return parts.scheme, f"{(parts.hostname or '').lower()}:{port}"
+    """The scheme and the host with its port.
+
+    Raises:
+        SchemaError: it is no address.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        return parts.scheme, f"{(parts.hostname or '').lower()}:{port}"
+    except ValueError:
+        raise SchemaError("it names what is no address: give `url`") from None
+
+
+def _seen_from(found_at: str | None, url: str) -> str:
+    try:
+        return url if found_at is None else urljoin(found_at, url)
+    except ValueError:
+        raise SchemaError("it names what is no address: give `url`") from None
+
+
+def _filled(url: str, variables: Any) -> str:
+    """An address with the defaults of its variables."""
+    if len(url) > _LONGEST:
+        raise SchemaError("its address is too long: give `url`")
+    return _VARIABLE.sub(lambda match: _default(variables, match[1]), url)
 
 
 def _default(variables: Any, name: str) -> str:
     one: Any = variables.get(name) if is_object(variables) else None
     default: Any = one.get("default") if is_object(one) else None
-    if not isinstance(default, str):
+    if not isinstance(default, str) or len(default) > _LONGEST:
         raise SchemaError("its address has a variable without a default: give `url`")
     return default

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from ...schema.json import JsonObject, encode, is_list, is_object
+from ..server import is_header_value
+from .paths import Unsendable, filled, quoted
 
-_PLACE = re.compile(r"\{([^{}]*)\}")
 _BETWEEN = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
-
-
-class Unsendable(Exception):
-    """A value that can't travel where it has to; the message quotes nothing of it."""
 
 
 class Request(NamedTuple):
@@ -33,7 +29,7 @@ def request_of(http: JsonObject, base: str, query: Mapping[str, str], arguments:
         Unsendable: a value can't travel.
     """
     given = [(one, arguments[one["as"]]) for one in http["parameters"] if one["as"] in arguments]
-    pairs = [f"{_quoted(name)}={_quoted(value)}" for name, value in query.items()]
+    pairs = [f"{quoted(name)}={quoted(value)}" for name, value in query.items()]
     headers: dict[str, str] = {"accept": "application/json, text/*;q=0.9, */*;q=0.5"}
     in_path: dict[str, str] = {}
     for one, value in given:
@@ -43,33 +39,15 @@ def request_of(http: JsonObject, base: str, query: Mapping[str, str], arguments:
             headers[one["name"]] = _header(_simple(one, value))
         elif value is not None:
             pairs += _queried(one, value)
-    taken = {_quoted(name) for name in query}
+    taken = {quoted(name) for name in query}
     if any(pair.partition("=")[0] in taken for pair in pairs[len(query) :]):
         raise Unsendable("a value would take the place of what goes with every call")
-    url = base.rstrip("/") + _path(http["path"], in_path) + (f"?{'&'.join(pairs)}" if pairs else "")
+    url = base.rstrip("/") + filled(http["path"], in_path) + (f"?{'&'.join(pairs)}" if pairs else "")
     body = http.get("body")
     if body is None or body["as"] not in arguments:
         return Request(http["method"], url, headers, None)
     headers["content-type"] = body["type"]
     return Request(http["method"], url, headers, _content(body["type"], arguments[body["as"]]))
-
-
-def _path(template: str, values: Mapping[str, str]) -> str:
-    """The path with its values, each of which stays within its place."""
-
-    def filled(match: re.Match[str]) -> str:
-        if not (value := values.get(match[1], "")):
-            raise Unsendable("a part of its path is empty")
-        return _quoted(value)
-
-    # What the document itself says may hold anything but what would end the path.
-    pieces = _PLACE.split(template)
-    if any(not piece.isprintable() or "?" in piece or "#" in piece for piece in pieces[::2]):
-        raise Unsendable("its path is none")
-    path = _PLACE.sub(filled, template)
-    if any(segment in {".", ".."} for segment in path.split("/")):
-        raise Unsendable("a part of its path would lead to another one")
-    return path
 
 
 def _simple(one: JsonObject, value: Any) -> str:
@@ -85,25 +63,25 @@ def _simple(one: JsonObject, value: Any) -> str:
 
 
 def _queried(one: JsonObject, value: Any) -> Iterator[str]:
-    name, style = _quoted(one["name"]), one["style"]
+    name, style = quoted(one["name"]), one["style"]
     if style == "json":
-        yield f"{name}={_quoted(encode(value))}"
+        yield f"{name}={quoted(encode(value))}"
     elif is_list(value):
-        texts = [_quoted(_text(item)) for item in value]
+        texts = [quoted(_text(item)) for item in value]
         if one["explode"]:
             yield from (f"{name}={text}" for text in texts)
         elif texts:
             yield f"{name}={_BETWEEN.get(style, ',').join(texts)}"
     elif is_object(value):
-        members = [(key, _quoted(_text(member))) for key, member in value.items()]
+        members = [(key, quoted(_text(member))) for key, member in value.items()]
         if style == "deepObject":
-            yield from (f"{name}[{_quoted(key)}]={text}" for key, text in members)
+            yield from (f"{name}[{quoted(key)}]={text}" for key, text in members)
         elif one["explode"]:
-            yield from (f"{_quoted(key)}={text}" for key, text in members)
+            yield from (f"{quoted(key)}={text}" for key, text in members)
         elif members:
-            yield f"{name}={_BETWEEN.get(style, ',').join(f'{_quoted(key)},{text}' for key, text in members)}"
+            yield f"{name}={_BETWEEN.get(style, ',').join(f'{quoted(key)},{text}' for key, text in members)}"
     else:
-        yield f"{name}={_quoted(_text(value))}"
+        yield f"{name}={quoted(_text(value))}"
 
 
 def _content(media_type: str, value: Any) -> bytes:
@@ -123,11 +101,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else encode(value)
 
 
-def _quoted(text: str) -> str:
-    return quote(text, safe="", errors="replace")
-
-
 def _header(text: str) -> str:
-    if not text.isascii() or not text.isprintable():
+    if not is_header_value(text):
         raise Unsendable("a header can't hold a value")
     return text

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal, TypeAlias
 
 from ...errors import SchemaError
-from ...schema.json import JsonObject, encode, is_list, is_object
-from ...schema.walk import held, mapped, named, pointer, rooted_in
-from .document import Document
+from ...schema.json import MAX_WRITTEN_DEPTH, JsonObject, encode, is_list, is_object, nests_within
+from ...schema.walk import held, mapped, pointer, rooted_in
+from .document import Document, step_of
 
 Direction: TypeAlias = Literal["request", "response"]
 """Whether a value is sent or comes back: some of its members are in one of the two only."""
 
 LARGEST = 100_000
 """How many characters the schemas of one operation may have, as any tool's."""
+_TOO_LARGE = f"its schemas are larger than {LARGEST} characters"
+_TOO_DEEP = f"its schemas nest deeper than {MAX_WRITTEN_DEPTH}"
 _UNUSED = ("discriminator", "example", "externalDocs", "xml")
 _LEFT_OUT = {"request": "readOnly", "response": "writeOnly"}
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
@@ -33,6 +36,35 @@ def alone(document: Document, raw: Any, direction: Direction) -> Any:
     return {**own, "$defs": gathering.found} if gathering.found and is_object(own) else own
 
 
+def judge(raw: Any) -> None:
+    """Judge a part of a document before it is written out or gone through: many operations may share a large one.
+
+    Raises:
+        SchemaError: it is certainly too large, or nests deeper than what is pinned could be read again.
+    """
+    if _is_larger(raw, LARGEST):
+        raise SchemaError(_TOO_LARGE)
+    if not nests_within(raw, MAX_WRITTEN_DEPTH):
+        raise SchemaError(_TOO_DEEP)
+
+
+def _is_larger(value: Any, most: int) -> bool:
+    """Whether a value certainly has more characters than that, written out; no more than so many are looked at."""
+    count, waiting = 0, [value]
+    while waiting and count <= most:
+        one = waiting.pop()
+        if is_object(one) or is_list(one):
+            count += len(one)
+            if count <= most:
+                waiting.extend(one.values() if is_object(one) else one)
+                count += sum(map(len, one)) if is_object(one) else 0
+        elif isinstance(one, str):
+            count += len(one)
+        elif isinstance(one, int):
+            count += one.bit_length() // 4
+    return count > most
+
+
 class _Gathering:
     """The definitions of one schema; each is converted once, whoever refers to it."""
 
@@ -50,9 +82,10 @@ class _Gathering:
         """A schema with references to the definitions here."""
         if not is_object(raw) and not isinstance(raw, bool):
             raise SchemaError("one of its schemas is none")
+        judge(raw)
         self._size += len(encode(raw))
         if self._size > LARGEST:
-            raise SchemaError(f"its schemas are larger than {LARGEST} characters")
+            raise SchemaError(_TOO_LARGE)
         return mapped(_bare(raw), self._change)
 
     def _change(self, schema: JsonObject) -> JsonObject:
@@ -79,13 +112,14 @@ class _Gathering:
             schema["properties"] = {name: one for name, one in properties.items() if name not in gone}
             required: Any = schema.get("required")
             if is_list(required):
-                schema["required"] = [name for name in required if name not in gone]
+                schema["required"] = [name for name in required if not isinstance(name, str) or name not in gone]
 
     def _name(self, reference: str) -> str:
         """The name of the definition that a reference leads to."""
         if reference not in self.names:
             self.document.at(reference)  # which says what is wrong with it
-            last = named(reference.rpartition("/")[2])
+            # No sign that a URL can't hold or that means anything in it, and no `~`, which is for the counts.
+            last = re.sub(r"[^A-Za-z0-9_.-]", "_", step_of(reference.rpartition("/")[2]))
             self._counts[last] = count = self._counts.get(last, 0) + 1
             self.names[reference] = f"{last}~{count}" if count > 1 else last
             self.waiting.append(reference)

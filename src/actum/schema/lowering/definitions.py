@@ -7,6 +7,7 @@ from collections import deque
 from typing import Any
 from urllib.parse import unquote
 
+from ..components import components
 from ..json import JsonObject, index_of, is_list, is_object
 from ..walk import named
 
@@ -58,9 +59,9 @@ class Definitions:
 
     def cycles(self, *, firm: bool) -> tuple[str, ...]:
         """The definitions that reach themselves; with `firm` only those that do so by a reference not left out."""
-        components = _components(self._edges)
+        number_of = components(self._edges)
         within = {
-            source: [is_firm for name, is_firm in targets.items() if components[name] == components[source]]
+            source: [is_firm for name, is_firm in targets.items() if number_of[name] == number_of[source]]
             for source, targets in self._edges.items()
         }
         return tuple(source for source, inner in within.items() if any(inner) or (inner and not firm))
@@ -86,35 +87,3 @@ class Definitions:
             name = f"{stem}_{number}"
         self._taken.add(name)
         return name
-
-
-def _components(edges: dict[str, dict[str, bool]]) -> dict[str, int]:
-    """The strongly connected component of each node (Tarjan), without recursion."""
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
-    component: dict[str, int] = {}
-    stack: list[str] = []
-    for start in edges:
-        if start in order:
-            continue
-        work = [(start, iter(edges.get(start, ())))]
-        order[start] = low[start] = len(order)
-        stack.append(start)
-        while work:
-            node, targets = work[-1]
-            following = next(targets, None)
-            if following is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == order[node]:
-                    number = len(component)
-                    while node not in component:
-                        component[stack.pop()] = number
-            elif following not in order:
-                order[following] = low[following] = len(order)
-                stack.append(following)
-                work.append((following, iter(edges.get(following, ()))))
-            elif following not in component:
-                low[node] = min(low[node], order[following])
-    return component

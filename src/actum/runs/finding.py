@@ -1,0 +1,61 @@
+"""How runs are found in a database: by a column that holds their ids and names as Python folds them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ..schema.json import NotJson
+from .database import Transaction
+from .row import Page, name_in, sought
+from .sql_rows import COLUMNS, object_of
+
+_AT_ONCE = 200
+"""How many runs are named in one transaction: others never wait long."""
+_WILD = re.compile("[%_!]")
+"""What stands for something else in a pattern."""
+
+
+def listing(page: Page) -> Sequence[Any]:
+    """The query for a page of runs, the newest first, and its values."""
+    where, values = ["1 = 1"], list[Any]()
+    if page.find:
+        # The index alone is looked through, and the rows of those that are found are read.
+        where.append("sought LIKE ? ESCAPE '!'")
+        values.append("%" + _WILD.sub(r"!\g<0>", page.find) + "%")
+    for name, value in (("state", page.state), ("tenant", page.tenant)):
+        if (name, value) == ("state", "queued"):
+            where.append("state IN ('queued', 'parked')")
+        elif value is not None:
+            where.append(f"{name} = ?")
+            values.append(value)
+    if page.before is not None:
+        where.append("(created < ? OR (created = ? AND id < ?))")
+        values += [page.before.created, page.before.created, page.before.id]
+    order = "ORDER BY created DESC, id DESC LIMIT ?"
+    found = f"SELECT id FROM actum_runs WHERE {' AND '.join(where)} {order}"
+    return f"SELECT {COLUMNS} FROM actum_runs WHERE id IN ({found}) {order}", *values, page.most, page.most
+
+
+async def name_some(within: Transaction, unlocked: str) -> bool:
+    """Name some of the runs that programs have submitted which knew no names, before and after the tables had some.
+
+    Returns:
+        Whether there were any. Those that are locked just now are passed over.
+    """
+    found = await within.rows(
+        f"SELECT id, idea FROM actum_runs WHERE sought IS NULL ORDER BY id LIMIT {_AT_ONCE}{unlocked}"
+    )
+    named = [(run, _name(idea)) for run, idea in found]
+    rows = [(name, sought(run, name), run) for run, name in named]
+    if rows:
+        await within.each("UPDATE actum_runs SET name = ?, sought = ? WHERE id = ?", rows)
+    return bool(rows)
+
+
+def _name(idea: str) -> str:
+    try:
+        return name_in(object_of(idea).get("meta"))
+    except (NotJson, AttributeError):  # it is told where the run is opened
+        return ""
