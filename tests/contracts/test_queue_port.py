@@ -10,6 +10,7 @@ import uuid
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -217,6 +218,31 @@ async def test_who_is_to_stop_takes_nothing_more_and_ends_when_all_has_ended(que
         assert (carried.runs, other.runs) == (runs[:1], runs[1:])
         carried.open.set()
     assert carried.cut == []
+
+
+@pytest.mark.parametrize("store", ["procrastinate"], indirect=True)
+async def test_what_is_being_fetched_as_who_serves_is_to_stop_goes_back_to_others(
+    queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from procrastinate.manager import JobManager
+
+    fetch, (run,) = JobManager.fetch_job, names(1)
+    first, second = Carried(run), Carried(run)
+    await queue.push(Delivery(run=run, queue=run))
+    async with served(queue, first) as stop:
+
+        async def fetched(self: JobManager, *args: Any, **named: Any) -> Any:
+            job = await fetch(self, *args, **named)
+            if job is not None:
+                stop.set()
+            return job
+
+        with monkeypatch.context() as patch:
+            patch.setattr(JobManager, "fetch_job", fetched)
+            await asyncio.wait_for(stop.wait(), PATIENCE)
+    assert (first.runs, await queue.live([run])) == ([], {run})
+    async with served(queue, second):
+        await until_all(second, [run])
 
 
 @pytest.mark.parametrize("store", ["procrastinate"], indirect=True)

@@ -120,7 +120,7 @@ class _Serving:
         One that was just being fetched when the worker was stopped goes back: others are to have it.
         """
         if self._stop.is_set():
-            raise _given_back()
+            raise _GivenBack
         if context.job.worker_id is not None:
             self._workers.add(context.job.worker_id)
         task = asyncio.ensure_future(self._carry(run))
@@ -185,16 +185,12 @@ class _Serving:
             await asyncio.sleep(self._lease / _BEATS)
 
 
-def _given_back() -> Exception:
-    """What has procrastinate put a delivery back that was taken."""
-    from procrastinate.exceptions import JobRetry
-    from procrastinate.retry import RetryDecision
-
-    return JobRetry(RetryDecision(retry_at=datetime.now(UTC)))
+class _GivenBack(Exception):
+    """A delivery that was taken goes back, for others to take."""
 
 
 def _app(carry: Any) -> App:
-    from procrastinate import App, PsycopgConnector
+    from procrastinate import App, BaseRetryStrategy, PsycopgConnector, RetryDecision
     from procrastinate.manager import JobManager
 
     class Manager(JobManager):
@@ -204,9 +200,15 @@ def _app(carry: Any) -> App:
             with _ended_elsewhere():
                 await super().finish_job(job, status, delete_job)
 
+    class Back(BaseRetryStrategy):
+        """Puts back what is given back; all else that a delivery ends with is its end."""
+
+        def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+            return RetryDecision(retry_at=datetime.now(UTC)) if isinstance(exception, _GivenBack) else None
+
     app = App(connector=PsycopgConnector())
     app.job_manager = Manager(app.connector)
-    app.task(name=_TASK, pass_context=True)(carry)
+    app.task(name=_TASK, pass_context=True, retry=Back())(carry)
     return app
 
 
