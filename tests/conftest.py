@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from .effort import trials
+from .storage.servers import Server, is_installed, running
 
 # A busy machine is no failure, so nothing is judged by the clock; CI looks at the same cases every time.
 settings.register_profile("everywhere", deadline=None, max_examples=trials(100))
@@ -36,6 +37,15 @@ def hosted_libraries() -> None:
     """What a first request imports: it takes seconds on a loaded machine, and every wait of the tests is bounded."""
     for name in ("models.openai", "models.anthropic", "models.google", "direct"):
         import_module(f"pydantic_ai.{name}")
+
+
+@pytest.fixture(scope="session")
+def server() -> Generator[Server]:
+    """The PostgreSQL server of all tests of one process."""
+    if not is_installed() and os.environ.get("ACTUM_TEST_POSTGRES") != "required":
+        pytest.skip("PostgreSQL isn't installed here: apt-get install postgresql")
+    with running() as started:
+        yield started
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ import pytest
 
 from actum.cli.dispatch import COMMANDS, GROUPS
 
+from ..effort import spread
 from .test_commands import CHAIN, actum, idea
 from .test_terminal import terminal
 
@@ -29,7 +30,7 @@ def speaking(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
+@pytest.mark.parametrize("encoding", spread(["ascii", "cp1252", "utf-8"], least=1))
 def test_what_the_encoding_does_not_have_is_written_escaped_and_json_stays_the_same(
     tmp_path: Path, encoding: str
 ) -> None:
@@ -46,7 +47,9 @@ def test_the_help_is_written_in_any_encoding(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("arguments", ["run {idea}", "run {idea} --json", "show {idea}", "check {idea}", "--help"])
+@pytest.mark.parametrize(
+    "arguments", spread(["run {idea}", "run {idea} --json", "show {idea}", "check {idea}", "--help"], least=2)
+)
 def test_a_full_disk_is_one_line(tmp_path: Path, arguments: str) -> None:
     path = idea(tmp_path, *CHAIN, output="†calls.1")
     command = f"{sys.executable} -m actum {arguments.format(idea=path)} > /dev/full"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import time
 import uuid
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -21,20 +20,11 @@ from actum.runs.queues.serving import Serving
 from actum.runs.sql_store import SqlStore
 
 from ..runs.desks import until
-from ..storage.servers import is_installed, running
 
 pytestmark = pytest.mark.rule("L8")
 
 PATIENCE = 30.0
 LEASE = 0.5
-
-
-@pytest.fixture(scope="session")
-def database() -> Generator[str]:
-    if not is_installed() and os.environ.get("ACTUM_TEST_POSTGRES") != "required":
-        pytest.skip("PostgreSQL isn't installed here: apt-get install postgresql")
-    with running() as server:
-        yield server.url
 
 
 @pytest.fixture(params=["memory", "embedded", "procrastinate"])
@@ -45,7 +35,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
         case "embedded":
             opened = open_runs(tmp_path / "runs.db")
         case _:
-            opened = open_runs(request.getfixturevalue("database"))
+            opened = open_runs(request.getfixturevalue("server").url)
     assert isinstance(opened, SqlStore)
     yield opened
     await opened.aclose()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import sys
 import uuid
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,8 @@ from actum.ideas.version import Version
 from actum.storage.open import open_store
 
 from .. import warm
-from ..storage.servers import is_installed, postgres
 
 pytestmark = pytest.mark.rule("X3", "X4")
-
-
-@pytest.fixture(scope="session")
-def database() -> Generator[str]:
-    if not is_installed() and os.environ.get("ACTUM_TEST_POSTGRES") != "required":
-        pytest.skip("PostgreSQL isn't installed here: apt-get install postgresql")
-    with postgres() as url:
-        yield url
 
 
 @pytest.fixture(params=["sqlite", "folder", "postgres"])
@@ -43,7 +33,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         case "folder":
             return str(tmp_path / "ideas")
         case _:
-            return str(request.getfixturevalue("database"))
+            return request.getfixturevalue("server").url
 
 
 @pytest.fixture

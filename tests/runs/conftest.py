@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import uuid
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from ..storage.servers import Server, is_installed, running
-
-
-@pytest.fixture(scope="session")
-def server() -> Generator[Server]:
-    if not is_installed() and os.environ.get("ACTUM_TEST_POSTGRES") != "required":
-        pytest.skip("PostgreSQL isn't installed here: apt-get install postgresql")
-    with running() as started:
-        yield started
+from ..storage.servers import Server
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ class Server:
         data = str(self._folder / "data")
         self._run("initdb", "-D", data, "-A", "trust", "-U", "actum", "--no-sync", "-E", "UTF8", "--locale=C")
         options = f"-c listen_addresses='' -c unix_socket_directories='{self._folder}'"
-        options += "" if self._is_synced else " -c fsync=off"
+        options += "" if self._is_synced else " -c fsync=off -c full_page_writes=off -c jit=off"
         self._control("start", "-o", options, "-l", str(self._folder / "log"))
 
     def restart(self) -> None:
@@ -101,10 +101,3 @@ def running(*, is_synced: bool = False) -> Generator[Server]:
         yield server
     finally:
         server.stop()
-
-
-@contextmanager
-def postgres() -> Generator[str]:
-    """The URL of a server that runs as long as the block."""
-    with running() as server:
-        yield server.url

@@ -23,7 +23,7 @@ from .schemas import HARD
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = browser_tests
+pytestmark = [browser_tests, thorough]
 WORLD = {"color_scheme": "dark", "viewport": {"width": 390, "height": 800}}
 
 
@@ -181,7 +181,6 @@ def test_forms_grow_and_change_in_place(browser: Browser, tmp_path: Path) -> Non
         assert page.locator("[aria-invalid=true]").count() >= 1
 
 
-@thorough
 def test_no_hostile_string_runs_anywhere(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     calls: list[Any] = [{"_tool": "echo", "text": one} for one in STRINGS]
@@ -207,7 +206,6 @@ def test_no_hostile_string_runs_anywhere(browser: Browser, tmp_path: Path) -> No
         assert {url.split("/")[2] for url in asked} <= {room.base.split("/")[2], ""}
 
 
-@thorough
 def test_ten_thousand_calls_stay_fluid(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     count = trials(10_000, least=2_000)
@@ -222,7 +220,6 @@ def test_ten_thousand_calls_stay_fluid(browser: Browser, tmp_path: Path) -> None
         assert page.locator(".timeline li").count() == 2
 
 
-@thorough
 @axe_tests
 @pytest.mark.parametrize("world", [{}, WORLD], ids=["light", "dark and narrow"])
 def test_axe_finds_nothing_on_any_page(browser: Browser, tmp_path: Path, world: Any) -> None:
