@@ -44,7 +44,7 @@ studio-parts:
 	@cd tests/studio/npm && npm ci --silent --ignore-scripts --no-audit --no-fund
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 3 --durations 10
+	$(BIN)/python -m pytest -n 4 --durations 10
 
 lint: $(READY)
 	$(BIN)/ruff format --check
