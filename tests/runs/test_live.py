@@ -273,6 +273,19 @@ async def test_an_output_that_was_delivered_before_the_worker_died_is_not_taken_
     assert list(hearing.corrected(began)) == []
 
 
+async def test_what_is_heard_behind_the_output_of_the_record_takes_nothing_of_it_back() -> None:
+    own = LiveRun("r", 1, lambda: 1, lambda _: None, most=7_500)
+    hearing, reader = Hearing(LocalChannel(), "r"), Reader()
+    hearing.owned(1)
+    own(_request())
+    own(_told("the en"))
+    for event in hearing.entry(_output("the end")):  # who comes late reads the record first
+        reader.read(event)
+    _heard(hearing, own)
+    _read(hearing, reader)
+    assert (reader.texts["", False], reader.names["RequestStarted"]) == ("the end", 0)
+
+
 async def test_a_message_is_never_longer_than_the_channel_takes() -> None:
     told = LiveRun("r" * 200, 1, lambda: 10**9, lambda _: None, most=7_500)
     long = '\x01𝄞"' * 20_000

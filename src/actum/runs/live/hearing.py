@@ -43,6 +43,8 @@ class Hearing:
         self._epochs: dict[str, int] = {}
         self._told: dict[tuple[str, ...], int] = {}
         """How many characters of each text have been shown."""
+        self._is_complete = False
+        """Whether the record has told the output: what is heard of the run's answers after that is older."""
         self._is_behind = False
         self._asked = -PATIENCE
 
@@ -101,12 +103,14 @@ class Hearing:
     def entry(self, entry: JsonObject) -> Iterator[JsonObject]:
         """What is to be shown before an entry, since it completes what was told."""
         if (output := _output_of(entry)) is not None:
+            self._is_complete = True
             yield from self._rest(output)
 
     def corrected(self, entry: JsonObject) -> Iterator[JsonObject]:
         """What is to be shown after an entry, since it takes back what was told."""
         if entry.get("at") or "began" not in entry or _output_of(entry) is not None:
             return
+        self._is_complete = False
         if any(self._told.values()):
             error = Fenced("another worker goes on with the run from what was recorded")
             yield as_json(Retried(error=error, at=time.time()))
@@ -124,6 +128,8 @@ class Hearing:
     def _shown(self, item: JsonObject) -> Iterator[JsonObject]:
         event: Any = item["event"]
         stream, epoch = item["key"][0], item["epoch"]
+        if stream == _OWN and self._is_complete:
+            return
         if epoch < self._epochs.get(stream, 0):
             return  # of a text that has begun anew by now
         is_new = epoch > self._epochs.get(stream, 0)
