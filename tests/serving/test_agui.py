@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from actum import HOLD, models
+from actum import HOLD, Agent, Idea, models
 from actum.serving import Served
 
 from ..runs.desks import Desk, Json, chain, plan
@@ -335,6 +336,22 @@ async def test_what_is_wrong_is_refused_before_anything_begins(given: Json, stat
         answer = await client.post("/agui/chain", json=given)
         assert answer.status_code == status, answer.text
         assert (await client.post("/agui/nobody", json=body())).status_code == 404
+        assert (await client.ok("GET", "/runs"))["runs"] == []
+
+
+async def test_a_page_takes_the_place_of_no_tool_of_a_server_that_an_idea_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"s": {"url": "http://127.0.0.1:1/mcp"}}}))
+    idea = {**chain(1), "config": {"servers": "mcp.json"}}
+
+    def agent_for(idea: Idea) -> Agent:
+        return Desk().agent()
+
+    async with house(Served({"chain": idea}, agent=agent_for, lease=2.0)) as client:
+        answer = await client.post("/agui/chain", json=body(tools=[{**PICK, "name": "s/send"}]))
+        assert (answer.status_code, "there is a tool 's/send' already" in answer.text) == (422, True)
         assert (await client.ok("GET", "/runs"))["runs"] == []
 
 
