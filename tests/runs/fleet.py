@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import sys
@@ -33,6 +34,8 @@ IDEA = plan(
 )
 RIGHT = "a..b...."
 CALLS = 6
+_BETWEEN = 3
+"""How many calls end between one disturbance and the next."""
 
 
 @dataclass
@@ -46,6 +49,8 @@ class Fleet:
     seconds: float = 1.0
     slots: int = 3
     program: str = "program.py"
+    ended: int = -_BETWEEN
+    """How many calls had ended when one was disturbed last."""
     workers: list[warm.Process] = field(default_factory=list[Any])
     frozen: list[warm.Process] = field(default_factory=list[Any])
 
@@ -64,7 +69,15 @@ class Fleet:
         return sum(worker.poll() is None and (self.sink / "up" / str(worker.pid)).exists() for worker in self.workers)
 
     async def busy(self, among: Sequence[warm.Process] | None = None) -> warm.Process:
-        """A worker that is in the middle of a run: the one that begins the next call."""
+        """A worker that is in the middle of a run: the one that begins the next call, once some others have ended.
+
+        Where each is disturbed as soon as it has taken over, none gets on, and the runs end as poisoned.
+        """
+
+        async def is_moving() -> bool:
+            return len(os.listdir(self.sink / "effects")) >= self.ended + _BETWEEN
+
+        await until(is_moving)
         begun = self.sink / "begun"
         known = begun.stat().st_size
         found: list[warm.Process] = []
@@ -76,6 +89,7 @@ class Fleet:
             return bool(found)
 
         await until(is_found)
+        self.ended = len(os.listdir(self.sink / "effects"))
         return self.drawn.choice(found)
 
     async def kill(self) -> None:

@@ -68,6 +68,34 @@ async def _taken(runs: Runs) -> bool:
     return found[0][0] == 0
 
 
+_READ = """
+SELECT sum(pg_stat_get_xact_tuples_returned(oid) + pg_stat_get_xact_tuples_fetched(oid))::int
+FROM pg_class WHERE relname ~ '^(procrastinate_jobs|idx_procrastinate_jobs|actum_live_deliveries)'
+"""
+
+
+async def test_what_a_delivery_costs_does_not_grow_with_the_queue_where_the_statistics_are_of_an_empty_one(
+    database: str,
+) -> None:
+    async with Runs(database) as runs:
+        await runs.list()
+        queue, base = sql(runs).queue, sql(runs).database
+        async with base.transaction() as within:
+            await within.connection.execute("ANALYZE procrastinate_jobs")
+            await within.connection.execute(
+                "INSERT INTO procrastinate_jobs (queue_name, task_name, args) "
+                "SELECT 'runs', 'actum.carry', json_build_object('run', n::text) FROM generate_series(1, 10000) n"
+            )
+        some = {str(number) for number in range(1800, 2000)}
+        async with base.transaction() as within:
+            read = [(await within.rows(_READ))[0][0]]
+            fetched = await within.rows("SELECT args->>'run' FROM procrastinate_fetch_job_v2(ARRAY['runs'], NULL)")
+            read.append((await within.rows(_READ))[0][0])
+            assert (fetched, await queue.live([*some, "none"], within)) == ([("1",)], some)
+            read.append((await within.rows(_READ))[0][0])
+        assert (read[1] - read[0] < 50, read[2] - read[1] < 4 * len(some)) == (True, True)
+
+
 async def test_every_run_whose_delivery_is_lost_is_delivered_again(place: str) -> None:
     count = trials(100, least=10)
     desk = Desk()

@@ -42,9 +42,10 @@ WITH lost AS (
 SELECT count(pg_notify('procrastinate_queue_v1#' || queue_name,
   json_build_object('type', 'job_inserted', 'job_id', id)::text)) FROM back
 """
+# A look into the index for each run, whatever the statistics say: LATERAL with a LIMIT can be joined in no other way.
 _LIVE = (
-    "SELECT DISTINCT args->>'run' FROM procrastinate_jobs "
-    "WHERE status IN ('todo', 'doing') AND task_name = %s AND args->>'run' = ANY(%s)"
+    "SELECT run FROM unnest(%s::text[]) run CROSS JOIN LATERAL (SELECT 1 FROM procrastinate_jobs "
+    "WHERE status IN ('todo', 'doing') AND task_name = %s AND args->>'run' = run LIMIT 1) job"
 )
 _CANCEL = "DELETE FROM procrastinate_jobs WHERE status = 'todo' AND task_name = %s AND args->>'run' = %s"
 
@@ -95,7 +96,7 @@ class ProcrastinateQueue:
         if within is None:
             async with self._database.transaction() as own:
                 return await self.live(runs, own)
-        found = await (await within.connection.execute(_LIVE, [_TASK, list(runs)])).fetchall()
+        found = await (await within.connection.execute(_LIVE, [list(runs), _TASK])).fetchall()
         return {run for (run,) in found}
 
     async def aclose(self) -> None:
