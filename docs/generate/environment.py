@@ -25,6 +25,8 @@ _TOLD: Mapping[str, str] = {
     "[Content](../tracing.md#content).",
     "SSL_CERT_DIR": "A folder of certificates that are trusted, as OpenSSL means it.",
     "SSL_CERT_FILE": "A file of certificates that are trusted, as OpenSSL means it.",
+    "XDG_RUNTIME_DIR": "The folder of sockets by which processes of one user hear each other's runs; else that of "
+    "temporary files.",
 }
 
 

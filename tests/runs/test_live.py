@@ -143,12 +143,13 @@ async def test_nothing_is_sent_for_a_run_that_nobody_listens_to() -> None:
 
 
 @pytest.mark.timeout(300)
-async def test_an_answer_whose_worker_is_killed_is_corrected_and_not_doubled(database: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["folder", "sqlite", "postgres"], indirect=True)
+async def test_an_answer_whose_worker_is_killed_is_corrected_and_not_doubled(place: str, tmp_path: Path) -> None:
     """Its calls are under way then: what is recorded is not made again."""
     for _ in range(trials(10, least=1)):
         seed = random.randrange(10**6)
         print(f"seed {seed}")
-        await _killed(database, tmp_path / str(seed), random.Random(seed))
+        await _killed(place, tmp_path / str(seed), random.Random(seed))
 
 
 async def _killed(place: str, folder: Path, drawn: random.Random) -> None:

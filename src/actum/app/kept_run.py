@@ -69,6 +69,8 @@ class KeptRun:
     idea: Idea
     log: RunLog
     _is_new: bool = False
+    absorbed: int = 0
+    """How many entries of its log have been put into the file."""
 
     @classmethod
     def begin(cls, path: Path, idea: Idea, context: Context, approve: str | None = None) -> KeptRun:
@@ -140,6 +142,7 @@ class KeptRun:
             raise IdeaError(f"{self.log.path}: not the log of a run: {error}") from error
         if entries:
             self.keep(context, about)
+        self.absorbed += len(entries)
         self.log.clear()
 
     def _conclude(self) -> None:

@@ -129,6 +129,7 @@ class FolderStore:
             self._files.fail(run, error)  # nobody could ever go on with it: that is told at the run
             return None
         self._open[run] = kept
+        self._seq[run] = seq_in(kept.idea) + kept.absorbed
         row = row_in(run, kept.idea, self._files.sent(run))
         if row.state not in {"queued", "running"}:
             self._close(run)

@@ -272,6 +272,10 @@ class Run:
         """
         return (told if live else written)(self._store, self.id, self.refresh, after)
 
+    async def changed(self, seconds: float) -> None:
+        """Wait until something of it may have changed, no longer than so many seconds."""
+        await self._store.changed(self.id, seconds)
+
     async def result(self, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
         """Wait until it is over or waits, and return what it has come to; `waiting` says what it waits for.
 

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 from ..errors import RunError, StoreUnavailable
 from .database import Transaction
-from .live.channel import LocalChannel
+from .live.channel import Channel, LocalChannel
+from .live.sockets import MachineChannel
 from .tables import Tables
 
 T = TypeVar("T")
@@ -54,7 +55,7 @@ class SqliteDatabase:
     alone = "SELECT 1"
 
     def __init__(self, path: str | Path, tables: Tables = _TABLES) -> None:
-        self.channel = LocalChannel()
+        self.channel: Channel = LocalChannel() if str(path) == ":memory:" else MachineChannel(Path(path))
         self._path = str(path)
         self._tables = tables
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="actum-runs")
@@ -140,6 +141,7 @@ class SqliteDatabase:
 
     async def aclose(self) -> None:
         """Close the file."""
+        await self.channel.aclose()
         async with self._one_at_a_time:
             self._is_closed = True
             if self._open is not None:

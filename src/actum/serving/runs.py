@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..protocol.approvals import Pending
-from ..runs.following import Entry, Live
+from ..runs.following import LOOK, Entry, Live
 from ..runs.row import Row, State
 from ..runs.runs import Run
 from ..schema.json import JsonObject
@@ -157,7 +157,7 @@ class _Api:
             if run.row.is_over or not stays:
                 return
             while (await run.refresh()).state == "waiting":
-                await self.desk.runs.store.changed(run.id, 0.5)
+                await run.changed(LOOK)
 
     async def pending(self, request: Request) -> Response:
         """The calls of a run that wait for a decision, each with all that would cross."""

@@ -39,6 +39,10 @@ class Channel(Protocol):
         """Take what is asked, as long as the block lasts."""
         ...
 
+    async def aclose(self) -> None:
+        """Let go of what is open."""
+        ...
+
 
 class LocalChannel:
     """Within one process."""
@@ -87,3 +91,6 @@ class LocalChannel:
             yield
         finally:
             self._asked.remove(asked)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""

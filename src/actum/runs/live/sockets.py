@@ -1,0 +1,223 @@
+"""What runs tell while it happens, between the processes of one machine: by sockets in a folder of its user's own."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import stat
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, Literal, TypeAlias
+
+from ...schema.json import NotJson, decode, encode, is_object
+from .channel import Asked, Heard, LocalChannel
+
+Kind: TypeAlias = Literal["live", "asked"]
+
+_MOST_WAITING = 4 << 20
+"""How many bytes may wait for one who doesn't read them; what comes then is dropped."""
+_LONGEST_PATH = 100
+"""How many bytes the name of a socket may have; systems take 103 or 107."""
+
+
+class MachineChannel:
+    """Between all processes of one user that use one store. Who listens has a socket, and who tells writes to each.
+
+    Where there can be no such sockets, it reaches those of this process alone.
+    """
+
+    most = LocalChannel.most
+
+    def __init__(self, store: Path) -> None:
+        digest = hashlib.sha256(os.fsencode(os.path.realpath(store))).hexdigest()[:16]
+        self._here = LocalChannel()
+        self._live = _Station(digest, "live", self._heard)
+        self._wanted = _Station(digest, "asked", self._was_asked)
+
+    async def tell(self, run: str, messages: Sequence[str]) -> None:
+        """Send messages about a run to all who listen to it."""
+        await self._here.tell(run, messages)
+        await self._live.send(messages)
+
+    @asynccontextmanager
+    async def hear(self, run: str, heard: Heard) -> AsyncGenerator[None]:
+        """Take the messages about a run, as long as the block lasts."""
+        async with self._here.hear(run, heard), self._live.open():
+            yield
+
+    async def ask(self, run: str, *, anew: bool) -> None:
+        """Say that somebody listens to a run."""
+        await self._here.ask(run, anew=anew)
+        await self._wanted.send([encode({"run": run, "anew": anew})])
+
+    @asynccontextmanager
+    async def asked(self, asked: Asked) -> AsyncGenerator[None]:
+        """Take what is asked, as long as the block lasts."""
+        async with self._here.asked(asked), self._wanted.open():
+            yield
+
+    def _heard(self, run: str, message: str, said: Any) -> None:
+        del said
+        self._here.pass_on(run, message)
+
+    def _was_asked(self, run: str, message: str, said: Any) -> None:
+        del message
+        self._here.pass_asked(run, anew=said.get("anew") is True)
+
+    async def aclose(self) -> None:
+        """Let go of the sockets."""
+        await self._live.aclose()
+        await self._wanted.aclose()
+
+
+class _Station:
+    """The sockets of one kind: this process's own, while anybody here listens, and the lines to those of others."""
+
+    def __init__(self, store: str, kind: Kind, heard: Callable[[str, str, Any], None]) -> None:
+        self._store = store
+        self._kind: Kind = kind
+        self._heard = heard
+        self._own = f"{kind}-{token_hex(4)}"
+        self._listening = 0
+        self._server: asyncio.Server | None = None
+        self._lines: dict[str, asyncio.WriteTransport] = {}
+        self._ears: set[asyncio.BaseTransport] = set()
+        self._one_at_a_time = asyncio.Lock()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None]:
+        """Listen as long as the block lasts."""
+        self._listening += 1
+        try:
+            async with self._one_at_a_time:
+                if self._server is None and (folder := await asyncio.to_thread(_folder, self._store)) is not None:
+                    with suppress(OSError, NotImplementedError):
+                        loop = asyncio.get_running_loop()
+                        path = str(folder / self._own)
+                        self._server = await loop.create_unix_server(lambda: _Ear(self._take, self._ears), path)
+            yield
+        finally:
+            self._listening -= 1
+            if not self._listening:
+                self._end()
+
+    async def send(self, messages: Sequence[str]) -> None:
+        """Send lines to all others who listen; what can't be sent is dropped."""
+        text = "".join(f"{message}\n" for message in messages).encode(errors="backslashreplace")
+        async with self._one_at_a_time:
+            for path in await asyncio.to_thread(_sockets, self._store, self._kind):
+                if path.rpartition("/")[2] == self._own:
+                    continue
+                line = self._lines.get(path) or await self._connected(path)
+                if line is not None and line.get_write_buffer_size() < _MOST_WAITING:
+                    line.write(text)
+
+    async def _connected(self, path: str) -> asyncio.WriteTransport | None:
+        """A line to a socket. One that nobody serves any more is taken away."""
+        try:
+            line, _ = await asyncio.get_running_loop().create_unix_connection(lambda: _Mouth(self._lines, path), path)
+        except ConnectionRefusedError:
+            with suppress(OSError):
+                os.unlink(path)
+            return None
+        except OSError:
+            return None
+        self._lines[path] = line
+        return line
+
+    def _take(self, message: str) -> None:
+        with suppress(NotJson):
+            said: Any = decode(message)
+            run = said.get("run") if is_object(said) else None
+            if isinstance(run, str):
+                self._heard(run, message, said)
+
+    def _end(self) -> None:
+        """Listen no more."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            for ear in list(self._ears):
+                ear.close()
+            with suppress(OSError):
+                own = _path(self._store)
+                (own / self._own).unlink(missing_ok=True)
+                own.rmdir()  # unless others are there
+
+    async def aclose(self) -> None:
+        """Let go of all lines."""
+        self._end()
+        for line in list(self._lines.values()):
+            line.close()
+        self._lines.clear()
+
+
+class _Ear(asyncio.Protocol):
+    """Takes lines; hangs up on who sends none that ends."""
+
+    def __init__(self, take: Callable[[str], None], open: set[asyncio.BaseTransport]) -> None:
+        self._take = take
+        self._open = open
+        self._rest = b""
+        self._line: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._line = transport
+        self._open.add(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._line is not None:
+            self._open.discard(self._line)
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._take(line.decode(errors="replace"))
+        if len(self._rest) > 2 * MachineChannel.most and self._line is not None:
+            self._line.close()
+
+
+class _Mouth(asyncio.Protocol):
+    """One end of a line, which is forgotten when the other hangs up."""
+
+    def __init__(self, lines: dict[str, asyncio.WriteTransport], path: str) -> None:
+        self._lines, self._path = lines, path
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lines.pop(self._path, None)
+
+
+def _path(store: str) -> Path:
+    base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    return Path(base) / f"actum-{os.getuid()}" / store
+
+
+def _folder(store: str) -> Path | None:
+    """The folder of a store's sockets, made where it is missing; None where it can't be, or others see it, too."""
+    if not hasattr(os, "getuid"):
+        return None
+    own = _path(store)
+    if len(os.fsencode(own)) + len("/asked-01234567") > _LONGEST_PATH:
+        return None
+    try:
+        for folder in (own.parent, own):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            about = folder.lstat()
+            if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & 0o077:
+                return None
+    except OSError:
+        return None
+    return own
+
+
+def _sockets(store: str, kind: Kind) -> list[str]:
+    """The sockets of a kind that stand in a store's folder, where that is this user's own."""
+    if not hasattr(os, "getuid") or not _path(store).exists() or (folder := _folder(store)) is None:
+        return []
+    with suppress(OSError):
+        return [one.path for one in os.scandir(folder) if one.name.startswith(f"{kind}-")]
+    return []
