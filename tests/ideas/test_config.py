@@ -52,7 +52,7 @@ async def _run(way: str, path: Path, model: models.Model | None) -> Any:
     if way == "as a delegate":
         delegated: Json = {"type": "tool", "tool": {"ask": {"_delegate": path.name}}}
         return (await agent.run([delegated, *ASKING])).output
-    own = agent.tools = type(tools)().joined(tools, [])
+    own = agent.tools = type(tools)()
     own.register(idea.as_tool("ask"))
     return (await agent.run(ASKING)).output
 

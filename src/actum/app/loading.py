@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from ..storage.open import default_store
 from .agent import Agent
 from .idea import Idea
 from .serving import servers_file
-from .tools import DEFAULT
+from .tools import DEFAULT, Tools
 
 IDEA_FILES = {".json", ".yaml", ".yml"}
 
@@ -36,7 +37,7 @@ class Code:
     may lie anywhere; `left_out` says what could not be known without running anything.
     """
 
-    registry: Registry
+    registry: Tools
     named: Sequence[str]
     is_run: bool
     left_out: list[str] = field(default_factory=list[str])
@@ -45,7 +46,12 @@ class Code:
 
     @classmethod
     def to_run(cls, named: Sequence[str] | None = None) -> Code:
-        """For `run`, `resume` and `call`, by which a user says "run this"."""
+        """For `run`, `resume` and `call`, by which a user says "run this": a registry of its own."""
+        return cls(DEFAULT.copy(), named or (), is_run=True)
+
+    @classmethod
+    def for_all(cls, named: Sequence[str] | None = None) -> Code:
+        """For what serves many Ideas, to all of which the user gives the modules that are named."""
         return cls(DEFAULT, named or (), is_run=True)
 
     @classmethod
@@ -87,7 +93,7 @@ class Code:
 
     def _take(self, name: str, folder: Path, roots: Sequence[Path] | None) -> None:
         if self.is_run:
-            load_activities(name, folder, roots)
+            self.registry.take(DEFAULT.loaded(partial(load_activities, name, folder, roots)))
         else:
             from ..sources.outlines import read_activities
 

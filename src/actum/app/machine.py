@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -27,7 +28,10 @@ def tokens_of(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalMachine:
-    """The names of one run. A model is made once; modules register their Activities in `registered`, as code does."""
+    """The names of one run. A model is made once; modules register their Activities in `registered`, as code does.
+
+    Only who names a module has what it registers there.
+    """
 
     registered: Registry
     delegates: Collection[str] = ()
@@ -63,5 +67,6 @@ class LocalMachine:
             IdeaError: there is no such module, it may not be reached, or it fails.
         """
         folder = Path(origin).parent if origin is not None else Path()
-        modules = [load_activities(name, folder, roots) for name in activities]
-        return registry.joined(self.registered, modules)
+        return registry.joined(
+            self.registered.loaded(partial(load_activities, name, folder, roots)) for name in activities
+        )

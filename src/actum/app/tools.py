@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import RLock
 from typing import Any, TypedDict, Unpack
 
 from ..execution.budget import Budget
@@ -17,6 +18,7 @@ from ..execution.setup import Runtime
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered
 from ..protocol.activity import Activity
+from ..protocol.backoff import Backoff
 from ..protocol.call import Call
 from ..protocol.config import Config, Limits
 from ..protocol.context import Context
@@ -52,6 +54,15 @@ class CallOptions(TypedDict, total=False):
 
 class Tools(Registry):
     """Interfaces and implementations by name; `await tools(call)` carries out one call, with `CallOptions`."""
+
+    def __init__(self, *, backoff: Backoff | None = None) -> None:
+        super().__init__(backoff=backoff)
+        self._loading = RLock()
+
+    def loaded(self, load: Callable[[], str]) -> Registry:
+        """As `Registry.loaded`, one module after the other: what threads load at once isn't taken for each other's."""
+        with self._loading:
+            return super().loaded(load)
 
     async def __call__(self, call: Mapping[str, Any], **options: Unpack[CallOptions]) -> Any:
         """Carry out one call and return its value.

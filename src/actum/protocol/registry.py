@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, ParamSpec, TypeVar, cast, overload
+from typing import Any, ParamSpec, Self, TypeVar, cast, overload
 
 from ..errors import SchemaError
 from ..schema.gathering import gathered
@@ -30,6 +30,8 @@ class Registry:
         self.backoff = backoff or Backoff()
         self._tools: dict[str, Tool] = {}
         self._activities: dict[str, Activity] = {}
+        self._of_modules: dict[str, Registry] = {}
+        """What the code of modules has registered here that were loaded for those who name them, by module."""
 
     @overload
     def tool(self, function: Callable[P, R], /) -> Activity[P, R]: ...
@@ -145,9 +147,9 @@ class Registry:
             self._tools.pop(name, None)
             self._activities.pop(name, None)
 
-    def copy(self) -> Registry:
+    def copy(self) -> Self:
         """A registry of its own that begins with what this one holds."""
-        own = Registry(backoff=self.backoff)
+        own = type(self)(backoff=self.backoff)
         own._tools, own._activities = dict(self._tools), dict(self._activities)
         return own
 
@@ -158,14 +160,49 @@ class Registry:
         rest._activities = {name: activity for name, activity in self._activities.items() if name in names}
         return rest
 
-    def joined(self, other: Registry, modules: Collection[str]) -> Registry:
-        """The registry with what the code of these modules has registered in another one; its own names win."""
-        if other is self or not modules:
-            return self
+    def loaded(self, load: Callable[[], str]) -> Registry:
+        """What the code of a module registers here as it is loaded: for those who name it, and for nobody else.
+
+        It is no longer here afterwards, so that Ideas whose modules use the same names don't meet. What other modules
+        register that it imports stays. `load` returns its name; what it registers is known from the first time on.
+        """
+        before = self._tools.copy(), self._activities.copy()
+        try:
+            module = load()
+        except BaseException:
+            self._tools, self._activities = before
+            raise
+        own = self._parted(module, *before)
+        if own._tools or own._activities:
+            self._of_modules[module] = own
+        return self._of_modules.get(module, own)
+
+    def _parted(self, module: str, tools: Mapping[str, Tool], activities: Mapping[str, Activity]) -> Registry:
+        """Take out what a module has registered since these were all."""
+        own = Registry(backoff=self.backoff)
+        new = {name: one for name, one in self._activities.items() if activities.get(name) is not one}
+        own._activities = {name: one for name, one in new.items() if _is_of(one.function, [module])}
+        for name, one in self._tools.items():
+            if tools.get(name) is not one and (name in own._activities or name not in new):
+                own._tools[name] = one
+        self._tools = {**tools, **{name: one for name, one in self._tools.items() if name not in own._tools}}
+        kept = {name: one for name, one in self._activities.items() if name not in own._activities}
+        self._activities = {**activities, **kept}
+        return own
+
+    def take(self, other: Registry) -> None:
+        """Register all that another one holds; what has the same names here is replaced."""
+        self._tools |= other._tools
+        self._activities |= other._activities
+
+    def joined(self, others: Iterable[Registry]) -> Registry:
+        """The registry with what others hold, of two of one name the later; its own names win."""
         both = Registry(backoff=self.backoff)
-        found = {name: one for name, one in other._activities.items() if _is_of(one.function, modules)}
-        both._activities = {**found, **self._activities}
-        both._tools = {name: one.tool for name, one in found.items() if one.tool is not None} | self._tools
+        for one in others:
+            both.take(one)
+        if not both._tools and not both._activities:
+            return self
+        both.take(self)
         return both
 
     def serving(self, tool: Tool) -> Activity | Choice | None:

@@ -6,7 +6,6 @@ from typing import Any
 
 from ...app.idea import Idea
 from ...app.loading import Code, load_modules, load_servers, model_of
-from ...app.tools import DEFAULT
 from ...errors import SchemaError, UnknownTool
 from ...generation.offer import offered
 from ...protocol.config import Config
@@ -50,9 +49,9 @@ async def call(
     load_modules(loaded, asked.activities, code, loaded.roots)
     load_servers(loaded, asked.servers, code, loaded.roots)
     config = asked.over(Config())
-    async with servers_at(mcp, DEFAULT, code.servers):
+    async with servers_at(mcp, code.registry, code.servers):
         try:
-            found = offered(loaded.context, DEFAULT, config.tools).find(tool)
+            found = offered(loaded.context, code.registry, config.tools).find(tool)
         except UnknownTool as error:
             where = (
                 ", ".join([*(activities or []), *(one for one in (idea, mcp) if one)])
@@ -62,7 +61,7 @@ async def call(
         given = _parameters(parameters, found.parameters["properties"])
         if complaint := found.validator.complaint(given):
             raise SchemaError(complaint, tool=tool)
-        value = await DEFAULT(
+        value = await code.registry(
             {"_tool": tool, **given},
             context=loaded.context,
             model=model_of(asked, model, None),

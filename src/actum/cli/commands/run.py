@@ -13,7 +13,6 @@ from ...app import kept
 from ...app.agent import Agent
 from ...app.loading import Code, Loaded, load
 from ...app.planned import with_plans_approved
-from ...app.tools import DEFAULT
 from ...generation.offer import offered
 from ...protocol.context import Context
 from ...protocol.solution import Result
@@ -134,12 +133,12 @@ async def _planned(
         context, usage, given = planned.context, planned.usage, None
 
     def shown(plans: Context) -> str:
-        toolset = offered(plans, DEFAULT, loaded.config.tools)
+        toolset = offered(plans, loaded.code.registry, loaded.config.tools)
         price = inspection.price(plans, toolset, loaded.limits, usage)
         return f"{text_of(inspection.graph_of(plans, toolset=toolset))}\n{price_of(price)}"
 
     approved = await questions.plan(context, shown)
-    tools = offered(approved, DEFAULT, loaded.config.tools).tools
+    tools = offered(approved, loaded.code.registry, loaded.config.tools).tools
     return with_plans_approved(approved, {name for name, tool in tools.items() if tool.is_held}), given
 
 

@@ -94,7 +94,7 @@ async def serve(
     if not ideas:
         raise CommandError("name the Ideas to serve: their files, or NAME=FILE")
     check_installed("mcp" if stdio else "serve")
-    named, code = _named(ideas), Code.to_run(activities)
+    named, code = _named(ideas), Code.for_all(activities)
     roots = [Path(one) for one in root or [str(Path.cwd())]]
     code.take_named()
     for idea in named.values():

@@ -78,7 +78,7 @@ async def studio(
         raise CommandError("the Studio has one owner: name a file with one token")
     hosts = hosts_of(host, host_name or (), is_set=not is_new)
     roots = list(dict.fromkeys([folder.resolve(), Path.cwd(), *map(Path, root or [])]))
-    Code.to_run(activities).take_named()
+    Code.for_all(activities).take_named()
 
     def agent_for(idea: Idea) -> Agent:
         known = None if "model" in idea.config else model or os.environ.get("ACTUM_MODEL")

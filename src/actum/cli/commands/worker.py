@@ -73,7 +73,7 @@ async def worker(
     days = kept_days(keep) if keep else {}
     slots = _slots(queues) if queues else dict(QUEUES)
     roots = [Path(one) for one in root or [str(Path.cwd())]]
-    Code.to_run(activities).take_named()
+    Code.for_all(activities).take_named()
 
     def agent_for(idea: Idea) -> Agent:
         named = model if "model" not in idea.config else None
