@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from actum import Agent, Call, Tools, errors, events, models
+from actum import Agent, Call, Tools, errors, events, messages, models
 
 from .scripts import agent, answer, call, run, sent, text_of
 
@@ -474,6 +475,41 @@ async def test_a_gate_that_an_author_lets_a_tool_write_opens_in_the_next_run_onl
     assert (first.waiting, first.context.state) == (["†state.approvals.go"], {"approvals": {"go": 5}})
     second = await agent(answer(output="done"), tools=tools).resume(first.context)
     assert [message["data"] for message in second.context if message.get("kind") == "result"] == [10]
+
+
+@pytest.mark.rule("C7")
+@pytest.mark.parametrize("how", ["a latent call", "a latent call of the gate", "code", "a message"])
+async def test_no_gate_is_opened_by_what_a_model_or_data_say(how: str) -> None:
+    tools, opened = toolbox(), {"approvals": {"go": 5}}
+    path = "†state.approvals" if how == "a latent call of the gate" else "†state"
+    own = {"_outputPath": {"const": path}, "_outputMethod": {"const": "merge"}, "_output": {"type": "object"}}
+    if how == "a message":
+        tools.activity("note", lambda: messages.State(opened))
+        tools.register("note", {"properties": {}})
+    else:
+        tools.register("note", {"properties": own})
+    if how == "code":
+        tools.activity("note", lambda: opened)
+    said = {"_output": opened if path == "†state" else opened["approvals"]} if how.startswith("a latent") else {}
+    calls = answer({"_tool": "note", **said}, call("double", n="†state.approvals.go"))
+    first = await run(calls, answer(output="done"), tools=tools)
+    assert ([error.code for error in first.errors], first.waiting) == (["scope_denied"], ["†state.approvals.go"])
+    second = await agent(answer(output="done"), tools=tools).resume(first.context)
+    assert not [message for message in second.context if message.get("kind") == "result"]
+
+
+@pytest.mark.rule("T16", "C7")
+@pytest.mark.parametrize("path", ["†results", "†results.0", "†each", "†each.x", "†calls.1"])
+async def test_what_is_no_kind_of_data_is_written_by_no_call(path: str) -> None:
+    tools = toolbox()
+    with pytest.raises(errors.SchemaError, match="can't be written: it is no kind of data"):
+        tools.register("fixed", {"properties": {"_outputPath": {"const": path}, "_output": {}}})
+    result = await run(answer(call("double", n=1, _outputPath=path)), answer(output=1), tools=tools)
+    assert [error.code for error in result.errors] == ["invalid_parameters"]
+    left = json.loads(json.dumps([*result.context]))
+    assert (
+        await agent(answer(output="done"), tools=tools).run([*left, {"type": "text", "text": "more"}])
+    ).output == "done"
 
 
 @pytest.mark.rule("C7")

@@ -110,10 +110,14 @@ async def test_a_worker_that_makes_an_agent_for_each_idea_keeps_to_it_and_leaves
             await run.save(tmp_path / "saved.json")
             await run.cancel()
             again = await run.again()
-            assert await settled(again) == "waiting"
+            for at in ("0.0", "0.1"):
+                assert await settled(again) == "waiting"
+                assert [one.of for one in await again.pending()] == [at]
+                await again.decide(at, "approve")
+            assert (await again.result(timeout=PATIENCE)).output == "go.."
             free = await runs.submit(chain(2))
             assert await settled(free) == "done"
-    assert (len(desk.made), own.approve) == (2, None)
+    assert (len(desk.made), own.approve) == (4, None)
     assert json.loads((tmp_path / "saved.json").read_text(encoding="utf-8"))["meta"]["run"]["approve"] == "hold"
 
 

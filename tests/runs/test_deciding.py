@@ -34,6 +34,9 @@ async def test_calls_are_decided_on_together(place: str) -> None:
             lease = (await run.refresh()).lease
             with pytest.raises(errors.IdeaError):
                 await run.decide_all([*places, "0.9"], "approve")
+            for ruling in ("approved", "Deny", "held", "", None, True):
+                with pytest.raises(errors.IdeaError, match="by 'approve' or 'deny', not by"):
+                    await run.decide(places[0], ruling)  # pyright: ignore[reportArgumentType] -- a slip
             assert [one.of for one in await run.pending()] == places  # none of them was decided on
             await run.decide_all(places, "approve")
             result = await run.result(timeout=PATIENCE)

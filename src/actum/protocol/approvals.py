@@ -212,8 +212,11 @@ def decided(
     `given` holds the `value` that a call has come to which whoever has begun the run was to make.
 
     Raises:
-        IdeaError: no such call waits; or its tool doesn't take what should run instead, and it still waits.
+        IdeaError: no such call waits; it is neither approved nor denied; or its tool doesn't take what should run
+            instead, and it still waits.
     """
+    if ruling not in ("approve", "deny"):
+        raise IdeaError(f"a call is decided on by 'approve' or 'deny', not by {str(ruling)[:40]!r}")
 
     def decide(messages: list[JsonObject], place: str) -> JsonObject:
         held = dict(Decisions(messages).held()).get(place)

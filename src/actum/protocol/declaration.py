@@ -15,6 +15,7 @@ from ..schema.json import JsonObject, NotJson, is_list, is_object, plain
 from ..schema.validator import Validator, is_schema
 from ..schema.walk import definitions_of, properties_of
 from .call import DERIVED, META, SPELLINGS, two_spellings
+from .message import RESERVED_KINDS
 from .tool import Tool
 
 AUTHORS: Mapping[str, str] = {
@@ -247,5 +248,8 @@ def _check_path(tool: Tool) -> None:
         path = tool.output_path
     except ReferenceSyntax as error:
         raise SchemaError(str(error), tool=tool.name, path="_outputPath") from None
-    if any(reference.kind == "calls" for reference in written_paths(path)):
-        raise SchemaError("†calls holds results and can't be written", tool=tool.name, path="_outputPath")
+    for reference in written_paths(path):
+        if reference.kind in RESERVED_KINDS:
+            raise SchemaError(
+                f"†{reference.kind} can't be written: it is no kind of data", tool=tool.name, path="_outputPath"
+            )

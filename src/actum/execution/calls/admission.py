@@ -9,12 +9,13 @@ from typing import Any
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Each, Expression, First, is_expression, parse
 from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod
-from ...dataflow.graph import CALLS, Node, written_paths
+from ...dataflow.graph import Node, written_paths
 from ...dataflow.reference import Path, ReferenceSyntax, clip, scan_reference
 from ...dataflow.template import Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
 from ...protocol.call import EACH, META, THEN, VALUE, WHEN, WITH, Call
+from ...protocol.message import RESERVED_KINDS
 from ...protocol.reader import READER, as_asked
 from ...protocol.scopes import scope_path, scopes_of
 from ...protocol.tool import VALUES, Tool
@@ -229,8 +230,10 @@ def _check_writable(path: Expression, tool: Tool) -> None:
                 tool=tool.name,
                 path="_outputPath",
             )
-        if reference.kind == CALLS:
-            raise InvalidParameters("†calls holds results and can't be written", tool=tool.name, path="_outputPath")
+        if reference.kind in RESERVED_KINDS:
+            raise InvalidParameters(
+                f"†{reference.kind} can't be written: it is no kind of data", tool=tool.name, path="_outputPath"
+            )
         if OPENED_BETWEEN_RUNS.covers(reference):
             raise ScopeDenied(f"{reference} is a gate: a call can't open it", tool=tool.name, path="_outputPath")
     if isinstance(path, First) and any(isinstance(option, Each) for option in path.options):

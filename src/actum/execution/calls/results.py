@@ -175,10 +175,13 @@ class Results:
         return (result.path,)
 
     def _check_gates(self, job: Job, value: Any, targets: tuple[Reference, ...]) -> None:
-        if job.tool.is_fixed("_outputPath"):
-            return
+        """Refuse what would open a gate (C7): code may, where its tool says so by a path that leads to one."""
         for target in targets:
-            if is_object(value) and GATES in value and target.covers(OPENED_BETWEEN_RUNS):
+            if OPENED_BETWEEN_RUNS.covers(target):
+                opens = job.is_latent
+            else:
+                opens = target.covers(OPENED_BETWEEN_RUNS) and is_object(value) and GATES in value
+            if opens:
                 raise ScopeDenied("it would write gates, which a call can't open", tool=job.tool.name)
 
     def _note(self, job: Job, target: Reference) -> None:

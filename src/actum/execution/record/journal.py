@@ -14,7 +14,7 @@ from ...dataflow.fold import SCALARS, Fold, Misfit, OutputMethod
 from ...dataflow.graph import RESULTS
 from ...dataflow.graph import call_index as numbered_index
 from ...dataflow.reference import Reference
-from ...errors import ActumError, InvalidParameters, MessageError
+from ...errors import ActumError, InvalidParameters, MessageError, ScopeDenied
 from ...messages import MessageObject
 from ...protocol.approvals import PRIVATE, Decisions
 from ...protocol.call import DERIVED, Call
@@ -34,7 +34,7 @@ from ...protocol.message import (
 )
 from ...protocol.numbering import Numbering, result_of
 from ...protocol.scopes import Catalogue, scope_path, scoped
-from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
+from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, Json, JsonObject, is_object, legible, nests_within
 from .brought import Brought
 from .crossing import Left, Recipient
 from .entries import Appended, Began, Entry, Inserted, Shown
@@ -47,6 +47,13 @@ GATES = "approvals"
 def is_gate(reference: Reference) -> bool:
     """Whether a reference names a gate."""
     return reference.kind == "state" and reference.path[:1] == (GATES,)
+
+
+def _opens_gate(write: Write) -> bool:
+    """Whether a message gives a value to a gate."""
+    return is_gate(write.reference) or (
+        write.kind == "state" and not write.path and is_object(write.value) and GATES in write.value
+    )
 
 
 class Journal:
@@ -234,6 +241,7 @@ class Journal:
 
         Raises:
             InvalidParameters: it is malformed.
+            ScopeDenied: it would open a gate (C7).
         """
         own = message.to_dict() | {"_call": dict(call), OF: of, "_date": _now(), **(marks or {})}
         if instance is not None and "_instance" not in own:
@@ -242,10 +250,12 @@ class Journal:
             checked = check_message(own, len(self._messages), self._kinds, self.data_kinds)
             if not nests_within(checked, MAX_WRITTEN_DEPTH + 1):
                 raise MessageError(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
+            write = write_of(checked, len(self._messages), self.data_kinds)
+            if write is not None and _opens_gate(write):
+                raise ScopeDenied("it would write gates, which a call can't open", tool=call.tool)
             absorb(self.memory, checked, len(self._messages), self.data_kinds)
         except MessageError as error:
             raise InvalidParameters(f"it returned a bad message: {error.message}", tool=call.tool) from None
-        write = write_of(checked, len(self._messages), self.data_kinds)
         self.add(checked)
         self.writes += 1
         return write.reference if write is not None else None
