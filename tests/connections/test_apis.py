@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,20 @@ async def test_a_document_that_cant_be_used_is_an_error_before_anything_is_offer
             async with connections.open([asked.server()]):
                 pass
         assert (caught.value.code, asked.requests) == ("server_start", [])
+
+
+async def test_the_operations_of_a_document_are_no_larger_together_than_any_list_of_tools() -> None:
+    large = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(500)}}
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Large"}}}}
+    paths = {f"/{n}": {"post": {"operationId": f"o{n}", "requestBody": body}} for n in range(20)}
+    document = {**DOCUMENT, "paths": paths, "components": {"schemas": {"Large": large}}}
+    async with api(document) as asked:
+        own = asked.server(most_bytes=100_000)
+        with pytest.raises(errors.ServerError, match="more than 100000 bytes: name those that are wanted, `only`"):
+            async with connections.open([own]):
+                pass
+        async with connections.open([replace(own, only=["o1", "o2"])]) as servers:
+            assert len(servers.tools) == 2
 
 
 async def test_where_calls_go_is_said_by_the_user_or_by_the_host_of_the_document() -> None:

@@ -31,7 +31,7 @@ NOWHERE = "it refers to what isn't in the document"
 
 def found(document: Json) -> Listed:
     """What is offered of a document, as `Servers` take it."""
-    own = listed(Document.parse(encode(document)), OWN.offers, Hidden(query=["api_key"]), 1_000)
+    own = listed(Document.parse(encode(document)), OWN.offers, Hidden(query=["api_key"]), 1_000, OWN.most_bytes)
     for name in [*own.tools]:
         try:
             adapted(own.tools[name], OWN)

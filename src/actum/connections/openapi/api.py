@@ -166,7 +166,7 @@ class Api:
         self._base = self.server.url or document.base(found_at)
         headers = frozenset(name.lower() for name in self.server.headers)
         hidden = Hidden(headers=headers, query=frozenset(self.server.query))
-        self.found = listed(document, self.server.offers, hidden, _MOST_OPERATIONS)
+        self.found = listed(document, self.server.offers, hidden, _MOST_OPERATIONS, self.server.most_bytes)
         for one in self.listed.values():
             one["_meta"][HTTP]["at"] = told(self._base)
 

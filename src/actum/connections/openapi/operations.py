@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import SchemaError
-from ...schema.json import JsonObject, is_object
+from ...schema.json import JsonObject, encode, is_object
 from .bodies import body_of, given_by
 from .document import Document
 from .parameters import Hidden, Parameters
@@ -52,13 +52,13 @@ class _Operation:
         return re.sub(r"[^A-Za-z0-9_.-]+", "_", bounded).strip("_")[:_LONGEST_NAME] or self.method or "path"
 
 
-def listed(document: Document, wanted: Callable[[str], bool], hidden: Hidden, most: int) -> Listed:
-    """The operations that are wanted, at most so many.
+def listed(document: Document, wanted: Callable[[str], bool], hidden: Hidden, most: int, most_bytes: int) -> Listed:
+    """The operations that are wanted, at most so many, and as large: they share what each holds a copy of.
 
     Raises:
         SchemaError: there are more, or the document has no paths.
     """
-    found = Listed()
+    found, size = Listed(), 0
     for operation in _operations(document):
         name = operation.name
         if not wanted(name):
@@ -71,6 +71,10 @@ def listed(document: Document, wanted: Callable[[str], bool], hidden: Hidden, mo
             found.tools[name] = _tool(document, operation, hidden)
         except SchemaError as error:
             found.left_out.append((name, error.message))
+            continue
+        size += len(encode(found.tools[name]))
+        if size > most_bytes:
+            raise SchemaError(f"its operations are more than {most_bytes} bytes: name those that are wanted, `only`")
     return found
 
 
