@@ -13,8 +13,9 @@ import pytest
 
 from actum import Limits, errors, models
 from actum.ideas.ticks import RUN
+from actum.studio.secrets import seal
 
-from ..serving.house import Client
+from ..serving.house import Client, events_of
 from .rooms import INPUT, hold, idea_file, room
 from .runs import CHAIN, TEXT, idea, keep
 from .test_pages import over, page, send
@@ -27,7 +28,7 @@ ASKED = [TEXT, {"type": "input", "schema": INPUT, "input": {"who": "ana", "days"
 
 
 def calls_in(text: str) -> dict[str, str]:
-    """The calls that a page shows, as its forms send them."""
+    """The seals of the calls that a page shows, as its forms send them."""
     return {key: unescape(call) for key, call in re.findall(r'name="(call/[^"]*)" value="([^"]*)"', text)}
 
 
@@ -39,12 +40,28 @@ async def test_a_plan_is_approved_as_a_whole_with_its_price(tmp_path: Path) -> N
         text = await over(client, at)
         assert "The whole plan: 2 calls in 1 steps (2 by code), no request to a model." in text
         shown = calls_in(text)
-        assert {key: json.loads(call) for key, call in shown.items()} == {
-            "call/0.0": {"_tool": "find", "who": "ana"}, "call/0.1": {"_tool": "one", "n": 2}
+        assert shown == {
+            "call/0.0": seal({"_tool": "find", "who": "ana"}), "call/0.1": seal({"_tool": "one", "n": 2})
         }  # fmt: skip
         path = at.removeprefix("/studio/")
         await send(client, f"{path}/decide", {**shown, "do": "approve"})
         assert "&#34;warm&#34;: 2" in await over(client, at)
+
+
+async def test_a_page_of_a_run_that_waits_hears_when_somebody_else_decides(tmp_path: Path) -> None:
+    idea_file(tmp_path, solution=TWO)
+    async with room(tmp_path, holds=True) as client:
+        answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2", "model": "none"})
+        at = answer.headers["location"]
+        text = await over(client, at)
+        events = re.findall(r'data-events="([^"]*)" data-after="(\d+)"', text)
+        async with client.stream("GET", "{}&after={}".format(*events[0])) as stream:
+            told = events_of(stream)
+            first = asyncio.ensure_future(anext(told))
+            await send(client, f"{at.removeprefix('/studio/')}/decide", {**calls_in(text), "do": "approve"})
+            heard: list[dict[str, Any]] = [await first, *[event async for event in told]]
+        assert (heard[-1]["event"], heard[-1]["data"]) == ("end", {"state": "done"})
+        assert "data-events" not in await page(client, at.removeprefix("/studio/"))
 
 
 async def test_all_that_wait_are_denied_with_one_reason(tmp_path: Path) -> None:
@@ -111,6 +128,28 @@ async def test_a_run_is_forked_with_one_thing_changed_and_the_rest_as_it_was(tmp
         assert whole["meta"][RUN]["course"][0]["model"].startswith("replay")
 
 
+async def test_a_fork_keeps_what_its_form_hides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kept").mkdir()
+    secret = "sk-not-to-be-seen"
+    first = {**CHAIN[0], "calls": [{"_tool": "find", "who": "†input.who"}, *CHAIN[0]["calls"][1:]]}
+    asked = idea([TEXT, {"type": "input", "schema": INPUT, "input": {"who": secret, "days": 2}}])
+    await keep(tmp_path / "kept" / "chain.json", [first, *CHAIN[1:]], own=asked)
+    monkeypatch.setenv("SHOP_KEY", secret)
+    model = models.Scripted([CHAIN[2]])
+    async with room(tmp_path, model) as client:
+        areas = areas_of(await page(client, "runs/chain/fork/3"))
+        found = next(at for at, text in areas.items() if '"id": "•••"' in text)
+        fields = {**areas, "p": "1", "v/who": "•••", "v/days": "2", "model": ""}
+        part = {**fields, found: areas[found].replace("Lisbon", "Faro"), "do": "fork"}
+        refused = await send(client, "runs/chain/fork/3", part, 422)
+        assert "would be lost" in refused.text
+        anew = {**fields, "v/days": "3", found: areas[found].replace("•••", "bea")}
+        await forked(client, "chain", 3, anew)
+    told = str(model.requests[0].messages)
+    assert (told.count("•••"), told.count("bea"), "'days': 3" in told or '"days":3' in told) == (0, 1, True)
+    assert secret in told
+
+
 async def test_a_message_that_is_emptied_is_taken_out_and_one_that_is_no_json_is_told(tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     await keep(tmp_path / "kept" / "chain.json")
@@ -160,7 +199,7 @@ async def test_a_run_that_was_begun_to_be_held_is_held_when_it_is_resumed(tmp_pa
     async with room(tmp_path, models.Scripted([CHAIN[2]])) as client:
         await send(client, "runs/cut/resume", {})
         (shown,) = calls_in(await over(client, "/studio/runs/cut")).values()
-        assert json.loads(shown) == {"_tool": "weather", "city": "Porto"}
+        assert shown == seal({"_tool": "weather", "city": "Porto"})
 
 
 async def test_a_run_that_waits_for_a_decision_is_not_resumed_without_one(tmp_path: Path) -> None:
@@ -179,7 +218,10 @@ async def test_a_run_that_failed_goes_on_in_a_new_one(tmp_path: Path) -> None:
     async with room(tmp_path, model) as client:
         answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2"})
         at = answer.headers["location"]
-        assert "Go on in a new run" in await over(client, at)
+        text = await over(client, at)
+        assert "Go on in a new run" in text
+        assert "no answer" in text
+        assert "running" not in text
         again = await send(client, f"{at.removeprefix('/studio/')}/resume", {})
         assert again.headers["location"] != at
         assert "&#34;warm&#34;: 7" in await over(client, again.headers["location"])

@@ -18,6 +18,7 @@ from actum import Runs, models
 from actum.ideas.ticks import RUN
 from actum.inspection import check
 from actum.studio import idea_pages, live
+from actum.studio.secrets import seal
 from actum.studio.shelf import Shelf
 
 from ..effort import trials
@@ -227,11 +228,11 @@ async def test_a_call_is_approved_as_it_was_shown_and_only_then(tmp_path: Path) 
         at = answer.headers["location"]
         text = await over(client, at)
         shown = unescape(re.findall(r'name="call/0.0" value="([^"]*)"', text)[0])
-        assert json.loads(shown) == {"_tool": "find", "who": "ana"}
+        assert shown == seal({"_tool": "find", "who": "ana"})
         path = at.removeprefix("/studio/")
-        other = json.dumps({"_tool": "find", "who": "somebody else"})
-        refused = await send(client, f"{path}/decide", {"do": "approve", "call/0.0": other}, 422)
-        assert "another one waits there now" in unescape(refused.text)
+        for other in (seal({"_tool": "find", "who": "somebody else"}), ""):
+            refused = await send(client, f"{path}/decide", {"do": "approve", "call/0.0": other}, 422)
+            assert "another one waits there now" in unescape(refused.text)
         await send(client, f"{path}/decide", {"do": "approve", "call/0.0": shown})
         text = await over(client, at)
         assert 'name="call/0.1"' in text
@@ -251,6 +252,41 @@ async def test_a_call_is_edited_in_the_form_of_what_its_tool_takes(tmp_path: Pat
         await send(client, f"{path}/edit/0.0", {"do": "save", "p": "1", "v/who": "bea", "call": call})
         await over(client, answer.headers["location"])
         assert "bea" in await page(client, f"{path}/calls/0.0")
+
+
+async def test_a_call_with_a_secret_is_approved_and_edited_without_showing_or_losing_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", secret := 'tk-"quoted" & long')
+    idea_file(tmp_path)
+    async with room(tmp_path, holds=True) as client:
+
+        async def begun(who: str) -> str:
+            fields = {"p": "1", "v/who": who, "v/days": "2", "model": "none"}
+            where = (await send(client, "ideas/warm.json", fields)).headers["location"]
+            text = await over(client, where)
+            assert ("•••" in text, "quoted" in text) == (True, False)
+            return str(where.removeprefix("/studio/"))
+
+        path = await begun(secret)
+        seals = dict(re.findall(r'name="(call/[^"]*)" value="([^"]*)"', await page(client, path)))
+        monkeypatch.setenv("SHOP_TOKEN", "another one")
+        await send(client, f"{path}/decide", {"do": "approve", **seals}, 422)  # nobody can guess with what it is made
+        monkeypatch.setenv("SHOP_TOKEN", secret)
+        await send(client, f"{path}/decide", {"do": "approve", **seals})
+        for sent, status, crossed in (("•••", 303, secret), ("to •••", 422, None), ("bea", 303, "bea")):
+            path = await begun(secret)
+            form = await page(client, f"{path}/edit/0.0")
+            assert ('value="•••"' in form or ">•••<" in form, "quoted" in form) == (True, False)
+            call = re.findall(r'name="call" value="([^"]*)"', form)[0]
+            given = {"do": "save", "p": "1", "v/who": sent, "call": call}
+            answer = await send(client, f"{path}/edit/0.0", given, status)
+            assert ("would be lost" in answer.text) == (crossed is None)
+            if crossed is not None:
+                await over(client, f"/studio/{path}")
+                kept = (tmp_path / "kept" / f"{path.rpartition('/')[2]}.json").read_text(encoding="utf-8")
+                found = [one["data"] for one in json.loads(kept)["context"] if one.get("kind") == "result"]
+                assert [one["id"] for one in found] == [crossed]
 
 
 async def test_a_denial_reaches_the_model_with_its_reason(tmp_path: Path) -> None:
@@ -406,9 +442,9 @@ async def test_a_live_page_is_drawn_beside_what_the_server_does(
     threads: list[threading.Thread] = []
     drawn = live.timeline_of
 
-    def noted(account: Any) -> Any:
+    def noted(account: Any, **more: Any) -> Any:
         threads.append(threading.current_thread())
-        return drawn(account)
+        return drawn(account, **more)
 
     monkeypatch.setattr(live, "timeline_of", noted)
     async with room(tmp_path) as client:

@@ -27,7 +27,7 @@ from .numbers import whole
 from .posting import id_of, posted
 from .requests import Piece, sides
 from .run_pages import account_at
-from .secrets import without_secrets
+from .secrets import hidden, unhidden, without_secrets
 from .studio import Studio
 from .words import json_of, text_of
 
@@ -56,8 +56,8 @@ class Decisions:
         named = {name.removeprefix("call/"): text for name, text in sent.items() if name.startswith("call/")}
         if not named:
             raise IdeaError("no call was named")
-        shown = {of: decode_object(text) for of, text in named.items()}
-        await self.studio.decide(run, shown, ruling, sent.get("reason") or "denied")
+        reason = sent.get("reason") or "denied" if ruling == "deny" else ""
+        await self.studio.decide(run, named, ruling, reason)
         return elsewhere(f"/runs/{quote(run.id)}")
 
     async def signal(self, request: Request) -> Response:
@@ -85,16 +85,22 @@ class Decisions:
         what, value = sent.texts.get("do"), value_of(schema, sent)
         if what != "save":
             return self._editing(run, waiting, value)
-        given: Any = {} if value is ABSENT else value
-        if problems := problems_of(schema, given):
-            said = "; ".join(f"{at.lstrip('/') or 'it'}: {one[0]}" for at, one in problems.items())
-            return self._editing(run, waiting, value, error=f"{of}: the tool doesn't take that: {said}")
         try:
-            call = decode_object(sent.texts.get("call", ""))
-            await self.studio.approve(run, of, call, given)
+            given = self._unhidden(value, Call(waiting.call).parameters)
+            if problems := problems_of(schema, given):
+                said = "; ".join(f"{at.lstrip('/') or 'it'}: {one[0]}" for at, one in problems.items())
+                return self._editing(run, waiting, value, error=f"{of}: the tool doesn't take that: {said}")
+            await self.studio.approve(run, of, sent.texts.get("call", ""), given)
         except ActumError as error:
             return self._editing(run, waiting, value, error=error.message)
         return elsewhere(f"/runs/{quote(run.id)}")
+
+    def _unhidden(self, value: Any, own: Mapping[str, Any]) -> JsonObject:
+        """The values of a form, each as it is where what was shown of it was not changed."""
+        if not is_object(value):
+            return {}
+        secrets = self.studio.secrets
+        return {name: unhidden(one, own[name], secrets) if name in own else one for name, one in value.items()}
 
     def _editing(self, run: Run, waiting: Pending, value: Any, *, error: str = "") -> Response:
         schema = _takes(waiting)
@@ -128,13 +134,34 @@ class Decisions:
         sent, error = await posted(request), ""
         if sent.texts.get("do") == "fork":
             try:
-                changes, given = _changes(sent.texts, messages), _given(idea, sent)
+                changes, given = self._changes(sent.texts, messages), self._given(idea, sent)
                 own = forked(idea, run.id, at=at, input=given, changes=changes)
                 new = await self.studio.start(own, None, sent.texts.get("model", ""), id=id_of(sent))
                 return elsewhere(f"/runs/{quote(new.id)}")
             except (ActumError, NotJson) as problem:
                 error = problem.message if isinstance(problem, ActumError) else str(problem)
         return self._forking(run, idea, at, messages, sent, error)
+
+    def _changes(self, texts: Mapping[str, str], messages: Sequence[tuple[int, str]]) -> dict[int, JsonObject | None]:
+        changes: dict[int, JsonObject | None] = {}
+        for index, text in messages:
+            given = texts.get(f"m{index}", text).replace("\r\n", "\n").strip()
+            if given in (text.strip(), hidden(text, self.studio.secrets).strip()):
+                continue
+            own = decode_object(text)
+            changes[index] = unhidden(decode_object(given), own, self.studio.secrets) if given else None
+        return changes
+
+    def _given(self, idea: Idea, sent: Posted) -> JsonObject | None:
+        """The input of a fork, None where it is as it was."""
+        schema, own = input_schema(idea.text), idea.context.get("†input")
+        if not is_object(schema):
+            return None
+        value = value_of(schema, sent)
+        if not is_object(value):
+            return None
+        given = self._unhidden(value, own if is_object(own) else {})
+        return None if given == own else given
 
     def _forking(
         self,
@@ -229,25 +256,6 @@ def _before(idea: Idea, name: str, at: int) -> list[tuple[int, str]]:
     messages = enumerate(idea.context.messages[: ticks[at - 1].at])
     fixed = {"plan", "approval", "suspended", "input"}
     return [(index, json_of(message)) for index, message in messages if message.get("type") not in fixed]
-
-
-def _changes(texts: Mapping[str, str], messages: Sequence[tuple[int, str]]) -> dict[int, JsonObject | None]:
-    changes: dict[int, JsonObject | None] = {}
-    for index, text in messages:
-        given = texts.get(f"m{index}", text).replace("\r\n", "\n")
-        if given.strip() == text.strip():
-            continue
-        changes[index] = decode_object(given) if given.strip() else None
-    return changes
-
-
-def _given(idea: Idea, sent: Posted) -> JsonObject | None:
-    """The input of a fork, None where it is as it was."""
-    schema: Any = input_schema(idea.text)
-    if not is_object(schema):
-        return None
-    value = value_of(schema, sent)
-    return None if not is_object(value) or value == idea.context.get("†input") else value
 
 
 def _again_id(run: Run, own: str) -> str:

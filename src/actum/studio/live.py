@@ -19,7 +19,7 @@ from ..errors import ActumError
 from ..inspection.account import account_of
 from ..inspection.wording import short
 from ..protocol.message import OF
-from ..runs.following import Entry
+from ..runs.following import LOOK, Entry
 from ..runs.runs import Run
 from ..schema.json import JsonObject, encode
 from ..schema.quoting import printable
@@ -37,20 +37,50 @@ _LEAST = 0.25
 _SHARE = 8
 """A picture may take this part of the time."""
 _PING = 15.0
+_RETRY = b"retry: 500\n\n"
 
 
 def stream(
-    run: Run, after: int, link: Callable[[str], str], closing: asyncio.Event, secrets: Sequence[str] = ()
+    run: Run,
+    after: int,
+    link: Callable[[str], str],
+    closing: asyncio.Event,
+    secrets: Sequence[str] = (),
+    *,
+    stands: bool = False,
 ) -> StreamingResponse:
-    """What happens to a run behind an entry, until it is over, or waits, or the server closes."""
-    frames = _until_lost(_frames(run, after, link, closing, secrets))
+    """What happens to a run behind an entry, until it is over, or waits, or the server closes.
+
+    For a page that `stands`, since the run that it shows waits, nothing happens before that has changed.
+    """
+    standing = [_standing(run, after, closing)] if stands else []
+    frames = _until_lost(*standing, _frames(run, after, link, closing, secrets))
     return StreamingResponse(frames, media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+
+async def _standing(run: Run, after: int, closing: asyncio.Event) -> AsyncGenerator[bytes]:
+    """Pings for as long as a run waits with nothing new behind an entry: whoever decides may do so elsewhere."""
+    yield _RETRY
+    due = time.monotonic() + _PING
+    while not closing.is_set() and not await _is_beyond(run, after):
+        await run.changed(LOOK)
+        if time.monotonic() >= due:
+            due = time.monotonic() + _PING
+            yield b": ping\n\n"
+
+
+async def _is_beyond(run: Run, after: int) -> bool:
+    """Whether a run doesn't wait, or has gone on behind an entry."""
+    if (await run.refresh()).state != "waiting":
+        return True
+    async with aclosing(run.follow(after)) as newer:
+        return await _next(newer) is not None
 
 
 async def _frames(
     run: Run, after: int, link: Callable[[str], str], closing: asyncio.Event, secrets: Sequence[str]
 ) -> AsyncGenerator[bytes]:
-    yield b"retry: 500\n\n"
+    yield _RETRY
     following = run.follow(after, live=True)
     ended = asyncio.ensure_future(closing.wait())
     coming: asyncio.Task[Any] | None = None
@@ -92,14 +122,15 @@ async def _frames(
         await following.aclose()
 
 
-async def _until_lost(frames: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+async def _until_lost(*parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
     """The frames, as long as the record can be read: then the page comes back, and is told what is newer."""
-    async with aclosing(frames) as own:
-        try:
-            async for frame in own:
-                yield frame
-        except ActumError as error:
-            _LOG.warning("a stream ends early: %s", error)
+    try:
+        for part in parts:
+            async with aclosing(part) as frames:
+                async for frame in frames:
+                    yield frame
+    except ActumError as error:
+        _LOG.warning("a stream ends early: %s", error)
 
 
 async def _next(following: AsyncGenerator[Any]) -> Any:
@@ -124,7 +155,7 @@ class _Picture:
         account = account_of(idea, self._run.id, time.time() if self._run.row.is_under_way else None)
         last = account.answers[-1] if account.answers else None
         graph = None if last is None else graph_with_values(account, last, self._link)
-        line = timeline_of(account)
+        line = timeline_of(account, is_live=self._run.row.is_under_way)
         page = render("live.html", account=account, line=line, link=self._link, live=True, graph=graph)
         return hidden(page, self._secrets)
 

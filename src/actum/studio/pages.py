@@ -22,12 +22,15 @@ def _templates() -> Any:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ModuleNotFoundError:
         raise IdeaError(_MISSING) from None
+    from .secrets import seal
+
     loader = PackageLoader("actum.studio", "templates")
     own = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     filters: dict[str, Any] = {
         "text": text_of,
         "content": content_of,
         "json": json_of,
+        "seal": seal,
         "plain": _plain,
         "short": short,
         "is_short": is_short,

@@ -63,7 +63,7 @@ class RunPages:
             run=run,
             title=title_of(account),
             account=account,
-            line=timeline_of(account),
+            line=timeline_of(account, is_live=run.row.is_under_way),
             link=link,
             graphs=graphs,
             shown=_PAGE // 2,
@@ -80,7 +80,8 @@ class RunPages:
         run = await self._run(request)
         known = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         after = int(known) if known.isascii() and known.isdecimal() and len(known) < 12 else 0
-        return stream(run, after, linker(run.id), self.studio.closing, self.studio.secrets)
+        stands = request.query_params.get("shown") == "waiting"
+        return stream(run, after, linker(run.id), self.studio.closing, self.studio.secrets, stands=stands)
 
     async def call(self, request: Request) -> Response:
         """One call, with everything that is known of it."""

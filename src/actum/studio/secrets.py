@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hmac
 import html
 import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from markupsafe import escape
 
 from ..app.idea import Idea
+from ..errors import IdeaError
 from ..ideas.file import write_idea
+from ..schema.json import decode, encode
 
 _NAMES = re.compile(r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)(?:$|_)", re.IGNORECASE)
 _SHORTEST = 8
@@ -43,3 +47,28 @@ def without_secrets(run: Idea) -> Idea:
     text = write_idea(run.text)
     own = hidden(text)
     return run if own == text else Idea.read(own, "the run", run.context.origin)
+
+
+def seal(value: Any) -> str:
+    """What a form names a value by that it can't hold, since a part of it may be secret, and that is to be the same.
+
+    It is another for another value, in every process with the same secrets, and tells nobody what is hidden.
+    """
+    return hmac.new("\0".join(secrets_of()).encode(), encode(value, sort_keys=True).encode(), "sha256").hexdigest()
+
+
+def unhidden(sent: Any, own: Any, more: Iterable[str] = ()) -> Any:
+    """What a form has sent of a value that a page has shown: the value itself where nothing was changed.
+
+    Raises:
+        IdeaError: it was changed beside something that is hidden, which would be lost.
+    """
+    text = encode(own)
+    shown = hidden(text, more)
+    if shown == text or sent is None:
+        return sent
+    if sent == decode(shown):
+        return own
+    if MARK in encode(sent):
+        raise IdeaError(f"what is hidden ({MARK}) would be lost: leave it all as it is, or write it anew")
+    return sent

@@ -16,6 +16,7 @@ from ..runs.runs import Run, Runs
 from ..schema.json import JsonObject
 from ..storage.open import default_store
 from .forms.reading import Upload
+from .secrets import seal
 from .shelf import Shelf
 from .stored import Stored, is_address
 
@@ -84,8 +85,10 @@ class Studio:
         with_input(own.context, None if input is None else dict(input))
         return await self.runs.submit(replace(own, config=config, meta=meta), input=input, id=id)
 
-    async def decide(self, run: Run, shown: Mapping[str, JsonObject], ruling: Ruling, reason: str = "") -> None:
+    async def decide(self, run: Run, shown: Mapping[str, str], ruling: Ruling, reason: str = "") -> None:
         """Decide on calls that wait, by their places, if they are those that were shown, else on none of them.
+
+        `shown` are their seals.
 
         Raises:
             IdeaError: another call waits at one of them, or none.
@@ -95,20 +98,20 @@ class Studio:
             await self._check_shown(run, shown)
             await run.decide_all(list(shown), ruling, reason=reason)
 
-    async def approve(self, run: Run, of: str, call: JsonObject, edit: Mapping[str, Any]) -> None:
+    async def approve(self, run: Run, of: str, shown: str, edit: Mapping[str, Any]) -> None:
         """Approve a call that waits, with other parameters, if it is the one that was shown; raises as `decide`.
 
         Raises:
             IdeaError: its tool doesn't take the parameters.
         """
         async with self._deciding:
-            await self._check_shown(run, {of: call})
+            await self._check_shown(run, {of: shown})
             await run.decide(of, "approve", parameters=edit)
 
-    async def _check_shown(self, run: Run, shown: Mapping[str, JsonObject]) -> None:
+    async def _check_shown(self, run: Run, shown: Mapping[str, str]) -> None:
         """What was shown is what will cross (L6)."""
-        waiting = {one.of: one.call for one in await run.pending()}
-        if any(waiting.get(of) != call for of, call in shown.items()):
+        waiting = {one.of: seal(one.call) for one in await run.pending() if one.of in shown}
+        if waiting != shown:
             raise IdeaError("that call waits no longer, or another one waits there now: look at it first")
 
     async def waiting(self, run: Run, of: str) -> Pending | None:

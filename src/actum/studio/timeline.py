@@ -53,11 +53,11 @@ class Timeline:
     total: float
 
 
-def timeline_of(account: Account) -> Timeline:
-    """The timeline of a run."""
+def timeline_of(account: Account, *, is_live: bool = False) -> Timeline:
+    """The timeline of a run. Where it isn't `is_live`, a request without an answer gets none any more."""
     began = account.began or 0.0
     total = max((account.ended or began) - began, 0.001)
-    drawing = _Drawing(began, account.ended or began)
+    drawing = _Drawing(began, account.ended or began, is_live)
     return Timeline(bars=tuple(bar for answer in account.answers for bar in drawing.answer(answer)), total=total)
 
 
@@ -65,6 +65,7 @@ def timeline_of(account: Account) -> Timeline:
 class _Drawing:
     began: float
     ended: float
+    is_live: bool
 
     def answer(self, answer: AnswerSeen) -> Iterator[Bar]:
         if answer.request is not None:
@@ -99,7 +100,7 @@ class _Drawing:
         return Bar(
             kind="request",
             label=f"Request {number}" + (f" · {printable(row.model)}" if row is not None and row.model else ""),
-            state="open" if is_open else "done",
+            state=("open" if self.is_live else "failed") if is_open else "done",
             depth=depth,
             start=self._from(began),
             width=self._width(began, ended, "open" if is_open else "done"),

@@ -30,7 +30,8 @@ function follow(live) {
     bar.querySelector(".said").textContent = `${count.toLocaleString("en")} characters`;
   };
   const connect = () => {
-    source = new EventSource(`${live.dataset.events}?after=${last}`);
+    if (document.hidden) return;
+    source = new EventSource(`${live.dataset.events}&after=${last}`);
     source.onopen = () => say("");
     source.onerror = () => {
       say("The connection is lost; trying again.");
@@ -54,6 +55,13 @@ function follow(live) {
     });
     source.addEventListener("end", () => { source.close(); settle(); });
   };
+  // A browser has few connections for all its tabs: those that nobody sees use none.
+  document.addEventListener("visibilitychange", () => {
+    if (!live.isConnected) return;
+    clearTimeout(timer);
+    if (source) source.close();
+    connect();
+  });
   connect();
 }
 
