@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import configparser
+import os
 import re
 import shlex
+import shutil
+import signal
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,7 +18,11 @@ from typing import Any
 import pytest
 import yaml
 
+from actum import Runs
 from actum.cli.dispatch import run_command
+
+from ..effort import thorough
+from .desks import PATIENCE, chain
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -42,6 +52,36 @@ def test_the_commands_are_ones_that_actum_has(command: list[str], capsys: pytest
     options = [word for word in command if word.startswith("--")]
     assert options
     assert all(re.search(rf"{option}\b", said) for option in options)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
+    text = (DEPLOY / "actum-worker@.service").read_text(encoding="utf-8")
+    program = shlex.split(unit()["Service"]["ExecStart"])[0]
+    (own := tmp_path / "actum-worker@.service").write_text(text.replace(program, sys.executable), encoding="utf-8")
+    command = ["systemd-analyze", "verify", own]
+    found = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+@thorough
+@pytest.mark.parametrize("command", commands(), ids=["compose", "systemd"])
+async def test_what_is_started_carries_runs_out_and_ends_when_it_is_told_to(
+    command: list[str], database: str, tmp_path: Path
+) -> None:
+    (tmp_path / "activities.py").write_text(
+        "import actum\n\n\n@actum.tools.tool\ndef step(of: str) -> str:\n    return f'{of}.'\n", encoding="utf-8"
+    )
+    env = {**os.environ, "ACTUM_RUNS": database}
+    async with Runs(database) as runs:
+        run = await runs.submit(chain(2))
+        worker = await asyncio.create_subprocess_exec(sys.executable, "-m", "actum", *command, cwd=tmp_path, env=env)
+        try:
+            assert (await run.result(timeout=PATIENCE)).output == "go.."
+        finally:
+            worker.send_signal(getattr(signal, unit()["Service"]["KillSignal"]))
+            ended = await asyncio.wait_for(worker.wait(), PATIENCE)
+        assert ended == 0
 
 
 def test_what_runs_has_longer_to_end_than_to_drain() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Run, Runs, errors, kept, models
+from actum import HOLD, Agent, Idea, Run, Runs, errors, kept, models
 from actum.execution.record.recovery import recovered
 from actum.ideas.course import is_note
 from actum.runs.queue import Delivery
@@ -66,6 +67,13 @@ async def test_what_is_wrong_with_a_submission_is_said_to_who_makes_it() -> None
     async with Runs(":memory:") as runs:
         with pytest.raises(errors.MessageError, match="the input doesn't fit its schema"):
             await runs.submit(idea, input={"n": "seven"})
+        asking: Json = {"context": [{"type": "input", "schema": {**schema, "required": ["n"]}}]}
+        nothing: Json = {}
+        for given in (None, nothing):
+            with pytest.raises(errors.MessageError, match="the input doesn't fit its schema"):
+                await runs.submit(asking, input=given)
+            with pytest.raises(errors.MessageError, match="the input doesn't fit its schema"):
+                await Idea.read(json.dumps(asking), "asking").run(Agent(None), input=given)
         with pytest.raises(errors.IdeaError, match="'context' must be a list"):
             await runs.submit({"context": 3})
         with pytest.raises(errors.RunError, match="a time with a zone"):

@@ -86,10 +86,12 @@ async def test_an_idea_has_an_address_of_its_own_whose_body_is_its_input() -> No
         assert [run["id"] for run in (await client.ok("GET", "/runs"))["runs"]] == ["order-7"]
 
 
-async def test_a_run_is_of_the_idea_that_it_was_begun_with_where_another_begins_alike() -> None:
+@pytest.mark.parametrize("order", [["empty", "talk"], ["talk", "empty"]], ids="-".join)
+async def test_a_run_is_of_the_idea_that_it_was_begun_with_where_another_begins_alike(order: list[str]) -> None:
     model = models.Scripted([{"calls": [], "output": "x"}], repeat_last=True)
     talk: Json = {"context": [{"type": "text", "text": "x"}], "schema": {"type": "string"}}
-    ideas: Json = {"empty": {**talk, "context": []}, "talk": talk}
+    alike: Json = {"empty": {**talk, "context": []}, "talk": talk}
+    ideas = {name: alike[name] for name in order}
     async with house(Served(ideas, agent=Desk().agent(model=model))) as client:
         for status in (201, 200):
             answer = await client.post("/runs?wait=30", json={"idea": "talk", "id": "order-7"})

@@ -202,6 +202,18 @@ async def test_a_request_with_a_key_that_breaks_off_gets_its_answer_when_it_is_s
         assert answer.json()["choices"][0]["message"]["content"] == "tea…"
 
 
+async def test_a_key_begins_a_run_for_its_own_caller() -> None:
+    desk = Desk()
+    tokens = {"ann": "the-token-of-ann!", "bob": "the-token-of-bob!"}
+    idea = plan({"_tool": "step", "of": "tea"}, output="†calls.0")
+    async with house(Served({"idea": idea}, agent=desk.agent(), lease=2.0), token=tokens) as client:
+        for token in [*tokens.values()] * 2:
+            own = {"idempotency-key": "order 7", "authorization": f"Bearer {token}"}
+            answer = await client.post("/v1/chat/completions", json={"model": "idea", "messages": SAID}, headers=own)
+            assert (answer.status_code, answer.json()["choices"][0]["message"]["content"]) == (200, "tea.")
+    assert len(desk.made) == 2
+
+
 async def test_a_failed_run_is_an_error_that_no_client_asks_for_again() -> None:
     idea = plan({"_tool": "fail", "of": "tea"}, output="†calls.0")
     async with chatting(None, {"idea": idea}) as (chat, _):

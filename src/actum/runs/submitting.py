@@ -31,7 +31,7 @@ def submission_of(
     if stands.get("tag") is not None:
         check_tag(stands["tag"])
     given = None if input is None else dict(input)
-    with_input(own.context, given)
+    with_input(own.context, given or {})  # what the Idea asks for is missed before anything runs, too
     if stands.get("escalate") is not None and stands.get("patience") is None:
         raise RunError("`escalate` says who decides once `patience` is over: give that, too")
     if at is not None and at.tzinfo is None:
