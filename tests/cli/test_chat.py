@@ -84,6 +84,21 @@ def test_each_line_of_a_pipe_is_a_turn(tmp_path: Path) -> None:
     assert [message["type"] for message in kept["context"]] == ["system", "user", "output", "user", "output"]
 
 
+@pytest.mark.parametrize(("given", "code"), [("hi\n", 1), ("hi\nagain\n", 0)])
+def test_through_a_pipe_the_last_turn_says_how_it_ended(given: str, code: int, tmp_path: Path) -> None:
+    path = talker(tmp_path, *["no JSON"] * 3, said("Fine"), config={"retries": 2})
+    done = chat(path, "--model", "any", given=given)
+    assert (done.returncode, done.stdout) == (code, "" if code else "Fine\n")
+    assert "actum: error: " in done.stderr
+
+
+@pytest.mark.rule("L6")
+def test_through_a_pipe_a_turn_that_waits_is_told_by_the_exit_code(tmp_path: Path) -> None:
+    path = talker(tmp_path, {"calls": [{"_tool": "quick", "n": 1}], "output": "†calls.0"})
+    done = chat(path, "--model", "any", "--approve", "hold", "--save", "kept.json", given="hi\n")
+    assert (done.returncode, done.stdout) == (3, "")
+
+
 @pytest.mark.rule("M4", "L7")
 def test_ctrl_c_cancels_the_turn_and_not_the_conversation(tmp_path: Path) -> None:
     path = talker(tmp_path, said("", {"_tool": "slow", "n": 1}), said("Still here"))

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from actum.cli.render.interrupting import Interruptible, answering
+from actum import cli
+from actum.cli.render.interrupting import INTERRUPTED, Interruptible, answering
 from actum.cli.render.lines import Silent
 from actum.cli.render.telling import tell
 
@@ -86,3 +87,21 @@ def test_a_ctrl_c_into_a_line_that_is_written_cancels_and_is_told_behind_it(monk
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(main())
     assert raw.seen.decode().splitlines() == ["a line", "actum: interrupted; Ctrl-C again ends at once"]
+
+
+class Pressed:
+    """Ctrl-C while the program is still being loaded."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "actum.cli.dispatch":
+            raise KeyboardInterrupt
+
+
+def test_a_ctrl_c_while_the_program_is_loaded_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "actum.cli.dispatch", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Pressed(), *sys.meta_path])
+    with pytest.raises(SystemExit) as left:
+        cli.main()
+    assert (left.value.code, capsys.readouterr().err) == (INTERRUPTED, "actum: error: interrupted\n")

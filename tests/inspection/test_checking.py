@@ -258,3 +258,23 @@ def test_a_sound_idea_has_a_form_for_each_provider(here: Path) -> None:
     checked = inspection.check(write(here))
     assert [form.provider for form in checked.forms] == list(inspection.PROVIDERS)
     assert all(form.rung for form in checked.forms)
+
+
+@pytest.mark.parametrize(
+    ("config", "where", "message"),
+    [
+        ({"model": "nope:xx"}, ["config", "model"], "no provider is known for the model 'nope:xx'"),
+        ({"model": "gpt"}, ["config", "model"], "no provider is known for the model 'gpt'"),
+        ({"model": "replay:missing.jsonl"}, ["config", "model"], "there is no recording 'missing.jsonl'"),
+        ({"readers": True, "reader": "nope:xx"}, ["config", "reader"], "no provider is known"),
+    ],
+)
+def test_a_model_that_no_machine_could_ask_is_a_problem(config: Json, where: list[str], message: str) -> None:
+    (problem,) = inspection.check(write(Path(), config=config)).problems
+    assert (list(problem.path), problem.line > 1) == (where, True)
+    assert message in problem.error.message
+
+
+def test_a_key_that_this_machine_has_not_is_no_problem_of_the_idea(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert inspection.check(write(Path(), config={"model": "openai:gpt-5.2"})).problems == ()

@@ -214,3 +214,23 @@ async def test_sigterm_lets_what_is_under_way_end_and_then_the_server_stops() ->
         assert [event async for event in client.follow(run)][-1]["data"]["output"] == "a…"
         await task
     assert said == ["stopping"]
+
+
+async def test_a_second_signal_lets_go_of_what_is_under_way_and_leaves_nothing_behind() -> None:
+    desk = Desk()
+    served = Served({"wait": plan({"_tool": "wait", "of": "a"}, output="†calls.0")}, agent=desk.agent(), lease=2.0)
+    own = listening.bound("127.0.0.1", 0)
+    is_up = asyncio.Event()
+    before = asyncio.all_tasks()
+    serve = listening.listen(served.app(token=TOKEN), served.desk, own, started=is_up.set, stopping=lambda: None)
+    task = asyncio.create_task(serve)
+    async with asyncio.timeout(PATIENCE):
+        async with Client(f"http://127.0.0.1:{own.getsockname()[1]}", TOKEN) as client:
+            await is_up.wait()
+            await client.ok("POST", "/runs", json={"idea": "wait"})
+            await desk.begun.wait()
+            os.kill(os.getpid(), signal.SIGTERM)
+            await served.desk.stopping.wait()
+            os.kill(os.getpid(), signal.SIGTERM)
+            await task  # though the call would go on
+    assert asyncio.all_tasks() == before

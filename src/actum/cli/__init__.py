@@ -17,4 +17,7 @@ def main() -> None:
             raise
         print("actum: error: the command line needs an extra: pip install 'actum[cli]'", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:  # before anything else could answer it
+        print("actum: error: interrupted", file=sys.stderr)
+        sys.exit(130)
     sys.exit(run_command(sys.argv[1:]))

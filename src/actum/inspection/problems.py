@@ -15,6 +15,7 @@ from ..errors import ActumError, InvalidParameters, MessageError
 from ..execution.delegation.linking import Linking
 from ..generation.offer import Toolset, offered
 from ..ideas.file import read_idea
+from ..models.providers import provider_of
 from ..protocol.context import Context
 from ..protocol.declaration import tools_of
 from ..protocol.message import DATA_KINDS, check_message
@@ -84,6 +85,9 @@ def inspect(value: JsonObject, found: Findings) -> None:
 
 def _inspect_config(config: JsonObject, found: Findings) -> None:
     found.attempt(lambda: config_of(config, found.file.name), "config")
+    for key in ("model", "reader"):  # keys and packages are not the Idea's, but this machine's
+        if isinstance(named := config.get(key), str) and named:
+            found.attempt(partial(provider_of, named), "config", key)
     named = config.get("activities", [])
     for index, name in enumerate(named if is_list(named) else [named]):
         take = partial(found.code.take, str(name), found.file.parent, found.roots)

@@ -106,15 +106,9 @@ def load(
         ModelError: for an unknown provider, a package that is not installed, or a key that is not there.
     """
     prefix, _, rest = name.partition(":")
-    if prefix == "replay" and rest:
-        if not Path(rest).is_file():
-            raise ModelError(f"there is no recording {rest!r}", code="model_recording")
+    provider = provider_of(name, has_url=bool(base_url))
+    if provider is None:
         return Replay(rest)
-    provider = PROVIDERS.get(prefix)
-    if provider is None or not rest:
-        known = ", ".join(f"{known}:…" for known in (*PROVIDERS, "replay"))
-        hint = f"; a host that speaks OpenAI's is openai:{name} with its base_url" if base_url and not rest else ""
-        raise ModelError(f"no provider is known for the model {name!r}, use {known}{hint}", code="model_unknown")
     _check_installed(name, provider)
     return Hosted(
         rest,
@@ -123,6 +117,25 @@ def load(
         timeout=timeout,
         retrying=retries if isinstance(retries, Retrying) else Retrying(retries=retries),
     )
+
+
+def provider_of(name: str, *, has_url: bool = False) -> Provider | None:
+    """Who answers for a model of this name, None for a recording; packages and keys are not looked at.
+
+    Raises:
+        ModelError: for an unknown provider, or a recording that is not there.
+    """
+    prefix, _, rest = name.partition(":")
+    if prefix == "replay" and rest:
+        if not Path(rest).is_file():
+            raise ModelError(f"there is no recording {rest!r}", code="model_recording")
+        return None
+    provider = PROVIDERS.get(prefix)
+    if provider is None or not rest:
+        known = ", ".join(f"{known}:…" for known in (*PROVIDERS, "replay"))
+        hint = f"; a host that speaks OpenAI's is openai:{name} with its base_url" if has_url and not rest else ""
+        raise ModelError(f"no provider is known for the model {name!r}, use {known}{hint}", code="model_unknown")
+    return provider
 
 
 def _endpoint(prefix: str, provider: Provider, base_url: str | None, api_key: str | None) -> Endpoint:

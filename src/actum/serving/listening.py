@@ -80,6 +80,12 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         self.begun.set()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop; the app's own end is waited for also by who is stopped at once, where uvicorn leaves it out."""
+        await super().shutdown(sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         """Leave signals to the caller."""

@@ -26,8 +26,9 @@ from ...schema.json import JsonObject
 from ..connecting import McpFile, approver_of, servers_at
 from ..options import Approval, CommandError, Flag, Roots, Settings, Several, input_of
 from ..questions import Questions
-from ..render.interrupting import Interruptible, answering, told
+from ..render.interrupting import INTERRUPTED, Interruptible, answering, told
 from ..render.lines import Silent, described
+from ..render.outcome import FAILED, ended
 from ..render.telling import Passing, say_piece, tell
 from ..typed import Typed
 
@@ -105,8 +106,7 @@ async def chat(
                 kept = stack.enter_context(await _opened(Path(save), loaded, agent, given, approve))
                 take = _kept(kept, agent, most, summary=summary)
                 is_open = any(message.get("type") == "plan" for message in kept.idea.context)
-            await _talk(take, where, typed, is_open=is_open)
-    return 0
+            return await _talk(take, where, typed, is_open=is_open)
 
 
 Take = Callable[[str | None, Callable[[AnyEvent], None]], Awaitable[Result[Any]]]
@@ -163,22 +163,25 @@ def _is_there(path: Path) -> bool:
     return path.exists()
 
 
-async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool) -> None:
-    """Take turns until there is nothing more to read."""
+async def _talk(take: Take, member: str, typed: Typed, *, is_open: bool) -> int:
+    """Take turns until there is nothing more to read; return the exit code, through a pipe that of the last turn."""
     is_terminal = sys.stdin.isatty()
+    code = 0
     with _hint():
         said = None if is_open else await _line(typed, is_terminal)
         while is_open or said is not None:
             is_open = False
             if said is None or said.strip():
-                await one_turn(lambda show, said=said: take(said, show), Screen(member))
+                code = await one_turn(lambda show, said=said: take(said, show), Screen(member))
             said = await _line(typed, is_terminal)
     if is_terminal:
         tell("")
+        return 0
+    return code
 
 
-async def one_turn(take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result[Any]]], screen: Screen) -> None:
-    """Take one turn, which Ctrl-C cancels from its beginning to its end, and nothing else."""
+async def one_turn(take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result[Any]]], screen: Screen) -> int:
+    """Take one turn, which Ctrl-C cancels from its beginning to its end, and nothing else; return its exit code."""
     shown = Interruptible(screen, goes_on=True)
 
     async def taken() -> Result[Any] | ActumError:
@@ -192,15 +195,13 @@ async def one_turn(take: Callable[[Callable[[AnyEvent], None]], Awaitable[Result
         with shown:
             await asyncio.wait([turn])
     screen.end()
-    match None if turn.cancelled() else turn.result():
-        case None:
-            tell("actum: cancelled; what has been done stays")
-        case ActumError(message=message):
-            tell(f"actum: error: {message}")
-        case Result(waiting=waiting) if waiting:
-            tell(f"actum: waiting for {', '.join(waiting)}")
-        case _:
-            pass
+    if turn.cancelled():
+        tell("actum: cancelled; what has been done stays")
+        return INTERRUPTED
+    if isinstance(done := turn.result(), ActumError):
+        tell(f"actum: error: {done.message}")
+        return FAILED
+    return ended(done)
 
 
 class Screen(Silent):

@@ -36,13 +36,19 @@ def _renderer_of(title: str, *, json: bool, quiet: bool) -> Renderer:
 
 def finish(result: Result[Any], *, is_json: bool) -> int:
     """Print the output of a run, or why it has none; return the exit code."""
+    code = ended(result)
+    if code == PRODUCED and not is_json:
+        indent = 2 if sys.stdout is not None and sys.stdout.isatty() else None  # pyright: ignore[reportUnnecessaryComparison]
+        say_json(jsonable(result.output), indent)
+    return code
+
+
+def ended(result: Result[Any]) -> int:
+    """Tell what a run waits for, and why it has no output; return the exit code."""
     if result.waiting:
         tell(f"actum: waiting for {', '.join(result.waiting)}")
     if result.output is None and result.errors:
         tell(f"actum: error: {result.errors[0].message}")
     if result.output is None and (result.waiting or result.errors):
         return WAITS if result.waiting else FAILED
-    if not is_json:
-        indent = 2 if sys.stdout is not None and sys.stdout.isatty() else None  # pyright: ignore[reportUnnecessaryComparison]
-        say_json(jsonable(result.output), indent)
     return PRODUCED
