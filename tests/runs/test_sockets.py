@@ -75,6 +75,16 @@ async def test_all_who_listen_hear_what_is_told_and_who_tells_hears_what_is_aske
     assert not sockets(base), "nothing is left of them"
 
 
+async def test_who_tells_and_listens_hears_it_once(tmp_path: Path) -> None:
+    heard: list[str] = []
+    async with channels(tmp_path / "runs.db", 2) as (both, other), both.hear("r", heard.append):
+        await both.tell("r", [TOLD])
+        last = json.dumps({"run": "r", "lease": 2, "items": []})
+        await other.tell("r", [last])
+        await holds(lambda: last in heard)  # what it had sent to itself would be there before
+        assert heard == [TOLD, last]
+
+
 async def test_who_is_gone_is_forgotten_and_what_it_has_left_is_taken_away(tmp_path: Path, base: Path) -> None:
     heard: list[str] = []
     async with channels(tmp_path / "runs.db", 3) as (teller, first, second), second.hear("r", heard.append):
