@@ -60,7 +60,10 @@ class Tools(Registry):
         self._loading = RLock()
 
     def loaded(self, load: Callable[[], str]) -> Registry:
-        """As `Registry.loaded`, one module after the other: what threads load at once isn't taken for each other's."""
+        """What the code of a module registers here as it is loaded: for those who name it, and for nobody else.
+
+        One is loaded after the other, so that what threads load at once isn't taken for each other's.
+        """
         with self._loading:
             return super().loaded(load)
 
