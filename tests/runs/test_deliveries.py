@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Runs
+from actum import HOLD, Runs, errors
 from actum.runs.queue import Delivery
 from actum.runs.row import Ending
 
@@ -173,3 +173,16 @@ async def test_decisions_in_any_order_across_a_new_worker_each_go_to_their_own_r
 async def _all_over(runs: Runs, count: int) -> bool:
     over = [await runs.list(state=state, most=count) for state in ("done", "failed")]
     return sum(map(len, over)) == count
+
+
+async def test_a_connection_that_is_cut_as_a_delivery_is_pushed_is_a_store_that_is_out_of_reach(database: str) -> None:
+    async with Runs(database) as runs:
+        await runs.list()
+        store = sql(runs)
+        with pytest.raises(errors.StoreUnavailable, match="terminating connection"):
+            async with store.database.transaction() as within, store.database.transaction() as other:
+                (own,) = (await (await within.connection.execute("SELECT pg_backend_pid()")).fetchall())[0]
+                await other.connection.execute("SELECT pg_terminate_backend(%s, 5000)", [own])
+                await store.queue.push(Delivery(run="r"), within)
+        run = await runs.submit(chain(1))
+        assert await runs.store.queue.live([run.id]) == {run.id}

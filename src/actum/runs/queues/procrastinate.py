@@ -65,13 +65,15 @@ class ProcrastinateQueue:
             return
         if self._pushing is None:
             self._pushing = _app(_nothing)
-        await self._pushing.configure_task(
+        task = self._pushing.configure_task(
             _TASK,
             queue=delivery.queue,
             priority=delivery.priority,
             schedule_at=None if delivery.at is None else datetime.fromtimestamp(delivery.at, UTC),
             connection=within.connection,
-        ).defer_async(run=delivery.run)
+        )
+        with _unwrapped():
+            await task.defer_async(run=delivery.run)
 
     async def cancel(self, run: str, within: Transaction | None = None) -> None:
         """Forget the deliveries of a run that nobody has taken."""
@@ -211,6 +213,17 @@ def _app(carry: Any) -> App:
     app.job_manager = Manager(app.connector)
     app.task(name=_TASK, pass_context=True, retry=Back())(carry)
     return app
+
+
+@contextmanager
+def _unwrapped() -> Generator[None]:
+    """What the driver raises in the block, not as procrastinate puts it: the transaction around it is to judge that."""
+    from procrastinate.exceptions import ConnectorException
+
+    try:
+        yield
+    except ConnectorException as error:
+        raise error.__cause__ or error from None
 
 
 @contextmanager
