@@ -179,10 +179,14 @@ async def test_a_connection_that_is_cut_as_a_delivery_is_pushed_is_a_store_that_
     async with Runs(database) as runs:
         await runs.list()
         store = sql(runs)
-        with pytest.raises(errors.StoreUnavailable, match="terminating connection"):
+
+        async def pushed() -> None:
             async with store.database.transaction() as within, store.database.transaction() as other:
                 (own,) = (await (await within.connection.execute("SELECT pg_backend_pid()")).fetchall())[0]
                 await other.connection.execute("SELECT pg_terminate_backend(%s, 5000)", [own])
                 await store.queue.push(Delivery(run="r"), within)
+
+        with pytest.raises(errors.StoreUnavailable, match="terminating connection"):
+            await pushed()
         run = await runs.submit(chain(1))
         assert await runs.store.queue.live([run.id]) == {run.id}
