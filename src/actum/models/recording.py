@@ -18,11 +18,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from ..errors import ModelError
+from ..errors import IdeaError, ModelError
 from ..generation.media import EVERYTHING, Takes, takes_of
 from ..generation.model import Model, ModelMessage, ModelRequest, Reasoning, Usage
 from ..schema.json import Json, JsonObject, NotJson, encode, plain
 from ..schema.lowering import DIALECTS, Dialect
+from ..sources.files import opened_private, unwritable
 
 _DIALECT_NAME = re.compile(r'\{"name":"(?:[^"\\]|\\.)*","dialect":"([a-z]+)"')
 """How a recorded line begins."""
@@ -250,13 +251,18 @@ def _append(path: Path, entry: JsonObject) -> None:
     line = f"{encode(entry)}\n".encode(errors="surrogatepass")
     try:
         # One write to a file opened for appending: lines of concurrent requests, and processes, stay whole.
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        descriptor = opened_private(path, os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(descriptor, line)
+            is_whole = os.write(descriptor, line) == len(line)
         finally:
             os.close(descriptor)
-    except OSError as error:
-        raise ModelError(f"the recording {path} can't be written: {error}", code="model_recording") from error
+    except IdeaError as error:
+        raise ModelError(f"the recording can't be written: {error.message}", code="model_recording") from error
+    except (OSError, ValueError) as error:
+        said = f"the recording {path} can't be written: {unwritable(error)}"
+        raise ModelError(said, code="model_recording") from error
+    if not is_whole:
+        raise ModelError(f"the recording {path} holds only part of an answer: make room", code="model_recording")
 
 
 def _parsed(line: str, where: str) -> tuple[str, _Entry]:

@@ -22,6 +22,7 @@ from ..protocol.approvals import Pending, Ruling
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..schema.json import Json, JsonObject
+from ..sources.files import path_given
 from .following import LOOK, Entry, Live, told, written
 from .held import idea_of, ticks_in
 from .limits import Limits
@@ -435,7 +436,7 @@ class Run:
             IdeaError: the file can't be written.
         """
         idea = await self.idea()
-        with_origin(idea, Path(path), idea.context.origin).save(path)
+        with_origin(idea, path_given(path), idea.context.origin).save(path)
 
     async def _source(self) -> Submission:
         source = await self._store.source(self.id)
