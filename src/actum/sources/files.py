@@ -30,7 +30,7 @@ def path_given(given: Any) -> Path:
     Raises:
         IdeaError: it is none.
     """
-    if not isinstance(given, (str, Path)) or not str(given):
+    if not isinstance(given, (str, Path)) or not str(given) or "\0" in str(given):
         raise IdeaError(f"a file is named by its path, a text or a Path, not by {given!r}")
     return Path(given)
 
