@@ -207,7 +207,7 @@ async def test_a_store_of_the_other_kind_says_what_it_is(tmp_path: Path) -> None
 
 async def test_what_is_no_file_of_a_database_or_a_damaged_one_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "folder.db").mkdir()
-    await refused(tmp_path / "folder.db", "a folder, but a store of")
+    await refused(tmp_path / "folder.db", "a folder, where a")
     (tmp_path / "text.db").write_text("no database " * 100)
     await refused(tmp_path / "text.db", "not a database; name another file")
     await runs_at(tmp_path / "runs.db")
@@ -325,8 +325,13 @@ async def test_a_folder_that_can_not_be_written_is_one_line(kind: str, tmp_path:
 
 
 async def test_a_url_of_another_kind_is_refused() -> None:
-    with pytest.raises(errors.IdeaError, match="mysql:// is not a store"):
-        open_store("mysql://x/y")
+    for url in ("mysql://x/y", "mysql://x/y.db"):
+        with pytest.raises(errors.IdeaError, match="mysql:// is not a store"):
+            open_store(url)
+    nothing: Any
+    for nothing in ("", 5, None, "a\0b", "\ud800.db", "sqlite:"):
+        with pytest.raises(errors.IdeaError, match="named by its path"):
+            open_store(nothing)
     unreachable = open_store("postgresql://me:hunter2@127.0.0.1:1/x?connect_timeout=2")
     with pytest.raises(errors.IdeaError) as caught:
         await unreachable.latest(LINE)

@@ -30,9 +30,17 @@ def path_given(given: Any) -> Path:
     Raises:
         IdeaError: it is none.
     """
-    if not isinstance(given, (str, Path)) or not str(given) or "\0" in str(given):
+    if not isinstance(given, str | Path) or not str(given) or not is_name(str(given)):
         raise IdeaError(f"a file is named by its path, a text or a Path, not by {given!r}")
     return Path(given)
+
+
+def is_name(text: str) -> bool:
+    """Whether a file could be called so."""
+    try:
+        return b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
 
 
 def read_text(path: Path) -> str:

@@ -34,7 +34,7 @@ def strange(path: str | Path, kind: Kind) -> str | None:
         sqlite3.Error, OSError: it can't be read, or is no database at all.
     """
     if os.path.isdir(path):
-        return f"a folder, but a store of {kind} in SQLite is a file"
+        return f"a folder, where a store of {kind} in SQLite would be a file"
     if not os.path.exists(path) or not os.path.getsize(path):
         return None
     with closing(sqlite3.connect(_unchanged(path), uri=True)) as database:
