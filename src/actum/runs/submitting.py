@@ -38,7 +38,7 @@ def submission_of(
         RunError: the id is none, the time has no zone, or something else isn't what it is to be.
         IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
     """
-    own = _idea(idea)
+    own = idea if isinstance(idea, SavedIdea) else read_given(idea, "the Idea")
     given = None if input is None else judged.members(input, "the input of a run")
     with_input(own.context, given or {})  # what the Idea asks for is missed before anything runs, too
     if escalate is not None and patience is None:
@@ -58,17 +58,20 @@ def submission_of(
     )
 
 
-def _idea(given: Given) -> SavedIdea:
-    if isinstance(given, SavedIdea):
-        return given
+def read_given(given: Mapping[str, Any] | str | Path, name: str) -> Idea:
+    """The Idea that is given as JSON, or by its file or address; `name` is what its JSON is called in messages.
+
+    Raises:
+        IdeaError: it is none, or can't be read.
+    """
     if isinstance(given, str | Path):
         return Idea.load(given)
     if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
         raise IdeaError(f"an Idea is given as such, as its JSON, or by its file or address, not as {given!r}")
     try:
-        return Idea.read(encode(plain(given)), "the Idea")
+        return Idea.read(encode(plain(given)), name)
     except NotJson as error:
-        raise IdeaError(f"the Idea: {error}") from None
+        raise IdeaError(f"{name}: {error}") from None
 
 
 def _json_of(own: SavedIdea) -> JsonObject:
