@@ -120,6 +120,26 @@ def test_where_nothing_can_be_written_is_said_and_all_stays_as_it_was(tmp_path: 
     IDEA.save(tmp_path / ("x" * 250 + ".json"))
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 253, "loop", "file/x.json", "folder", "a\ud800"])
+async def test_what_can_hold_no_run_and_no_recording_is_said(tmp_path: Path, name: str) -> None:
+    made(tmp_path / "file")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    before, path = sorted(os.listdir(tmp_path)), tmp_path / name
+    agent = Agent(Scripted([{"output": 1, "calls": []}]), tools=Tools())
+    for use in (kept.start(path, IDEA, agent), kept.resume(path, agent), kept.replay(path)):
+        with pytest.raises(errors.IdeaError):
+            await use
+    for look in (kept.waiting, kept.approve, kept.deny, kept.listed, Idea.load):
+        with pytest.raises(errors.IdeaError):
+            look(path)
+    assert models.Replay(path).dialect is None
+    with pytest.raises(errors.ModelError):
+        async for _ in models.Replay(path).stream(ModelRequest(messages=(), schema={})):
+            pass
+    assert sorted(os.listdir(tmp_path)) == before
+
+
 FULL = """
 import resource, signal, sys
 from actum import Context, Idea, errors

@@ -7,6 +7,7 @@ refused with an `IdeaError`. A `run` is named by the path of its file. Public as
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -145,7 +146,8 @@ def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], obj
     Raises:
         IdeaError: there are no files, or one can't be read.
     """
-    files = sorted(path for path in path_given(folder).glob("*.json") if path.is_file())
+    where = path_given(folder)
+    files = sorted(path for path in where.glob("*.json") if path.is_file()) if os.path.isdir(where) else []
     if not files:
         raise IdeaError(f"no runs are kept in {folder}")
     found: list[Summary] = []

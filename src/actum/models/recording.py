@@ -110,7 +110,7 @@ class Replay:
     @property
     def dialect(self) -> Dialect | None:
         """The dialect of the recorded model, so that the same schema is asked for as then."""
-        if self._dialect is None and self._path.is_file():
+        if self._dialect is None and os.path.isfile(self._path):
             with self._path.open(encoding="utf-8", errors="replace") as file:
                 name = _DIALECT_NAME.match(file.readline())
             self._dialect = DIALECTS.get(name.group(1)) if name is not None else None
@@ -119,7 +119,7 @@ class Replay:
     @cached_property
     def takes(self) -> Takes:
         """Whatever was recorded; addresses of what the recorded model took them of, so that the same is fetched."""
-        if not self._path.is_file():
+        if not os.path.isfile(self._path):
             return EVERYTHING
         with self._path.open(encoding="utf-8", errors="replace", newline="\n") as file:
             for line in file:
@@ -173,7 +173,7 @@ class _Entries:
         try:
             # Only the line feed ends a line: others may occur in a string, and are data there.
             lines = path.read_bytes().decode(errors="surrogatepass").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise ModelError(f"the recording {path} can't be read: {error}", code="model_recording") from error
         for number, line in enumerate(lines, 1):
             if line.strip():
