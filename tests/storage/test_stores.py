@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actum import Agent, Tools, errors
+from actum import Agent, Runs, Tools, errors
 from actum.ideas.address import Address, parse_address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
@@ -27,6 +28,7 @@ from actum.storage.open import open_store
 from actum.storage.sqlite import SqliteStore
 
 from ..effort import trials
+from .servers import Server
 
 pytestmark = pytest.mark.rule("X3", "X4")
 LINE = Line(domain="", path="a/b", branch="main")
@@ -136,6 +138,101 @@ async def test_another_database_is_no_store(tmp_path: Path) -> None:
     await store.aclose()
 
 
+FOREIGN = [
+    ("CREATE TABLE mine (x)", 0, "a database, but not a store of"),
+    ("CREATE TABLE mine (x)", 1, "a database, but not a store of"),
+    ("CREATE TABLE contents (x); CREATE TABLE entries (x)", 0, "a database, but not a store of"),
+    ("CREATE TABLE contents (x); CREATE TABLE entries (x)", 1, "a database, but not a store of"),
+    ("CREATE TABLE actum_runs (x)", 99, "a database, but not a store of"),
+    ("PRAGMA journal_mode = WAL; CREATE TABLE mine (x)", 7, "a database, but not a store of"),
+]
+
+
+async def runs_at(path: Path) -> None:
+    async with Runs(path) as runs:
+        await runs.submit({"context": [{"type": "text", "text": "go"}]}, id="one")
+
+
+async def ideas_at(path: Path) -> None:
+    store = SqliteStore(path)
+    try:
+        await saved(store, 1)
+    finally:
+        await store.aclose()
+
+
+async def refused(path: Path, said: str) -> None:
+    """Neither kind of store takes a file, and it and its folder stay as they are."""
+    before = {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()}
+    for use in (runs_at, ideas_at):
+        with pytest.raises((errors.IdeaError, errors.RunError), match=said) as caught:
+            await use(path)
+        assert str(path) in caught.value.message
+        assert not isinstance(caught.value, errors.StoreUnavailable), "it would be tried again and again"
+    assert {one: one.read_bytes() for one in path.parent.iterdir() if one.is_file()} == before
+
+
+@pytest.mark.parametrize(("script", "version", "said"), FOREIGN)
+async def test_nothing_is_written_into_the_database_of_somebody_else(
+    tmp_path: Path, script: str, version: int, said: str
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.db")) as database:
+        database.executescript(f"{script}; PRAGMA user_version = {version}")
+    await refused(tmp_path / "other.db", said)
+
+
+async def test_what_somebody_else_has_not_taken_up_from_a_journal_stays_there(tmp_path: Path) -> None:
+    script = "import sqlite3, os, sys; d = sqlite3.connect(sys.argv[1]); d.execute('PRAGMA journal_mode = WAL'); "
+    script += "d.execute('CREATE TABLE mine (x)'); d.commit(); os._exit(0)"
+    command = [sys.executable, "-c", script, str(tmp_path / "other.db")]
+    await asyncio.to_thread(subprocess.run, command, check=True)
+    (tmp_path / "other.db-shm").unlink()  # made anew by whoever reads
+    before = {name: (tmp_path / name).read_bytes() for name in ("other.db", "other.db-wal")}
+    for use in (runs_at, ideas_at):
+        with pytest.raises((errors.IdeaError, errors.RunError), match="a database, but not a store of"):
+            await use(tmp_path / "other.db")
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+async def test_a_store_of_the_other_kind_says_what_it_is(tmp_path: Path) -> None:
+    await runs_at(tmp_path / "runs.db")
+    await ideas_at(tmp_path / "ideas.db")
+    before = [(tmp_path / name).read_bytes() for name in ("runs.db", "ideas.db")]
+    with pytest.raises(errors.IdeaError, match="a store of runs, but not a store of Ideas"):
+        await ideas_at(tmp_path / "runs.db")
+    with pytest.raises(errors.RunError, match="a store of Ideas, but not a store of runs"):
+        await runs_at(tmp_path / "ideas.db")
+    assert [(tmp_path / name).read_bytes() for name in ("runs.db", "ideas.db")] == before
+
+
+async def test_what_is_no_file_of_a_database_or_a_damaged_one_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "folder.db").mkdir()
+    await refused(tmp_path / "folder.db", "a folder, where a")
+    (tmp_path / "text.db").write_text("no database " * 100)
+    await refused(tmp_path / "text.db", "not a database; name another file")
+    await runs_at(tmp_path / "runs.db")
+    whole = (tmp_path / "runs.db").read_bytes()
+    for size in (100, 5_000, len(whole) - 4_096):
+        (tmp_path / "torn.db").write_bytes(whole[:size])
+        await refused(tmp_path / "torn.db", "put back a copy of it")
+
+
+async def test_tables_of_somebody_else_in_postgresql_are_left_alone(server: Server) -> None:
+    import psycopg
+
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE strangers")
+    url = server.url_of("strangers")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE entries (x TEXT)")
+        store = open_store(url)
+        with pytest.raises(errors.IdeaError, match="its table entries is not of a store of Ideas"):
+            await saved(store, 1)
+        await store.aclose()
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'").fetchall()
+        assert tables == [("entries",)]
+
+
 @both
 async def test_a_store_of_a_newer_version_is_left_alone(kind: str, tmp_path: Path) -> None:
     store = open_store(url_of(kind, tmp_path))
@@ -228,8 +325,13 @@ async def test_a_folder_that_can_not_be_written_is_one_line(kind: str, tmp_path:
 
 
 async def test_a_url_of_another_kind_is_refused() -> None:
-    with pytest.raises(errors.IdeaError, match="mysql:// is not a store"):
-        open_store("mysql://x/y")
+    for url in ("mysql://x/y", "mysql://x/y.db"):
+        with pytest.raises(errors.IdeaError, match="mysql:// is not a store"):
+            open_store(url)
+    nothing: Any
+    for nothing in ("", 5, None, "a\0b", "\ud800.db", "sqlite:"):
+        with pytest.raises(errors.IdeaError, match="named by its path"):
+            open_store(nothing)
     unreachable = open_store("postgresql://me:hunter2@127.0.0.1:1/x?connect_timeout=2")
     with pytest.raises(errors.IdeaError) as caught:
         await unreachable.latest(LINE)

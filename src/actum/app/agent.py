@@ -100,6 +100,9 @@ class Agent:
         message_types: Mapping[str, MessageType] | None = None,
         trace: Trace | bool | None = None,
     ) -> None:
+        for given, kind in ((config, Config), (limits, Limits)):
+            if given is not None and not isinstance(given, kind):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
+                raise SchemaError(f"an agent is given a {kind.__name__}, not {given!r}", path=kind.__name__.lower())
         self.model = model_of(model)
         self.tools = tools if tools is not None else DEFAULT
         self.config = config or Config()

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection, Coroutine, Iterable, Mapping
 from typing import Any, TypeAlias, TypeVar, overload
 
-from ..errors import MessageError
+from ..errors import MessageError, ModelError
 from ..generation.model import Model
 from ..messages import MessageObject, is_message
 from ..protocol.context import Context
@@ -30,7 +30,7 @@ def context_of(given: Given, kinds: Collection[str] = (), data_kinds: Collection
         return given
     if isinstance(given, str):
         return Context(given)
-    plain = [_plain(message) for message in given]
+    plain = map(_plain, given) if isinstance(given, Iterable) else given  # pyright: ignore[reportUnnecessaryIsInstance] -- `Context` judges it
     return Context(plain, kinds=kinds, data_kinds=data_kinds)
 
 
@@ -45,6 +45,8 @@ def with_input(context: Context, input: Mapping[str, Any] | None) -> Context:
     Raises:
         MessageError: it doesn't fit.
     """
+    if input is not None and not isinstance(input, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
+        raise MessageError(f"the input is an object, a dict of values by name, not {input!r}")
     if input is None or not (input or any(kind_of(message) == "input" for message in context)):
         return context  # nothing was given, and nothing asks for it
     extended = context.extended([{"type": "input", "input": dict(input)}])
@@ -66,8 +68,16 @@ def model_of(model: Model | str) -> Model: ...
 @overload
 def model_of(model: Model | str | None) -> Model | None: ...
 def model_of(model: Model | str | None) -> Model | None:
-    """The model that was given, by name or as an object."""
+    """The model that was given, by name or as an object.
+
+    Raises:
+        ModelError: it is none.
+    """
     if not isinstance(model, str):
+        if model is not None and not (hasattr(model, "name") and hasattr(model, "stream")):
+            raise ModelError(
+                f"a {type(model).__name__} is no model: that has a `name` and a method `stream`, or is named by a text"
+            )
         return model
     from ..models import load
 

@@ -41,4 +41,4 @@ class Idea(SavedIdea):
         files = [servers_file(name, folder, self.roots or [folder]) for name in named]
         async with serving(files, runner.tools) as tools:
             runner.tools = tools
-            return await runner.run(context, self.schema, input=input or {})
+            return await runner.run(context, self.schema, input={} if input is None else input)

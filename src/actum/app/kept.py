@@ -7,6 +7,7 @@ refused with an `IdeaError`. A `run` is named by the path of its file. Public as
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from ..protocol.place import Place
 from ..protocol.solution import Result
 from ..schema.json import Json, JsonObject, is_list
 from ..schema.lowering import DIALECTS
+from ..sources.files import path_given
 from .agent import Agent
 from .begun import approve_of, as_begun
 from .idea import Idea
@@ -108,7 +110,7 @@ async def start(
     runner = _agent_for(agent, idea, str(run))
     context = idea.context if runner.model is not None else idea.without_model()
     prepared, schema = await runner.prepared(context, idea.schema, input=input)
-    with KeptRun.begin(Path(run), replace(idea, schema=schema), prepared, approve) as kept:
+    with KeptRun.begin(path_given(run), replace(idea, schema=schema), prepared, approve) as kept:
         return await carry_on(kept, runner, show, versions)
 
 
@@ -130,7 +132,7 @@ async def resume(
         IdeaError: no run is kept there, or another process has it open.
         ActumError: what ended the run; the file holds what had been done.
     """
-    with KeptRun.open(Path(run)) as kept:
+    with KeptRun.open(path_given(run)) as kept:
         runner = copy(_agent_for(agent, kept.idea, str(run)))
         runner.approve = as_begun(kept.idea, runner.approve) if keeps_approve else runner.approve
         return await carry_on(kept, runner, show, versions)
@@ -144,7 +146,8 @@ def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], obj
     Raises:
         IdeaError: there are no files, or one can't be read.
     """
-    files = sorted(path for path in Path(folder).glob("*.json") if path.is_file())
+    where = path_given(folder)
+    files = sorted(path for path in where.glob("*.json") if path.is_file()) if os.path.isdir(where) else []
     if not files:
         raise IdeaError(f"no runs are kept in {folder}")
     found: list[Summary] = []
@@ -167,7 +170,7 @@ def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] 
     Raises:
         IdeaError: the run made no such request, or the new file exists already.
     """
-    with KeptRun.open(Path(run)) as kept:
+    with KeptRun.open(path_given(run)) as kept:
         ticks = kept.ticks
         if not 1 <= at <= len(ticks):
             raise IdeaError(f"{run} made {len(ticks)} requests: there is no request {at} to fork before")
@@ -178,7 +181,7 @@ def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] 
         before |= begun_with(kept.idea.meta)
         before |= {COURSE: course} if (course := _course_before(kept.about, ticks[at - 1])) else {}
         idea = kept.idea
-    with KeptRun.begin(Path(new), idea, changed) as begun:
+    with KeptRun.begin(path_given(new), idea, changed) as begun:
         begun.keep(changed, before)
 
 
@@ -188,7 +191,7 @@ def waiting(run: str | Path) -> list[Pending]:
     Raises:
         IdeaError: no run is kept there, or another process has it open.
     """
-    with KeptRun.open(Path(run)) as kept:
+    with KeptRun.open(path_given(run)) as kept:
         return approvals.pending(kept.idea.context)
 
 
@@ -201,7 +204,7 @@ def approve(run: str | Path, of: str | None = None, *, parameters: Mapping[str, 
     Raises:
         IdeaError: no such call waits, or its tool doesn't take the parameters.
     """
-    with KeptRun.open(Path(run)) as kept:
+    with KeptRun.open(path_given(run)) as kept:
         context = kept.idea.context
         chosen = _chosen(context, of, run)
         for one in chosen:
@@ -220,7 +223,7 @@ def deny(run: str | Path, of: str | None = None, *, reason: str = "denied") -> l
     Raises:
         IdeaError: no such call waits.
     """
-    with KeptRun.open(Path(run)) as kept:
+    with KeptRun.open(path_given(run)) as kept:
         context = kept.idea.context
         chosen = _chosen(context, of, run)
         for one in chosen:
@@ -235,7 +238,7 @@ def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
     Raises:
         IdeaError: `gate` names no gate, or no delegate waits there.
     """
-    with KeptRun.open(Path(run)) as kept:
+    with KeptRun.open(path_given(run)) as kept:
         kept.keep(approvals.opened(kept.idea.context, gate, value))
 
 

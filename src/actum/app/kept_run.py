@@ -91,8 +91,8 @@ class KeptRun:
         Raises:
             IdeaError: there is none; on entering it, another process has it open, or its log is damaged.
         """
-        if path.is_symlink():  # its log is beside the file itself, by whatever name that is reached
-            path = path.resolve()
+        if os.path.islink(path):  # its log is beside the file itself, by whatever name that is reached
+            path = Path(os.path.realpath(path))
         return cls(path, _loaded(path), RunLog(path))
 
     def __enter__(self) -> KeptRun:
@@ -211,7 +211,7 @@ def with_origin(idea: Idea, path: Path, origin: str | None) -> Idea:
 
 
 def _check_new(path: Path) -> None:
-    if path.exists() or path.is_symlink():
+    if os.path.lexists(path):
         raise IdeaError(f"{path} already exists: use `actum resume` to continue it, or choose another file name")
 
 
@@ -221,7 +221,7 @@ def _loaded(path: Path) -> Idea:
     Raises:
         IdeaError: no run is kept there.
     """
-    if path.exists() and not path.is_file():
+    if os.path.exists(path) and not path.is_file():
         raise IdeaError(f"{path}: a run is kept in a file, and that is none")
     idea = Idea.load(path)
     about_of(idea.meta, str(path))

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from ..errors import DelegateError, IdeaError
 from ..ideas.address import parse_address
 from ..ideas.config import IdeaConfig, Standing
-from ..ideas.file import IdeaText, plan_of, read_idea, write_idea
+from ..ideas.file import RUN, IdeaText, plan_of, read_idea, write_idea
 from ..ideas.identity import identified
 from ..ideas.library import Library
 from ..protocol.config import Config
@@ -26,7 +26,7 @@ from ..schema.gathering import gathered
 from ..schema.infer import schema_like, shape_of
 from ..schema.json import MAX_DEPTH, JsonObject, check_depth, is_list, is_object
 from ..sources.fetch import Fetcher
-from ..sources.files import read_text, write_text
+from ..sources.files import path_given, read_text, write_text
 from ..sources.roots import default_roots
 from ..storage.open import default_store, open_store
 from .coercion import blocking
@@ -57,7 +57,7 @@ class SavedIdea:
             return blocking(cls._fetched(str(path)))
         if str(path).startswith("idea:"):
             return blocking(cls._addressed(str(path)))
-        return cls._of(read_idea(read_text(Path(path)), str(path)), os.path.abspath(path))
+        return cls._of(read_idea(read_text(path_given(path)), str(path)), os.path.abspath(path))
 
     @classmethod
     def read(cls, text: str, name: str, origin: str | None = None) -> Self:
@@ -124,11 +124,14 @@ class SavedIdea:
         return default_roots(self.file or self.source)
 
     def save(self, path: str | Path) -> None:
-        """Write the Idea as JSON; an existing file is replaced whole or not at all.
+        """Write the Idea as JSON; an existing file is replaced whole or not at all, and keeps its mode.
+
+        A run, and what is in a new file, is for its user alone to read.
 
         Raises:
             IdeaError: it can't be written, or could not be read again.
         """
+        target = path_given(path)
         try:
             text = write_idea(self.text)
             check_depth(text)
@@ -138,7 +141,7 @@ class SavedIdea:
                 "it holds what is not text" if isinstance(error, UnicodeError) else f"it nests deeper than {MAX_DEPTH}"
             )
             raise IdeaError(f"{path}: it could not be read again: {said}") from None
-        write_text(Path(path), text)
+        write_text(target, text, private=RUN in self.meta)
 
     @property
     def text(self) -> IdeaText:

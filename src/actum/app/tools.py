@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypedDict, Unpack
 
+from ..errors import CallError
 from ..execution.budget import Budget
 from ..execution.calls.approval import Approve
 from ..execution.delegation.delegation import Delegation
@@ -32,6 +33,8 @@ from ..tracing.trace import Trace
 from .coercion import Given, context_of, model_of
 from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver
+
+_CALL = "{'_tool': 'name', …}"
 
 
 class CallOptions(TypedDict, total=False):
@@ -81,7 +84,7 @@ class Tools(Registry):
         Returns:
             The values in call order.
         """
-        group = list(calls)
+        group = _listed(calls)
         return await self._group(group, "all", **options) if group else []
 
     async def any(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions]) -> Any:
@@ -115,6 +118,8 @@ class Tools(Registry):
         config: Config | None = None,
         trace: Trace | bool | None = None,
     ) -> list[Any]:
+        if wrong := [call for call in calls if not isinstance(call, Mapping)]:  # pyright: ignore[reportUnnecessaryIsInstance] -- as below
+            raise CallError(f"a call is an object, {_CALL}, not {wrong[0]!r}")
         own, config, named = context_of(context), config or Config(), dict(delegates or {})
         budget = Budget(limits or Limits())
         folders = [Path(root) for root in roots]
@@ -156,8 +161,14 @@ class Tools(Registry):
         return _unheld(offered(context, self, config.tools, contracts)) if contracts else toolset
 
 
+def _listed(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    if not isinstance(calls, Iterable) or isinstance(calls, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
+        raise CallError(f"calls are a list, [{_CALL}, …], not {calls!r}")
+    return list(calls)
+
+
 def _some(calls: Iterable[Mapping[str, Any]], pattern: str) -> list[Mapping[str, Any]]:
-    group = list(calls)
+    group = _listed(calls)
     if not group:
         raise ValueError(f"{pattern} needs at least one call")
     return group

@@ -19,7 +19,7 @@ from ..ideas.file import IdeaText, read_idea
 from ..ideas.library import Library, moment
 from ..protocol.context import Context
 from ..protocol.message import kind_of
-from ..runs.open import sqlite_path
+from ..runs.open import place_given, sqlite_path
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
 from ..sources.files import read_text
 from ..storage.open import check_store, default_store, open_store
@@ -208,8 +208,8 @@ def runs_place(place: str | None) -> str:
 
 def _checked_place(name: str, *, makes: bool) -> str:
     """The name of a place that is there, or may be made: one that is misspelt makes none."""
-    path = sqlite_path(name) or name
-    if "://" in path or path == ":memory:" or Path(path).exists():
+    path = sqlite_path(place_given(name)) or name
+    if "://" in path or path == ":memory:" or os.path.exists(path):
         return name
     if not makes:
         raise CommandError(f"no runs are kept at {path}: `actum submit` begins a place")

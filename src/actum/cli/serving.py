@@ -10,6 +10,7 @@ from pathlib import Path
 from ..execution.calls.approval import HOLD, Reply
 from ..serving.desk import Desk
 from ..serving.guard import LOOPBACK, Guard
+from ..sources.files import check_owner, path_given, read_text, unwritable
 from .options import CommandError
 from .render.telling import tell
 
@@ -22,21 +23,30 @@ def token_of(file: str | None) -> tuple[str | Mapping[str, str], bool]:
     if file is None:
         named = os.environ.get(_TOKEN)
         return (named, False) if named else (secrets.token_urlsafe(32), True)
-    path = Path(file)
-    if not path.exists():
-        token = secrets.token_urlsafe(32)
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as made:
-            made.write(f"{token}\n")
-        return token, False
-    if path.stat().st_mode & 0o077:
-        raise CommandError(f"{file}: others can read the token; chmod 600 {file}")
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    try:
+        text = _kept_token(path_given(file))
+    except OSError as error:
+        raise CommandError(f"{file}: {unwritable(error)}") from None
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) == 1 and "=" not in lines[0].rstrip("="):
         return lines[0], False
     pairs = [line.partition("=") for line in lines]
     if not lines or any(not (name.strip() and token.strip()) for name, _, token in pairs):
         raise CommandError(f"{file}: one token, or lines of NAME=TOKEN")
     return {name.strip(): token.strip() for name, _, token in pairs}, False
+
+
+def _kept_token(path: Path) -> str:
+    """What a file of tokens holds; one that is missing is made."""
+    if not path.exists():
+        token = secrets.token_urlsafe(32)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as made:
+            made.write(f"{token}\n")
+        return token
+    check_owner(path, path.stat())
+    if path.stat().st_mode & 0o077 and not path.is_dir():
+        raise CommandError(f"{path}: others can read the token; chmod 600 {path}")
+    return read_text(path)
 
 
 def hosts_of(host: str, names: Sequence[str], *, is_set: bool) -> list[str]:

@@ -254,7 +254,8 @@ async def _attempt(
                     if listener is not None and delta.text:
                         listener.thought(delta.text)
                     continue
-                for piece in (delta,) if len(delta) <= _MOST_AT_ONCE else _pieces(delta):
+                is_short = isinstance(delta, str) and len(delta) <= _MOST_AT_ONCE  # pyright: ignore[reportUnnecessaryIsInstance] -- a model may be anybody's
+                for piece in (delta,) if is_short else _pieces(model, delta):
                     before = parser.signs
                     for part in parser.feed(piece):
                         _take(part, answered, frame, judge, receiver)
@@ -274,8 +275,17 @@ _MOST_AT_ONCE = 65_536
 """How many characters are read before it is asked whether the run can afford them (L5)."""
 
 
-def _pieces(text: str) -> Iterator[str]:
-    return (text[start : start + _MOST_AT_ONCE] for start in range(0, len(text), _MOST_AT_ONCE))
+def _pieces(model: Model, text: Any) -> Iterator[str]:
+    """A long text, piece by piece.
+
+    Raises:
+        ModelError: it is none.
+    """
+    if not isinstance(text, str):
+        kind = type(text).__name__
+        raise ModelError(f"the model {model.name!r} has yielded a {kind}; what it yields is text, Reasoning or Usage")
+    for start in range(0, len(text), _MOST_AT_ONCE):
+        yield text[start : start + _MOST_AT_ONCE]
 
 
 @contextlib.asynccontextmanager

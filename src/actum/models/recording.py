@@ -18,11 +18,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from ..errors import ModelError
+from ..errors import IdeaError, ModelError
 from ..generation.media import EVERYTHING, Takes, takes_of
 from ..generation.model import Model, ModelMessage, ModelRequest, Reasoning, Usage
 from ..schema.json import Json, JsonObject, NotJson, encode, plain
 from ..schema.lowering import DIALECTS, Dialect
+from ..sources.files import opened_private, unwritable
 
 _DIALECT_NAME = re.compile(r'\{"name":"(?:[^"\\]|\\.)*","dialect":"([a-z]+)"')
 """How a recorded line begins."""
@@ -109,7 +110,7 @@ class Replay:
     @property
     def dialect(self) -> Dialect | None:
         """The dialect of the recorded model, so that the same schema is asked for as then."""
-        if self._dialect is None and self._path.is_file():
+        if self._dialect is None and os.path.isfile(self._path):
             with self._path.open(encoding="utf-8", errors="replace") as file:
                 name = _DIALECT_NAME.match(file.readline())
             self._dialect = DIALECTS.get(name.group(1)) if name is not None else None
@@ -118,7 +119,7 @@ class Replay:
     @cached_property
     def takes(self) -> Takes:
         """Whatever was recorded; addresses of what the recorded model took them of, so that the same is fetched."""
-        if not self._path.is_file():
+        if not os.path.isfile(self._path):
             return EVERYTHING
         with self._path.open(encoding="utf-8", errors="replace", newline="\n") as file:
             for line in file:
@@ -172,7 +173,7 @@ class _Entries:
         try:
             # Only the line feed ends a line: others may occur in a string, and are data there.
             lines = path.read_bytes().decode(errors="surrogatepass").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise ModelError(f"the recording {path} can't be read: {error}", code="model_recording") from error
         for number, line in enumerate(lines, 1):
             if line.strip():
@@ -250,13 +251,18 @@ def _append(path: Path, entry: JsonObject) -> None:
     line = f"{encode(entry)}\n".encode(errors="surrogatepass")
     try:
         # One write to a file opened for appending: lines of concurrent requests, and processes, stay whole.
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        descriptor = opened_private(path, os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(descriptor, line)
+            is_whole = os.write(descriptor, line) == len(line)
         finally:
             os.close(descriptor)
-    except OSError as error:
-        raise ModelError(f"the recording {path} can't be written: {error}", code="model_recording") from error
+    except IdeaError as error:
+        raise ModelError(f"the recording can't be written: {error.message}", code="model_recording") from error
+    except (OSError, ValueError) as error:
+        said = f"the recording {path} can't be written: {unwritable(error)}"
+        raise ModelError(said, code="model_recording") from error
+    if not is_whole:
+        raise ModelError(f"the recording {path} holds only part of an answer: make room", code="model_recording")
 
 
 def _parsed(line: str, where: str) -> tuple[str, _Entry]:

@@ -144,10 +144,12 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("requests", "calls", "seconds", "tokens", "usd", "depth", "bytes"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value < 0):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
                 raise SchemaError(
                     f"{name} must be a number that is not negative, or None; not {value!r}", path=f"limits.{name}"
                 )
+            if value is not None and name not in {"seconds", "usd"} and value != value // 1:
+                raise SchemaError(f"{name} must be a whole number, or None; not {value!r}", path=f"limits.{name}")
 
     def narrowed(self, by: Mapping[str, Any]) -> Limits:
         """These limits, where the others are narrower, those: nothing that is said here is widened.

@@ -87,6 +87,8 @@ class Context(Sequence[JsonObject]):
             self._messages: tuple[JsonObject, ...] = messages._messages
             self._origin = origin or messages._origin
         else:
+            if not isinstance(messages, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
+                raise MessageError(f"a context is a text or a list of messages, not {messages!r}")
             self._messages = tuple(
                 check_message(message, index, kinds, self._data_kinds) for index, message in enumerate(messages)
             )
@@ -158,6 +160,8 @@ class Context(Sequence[JsonObject]):
         Raises:
             MessageError: the text is not an expression.
         """
+        if not isinstance(reference, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
+            raise MessageError(f"a reference is a text such as '†state.name', not {reference!r}")
         try:
             expression: Expression = parse(reference)
         except ReferenceSyntax as error:

@@ -125,6 +125,8 @@ class Registry:
             return partial(self.activity, name, retries=retries)
         if not is_count(retries):
             raise SchemaError(f"retries must be a whole number that is not negative, not {retries!r}", path=name)
+        if not callable(function):
+            raise SchemaError(f"an Activity is a function, not {function!r}", path=name)
         same = _registered(function)
         activity = same.under(name) if same else Activity(name=name, function=function)
         activity.retries = retries

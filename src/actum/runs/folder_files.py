@@ -185,7 +185,7 @@ class FolderFiles:
 
     def write_sent(self, run: str, sent: Sequence[JsonObject]) -> None:
         """Write what a run was sent."""
-        write_text(self._sent_path(run), encode(list(sent)))
+        write_text(self._sent_path(run), encode(list(sent)), private=True)
 
     @contextmanager
     def locked(self, run: str) -> Generator[None]:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import RunError
+from . import given
 from .database import Database, Transaction
 
 EVERY = "*"
 """The tenant that stands for all that have no limit of their own."""
+_MOST = 1e15
 _COLUMNS = "kind, name, runs, weight, requests, tokens"
 
 
@@ -101,8 +103,11 @@ class Limits:
             raise RunError("runs at once and weights are limits of tenants; a model has requests and tokens")
         if own.tenant is not None and not self._has_tenants:
             raise RunError("limits of tenants need a database: keep the runs in FILE.db or PostgreSQL")
-        numbers = (own.runs, own.requests, own.tokens)
-        if any(one is not None and one < 1 for one in numbers) or not 0 < own.weight <= 1_000:
+        given.text(own.key[1], f"a {own.key[0]}")
+        runs = 1 if own.runs is None else given.whole(own.runs, "a limit of runs")
+        amounts = [given.number(one, "a limit", least=-_MOST, most=_MOST) for one in own.amounts if one is not None]
+        given.number(own.weight, "a weight", least=-_MOST, most=_MOST)
+        if any(one < 1 for one in (runs, *amounts)) or not 0 < own.weight <= 1_000:
             raise RunError("a limit is one or more, and a weight more than none and up to 1000")
 
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 from ..errors import RunError
+from ..sources.files import is_name
+from .given import shown
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
 from .queues.memory import MemoryQueue
 from .sql_store import SqlStore
 from .sqlite import SqliteDatabase
 from .store import RunStore
+
+_SERVERS = ("postgresql://", "postgres://")
+_ACCEPTED = "runs are kept in postgresql://…, sqlite:///FILE, FILE.db, a folder, or :memory:"
+_OF_FILES = (".json", ".jsonl", ".yaml", ".yml")
 
 
 def open_runs(url: str | Path, queue: Queue | None = None) -> RunStore:
@@ -19,25 +27,46 @@ def open_runs(url: str | Path, queue: Queue | None = None) -> RunStore:
     They are opened when they are first used. `queue` takes the place of the one that belongs to them.
 
     Raises:
-        RunError: for a URL of another kind.
+        RunError: for what names no place that could keep runs.
     """
-    text = str(url)
-    if text.startswith(("postgresql://", "postgres://")):
+    text = place_given(url)
+    if text.startswith(_SERVERS):
         from .postgres import PostgresDatabase
         from .queues.procrastinate import ProcrastinateQueue
 
         database = PostgresDatabase(text)
         return SqlStore(database, queue or ProcrastinateQueue(database))
     path = sqlite_path(text)
-    if path is None and "://" in text:
-        scheme = text.partition("://")[0]
-        raise RunError(f"{scheme}:// keeps no runs: use postgresql://, sqlite:///FILE, FILE.db or a folder")
     if path is None:
         from .folder import FolderStore
 
         return FolderStore(Path(text), queue)
     own = SqliteDatabase(path)
     return SqlStore(own, queue or (MemoryQueue() if path == ":memory:" else EmbeddedQueue(own)))
+
+
+def place_given(given: Any) -> str:
+    """What names a place, if it can be one; nothing is opened.
+
+    Raises:
+        RunError: it can't.
+    """
+    text = str(given)
+    path = sqlite_path(text)
+    if not isinstance(given, str | Path) or not text.strip() or not is_name(text):
+        raise RunError(f"{shown(given)} names no place: {_ACCEPTED}")
+    if text.startswith(_SERVERS) or path == ":memory:":
+        return text
+    if text.startswith(":"):
+        raise RunError(f"{text} is not `:memory:`: {_ACCEPTED}")
+    if "://" in (path or text) or text.startswith("idea:") or path == "" or (path or "").startswith("//"):
+        raise RunError(f"{text.partition(':')[0]}:// keeps no runs: {_ACCEPTED}")
+    is_folder = os.path.isdir(path or text)
+    if path is not None and is_folder:
+        raise RunError(f"{path}: a folder, where a file of SQLite would be: {_ACCEPTED}")
+    if path is None and not is_folder and (os.path.lexists(text) or text.lower().endswith(_OF_FILES)):
+        raise RunError(f"{text}: a file that keeps no runs: {_ACCEPTED}")
+    return text
 
 
 def sqlite_path(text: str) -> str | None:

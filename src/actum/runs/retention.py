@@ -6,10 +6,12 @@ import time
 from collections.abc import Mapping
 
 from ..errors import RunError
+from .given import shown
 from .row import OVER, State
 from .store import RunStore
 
 _DAY = 86_400.0
+_MOST_DAYS = 100_000
 _AT_ONCE = 200
 """How many runs are deleted in one transaction: others never wait long."""
 
@@ -20,11 +22,13 @@ def checked(keep: Mapping[State, float]) -> dict[State, float]:
     Raises:
         RunError: it is about a state that runs leave, or less than no days.
     """
+    if not isinstance(keep, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
+        raise RunError("how long runs are kept is said in days by state: {'done': 30}")
     for state, days in keep.items():
         if state not in OVER:
             raise RunError(f"only runs that are over are swept: {', '.join(sorted(OVER))}, not {state!r}")
-        if not days >= 0:
-            raise RunError(f"runs that are {state} are kept for days, not {days!r}")
+        if not isinstance(days, int | float) or not 0 <= days <= _MOST_DAYS:  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
+            raise RunError(f"runs that are {state} are kept for days, up to {_MOST_DAYS}, not {shown(days)}")
     return dict(keep)
 
 

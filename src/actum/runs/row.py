@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ..errors import RunError
 from ..ideas.course import is_note
-from ..schema.json import Json, JsonObject, is_object
+from ..schema.json import Json, JsonObject, is_object, legible
+from . import given
 
 State: TypeAlias = Literal["queued", "running", "waiting", "done", "failed", "cancelled"]
 """`queued`: for a worker; `running`: a worker owns it; `waiting`: for a decision or an event, held by nobody."""
@@ -185,8 +186,17 @@ class Page:
 
     @classmethod
     def of(cls, find: str, state: State | None, tenant: str | None, before: Row | None, most: int) -> Page | None:
-        """The page for what somebody has typed, which may be the name of a state; None if no run can be on it."""
-        own = _folded(find.strip().replace("\0", ""))
+        """The page for what somebody has typed, which may be the name of a state; None if no run can be on it.
+
+        Raises:
+            RunError: something isn't what it is to be.
+        """
+        state = None if state is None else given.chosen(state, "the state of a run", get_args(State))
+        tenant = None if tenant is None else given.text(tenant, "a tenant")
+        most = given.whole(most, "`most`", least=0)
+        if not isinstance(find, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
+            raise RunError(f"what is to be found is a text, not a {type(find).__name__}")
+        own = _folded(legible(find).strip().replace("\0", ""))
         if len(own) > _LONGEST_SOUGHT:
             return None
         if own in get_args(State):
@@ -205,23 +215,23 @@ class Page:
         )
 
 
-def check_tag(tag: str) -> str:
+def check_tag(tag: Any) -> str:
     """A tag, if it can be one.
 
     Raises:
         RunError: it can't.
     """
-    if not _TAG.fullmatch(tag):
+    if not isinstance(tag, str) or not _TAG.fullmatch(tag):
         raise RunError("a tag is up to 60 letters, digits and . _ : @ -, the first a letter or a digit")
     return tag
 
 
-def check_id(run: str) -> str:
+def check_id(run: Any) -> str:
     """The id of a run, if it can be one everywhere: as a file's name, in a URL, on a command line.
 
     Raises:
         RunError: it can't.
     """
-    if not _ID.fullmatch(run):
+    if not isinstance(run, str) or not _ID.fullmatch(run):
         raise RunError("the id of a run is up to 200 letters, digits and . _ : @ -, the first a letter or a digit")
     return run

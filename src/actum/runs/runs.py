@@ -22,6 +22,8 @@ from ..protocol.approvals import Pending, Ruling
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..schema.json import Json, JsonObject
+from ..sources.files import path_given
+from . import given
 from .following import LOOK, Entry, Live, told, written
 from .held import idea_of, ticks_in
 from .limits import Limits
@@ -132,14 +134,9 @@ class Runs:
             RunError: the place can't be used, the name, expression or zone can't be read, or no tick ever comes.
             IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
         """
-        stands: dict[str, Any] = {
-            "tenant": tenant,
-            "priority": priority,
-            "queue": queue,
-            "tag": tag,
-            "patience": patience,
-        }
-        run = submission_of(name, idea, input=input, **stands)
+        run = submission_of(
+            name, idea, input=input, tenant=tenant, priority=priority, queue=queue, tag=tag, patience=patience
+        )
         own = Schedule(name=name, cron=cron, zone=zone, missed=missed, most=most, grace=grace, jitter=jitter, run=run)
         return await self.schedules.add(own)
 
@@ -212,6 +209,8 @@ class Runs:
         `find` leaves those whose state it is, or whose id or Idea's path it is a part of, in any case. Of those that
         can't be read `damaged` tells.
         """
+        if before is not None and not isinstance(before, Run):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
+            raise RunError("`before` is a run, the last one of the page before")
         page = Page.of(find, state, tenant, None if before is None else before.row, most)
         return [] if page is None else [Run(self, row) for row in await self.store.listed(page)]
 
@@ -270,7 +269,8 @@ class Run:
         With `live` also what no record holds, as it happens: pieces of text, progress, what is begun. Who comes late is
         told the text so far. When another worker goes on, a `Retried` says that texts begin anew.
         """
-        return (told if live else written)(self._store, self.id, self.refresh, after)
+        behind = given.whole(after, "the number of an entry", least=0, most=2**63 - 1)
+        return (told if live else written)(self._store, self.id, self.refresh, behind)
 
     async def changed(self, seconds: float) -> None:
         """Wait until something of it may have changed, no longer than so many seconds."""
@@ -283,7 +283,7 @@ class Run:
             RunEnded: it failed, or was cancelled.
             TimeoutError: it was not over after so many seconds. The run goes on.
         """
-        end = None if timeout is None else time.monotonic() + timeout
+        end = None if timeout is None else time.monotonic() + given.number(timeout, "a timeout")
         while (row := await self.refresh()).is_under_way:
             left = LOOK if end is None else min(LOOK, end - time.monotonic())
             if left <= 0:
@@ -330,7 +330,7 @@ class Run:
         self, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
     ) -> None:
         """Decide on the call that waits at a place; raises as `Runs.decide`."""
-        part, own = await self._within(of)
+        part, own = await self._within(given.text(of, "the place of a call"))
         item = decision(own, ruling, reason, parameters)
         check(await part._decided(), item)
         await part._send([item], None)
@@ -346,8 +346,8 @@ class Run:
             RunError, IdeaError: as `Runs.decide`.
         """
         found: dict[str, tuple[Run, list[JsonObject]]] = {}
-        for of in places:
-            part, own = await self._within(of)
+        for of in given.several(places, "the places of calls"):
+            part, own = await self._within(given.text(of, "the place of a call"))
             found.setdefault(part.id, (part, []))[1].append(decision(own, ruling, reason))
         for part, items in found.values():
             context = await part._decided()
@@ -363,17 +363,18 @@ class Run:
             RunError: the run is over.
             IdeaError: no such call waits.
         """
-        part, own = await self._within(of)
+        part, own = await self._within(given.text(of, "the place of a call"))
         item = result(own, value)
         check(await part._decided(), item)
         await part._send([item], None)
 
     async def signal(self, name: str, value: Json = True, *, at: datetime | None = None) -> None:
         """Put a value at a gate; raises as `Runs.signal`."""
-        part, own = await self._within(name)
+        due = None if at is None else given.moment(at, "`at`")
+        part, own = await self._within(given.text(name, "the name of a gate"))
         item = signal(own, value)
         check(await part.context(), item)
-        await part._send([item], None if at is None else at.timestamp())
+        await part._send([item], due)
 
     async def _decided(self) -> Context:
         """Its context with what it was sent and has not taken up: a decision that was given can't be given again."""
@@ -435,7 +436,7 @@ class Run:
             IdeaError: the file can't be written.
         """
         idea = await self.idea()
-        with_origin(idea, Path(path), idea.context.origin).save(path)
+        with_origin(idea, path_given(path), idea.context.origin).save(path)
 
     async def _source(self) -> Submission:
         source = await self._store.source(self.id)

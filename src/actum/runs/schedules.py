@@ -16,9 +16,10 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from ..errors import RunError
 from ..schema.json import JsonObject, encode
+from . import given
 from .cron import Cron, moment_of
 from .database import Transaction
-from .row import Submission
+from .row import Submission, check_id
 from .sql_rows import object_of
 from .store import RunStore
 
@@ -113,7 +114,7 @@ class Schedules:
             RunError: there is none.
         """
         async with self._store.database.transaction() as within:
-            return _there(await self._at(within, name), name)
+            return _there(await self._at(within, check_id(name)), name)
 
     async def list(self) -> Sequence[Schedule]:
         """All of them, by name."""
@@ -128,7 +129,7 @@ class Schedules:
             RunError: there is none of this name.
         """
         async with self._store.database.transaction() as within:
-            if not await within.rows("DELETE FROM actum_schedules WHERE name = ? RETURNING name", name):
+            if not await within.rows("DELETE FROM actum_schedules WHERE name = ? RETURNING name", check_id(name)):
                 raise _none(name)
 
     async def pause(self, name: str) -> None:
@@ -150,7 +151,7 @@ class Schedules:
     async def _turn(self, name: str, *, is_paused: bool) -> None:
         now = time.time()
         async with self._store.database.transaction() as within:
-            own = _there(await self._at(within, name, self._store.database.update), name)
+            own = _there(await self._at(within, check_id(name), self._store.database.update), name)
             if own.is_paused != is_paused:
                 comes = own.comes if is_paused else Cron(own.cron, own.zone).after(now)
                 await self._note(within, replace(own, is_paused=is_paused, dealt=now, comes=comes))
@@ -214,12 +215,16 @@ class Schedules:
 
 
 def _check(schedule: Schedule) -> None:
-    if len(schedule.name) > _LONGEST_NAME:
+    if len(check_id(schedule.name)) > _LONGEST_NAME:
         raise RunError(f"the name of a schedule is up to {_LONGEST_NAME} characters long")
-    if schedule.missed not in get_args(Missed):
-        raise RunError(f"missed ticks: {', '.join(get_args(Missed))}, not {schedule.missed!r}")
+    given.chosen(schedule.missed, "what becomes of missed ticks", get_args(Missed))
+    given.whole(schedule.most, "`most`")
+    given.number(schedule.grace, "a schedule's grace", least=-given.LONGEST)
+    given.number(schedule.jitter, "a schedule's jitter", least=-given.LONGEST)
     if schedule.most < 1 or schedule.grace < 1 or schedule.jitter < 0:
         raise RunError("a schedule's grace is a second or more, its jitter no less than none, and `most` one or more")
+    given.text(schedule.cron, "a cron expression", least=1)
+    given.text(schedule.zone, "a time zone", least=1)
 
 
 def _row(own: Schedule) -> list[Any]:

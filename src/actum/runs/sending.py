@@ -14,6 +14,7 @@ from ..protocol import approvals
 from ..protocol.approvals import Ruling
 from ..protocol.context import Context
 from ..schema.json import Json, JsonObject
+from . import given
 
 DEADLINE: JsonObject = {"deadline": True}
 """The time for decisions is over: the calls that still wait for one are refused."""
@@ -21,6 +22,7 @@ OVER: JsonObject = {"over": True}
 """The runs that it has waited for are over."""
 RESUME: JsonObject = {"resume": True}
 """A run that was cut is to go on."""
+_LONGEST_REASON = 100_000
 _TOO_LATE = "nobody has decided on it in time"
 
 
@@ -36,18 +38,19 @@ def escalated_to(sent: Iterable[JsonObject]) -> str | None:
 
 def decision(of: str, ruling: Ruling, reason: str = "", parameters: Mapping[str, Any] | None = None) -> JsonObject:
     """A decision on the call at a place; `parameters` replace its own."""
-    own: JsonObject = {"decide": of, "ruling": ruling, "reason": reason}
-    return own if parameters is None else {**own, "parameters": dict(parameters)}
+    own: JsonObject = {"decide": of, "ruling": ruling, "reason": given.text(reason, "a reason", most=_LONGEST_REASON)}
+    return own if parameters is None else {**own, "parameters": given.members(parameters, "the parameters of a call")}
 
 
 def result(of: str, value: Json) -> JsonObject:
     """What the call at a place has come to, which whoever has begun the run was to make."""
-    return {"decide": of, "ruling": "approve", "given": {"value": value}}
+    return {"decide": of, "ruling": "approve", "given": {"value": given.sent(value, "a result")}}
 
 
 def signal(name: str, value: Json) -> JsonObject:
     """A value at the gate `†state.approvals.NAME`; a name that is a reference already stays as it is."""
-    return {"gate": name if "†" in name else f"†state.approvals.{name}", "value": value}
+    at = name if "†" in name else f"†state.approvals.{name}"
+    return {"gate": at, "value": given.sent(value, "the value at a gate")}
 
 
 def check(context: Context, item: JsonObject) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import RunError, StoreUnavailable
+from ..storage.sqlite_files import is_lasting, said, strange
 from .database import Transaction
 from .live.channel import Channel, LocalChannel
 from .live.sockets import MachineChannel
@@ -121,8 +122,8 @@ class SqliteDatabase:
             call()
 
     def _unusable(self, error: Exception) -> RunError:
-        kind = StoreUnavailable if isinstance(error, sqlite3.OperationalError) else RunError
-        return kind(f"{self._path}: {' '.join(str(error).split())}")
+        kind = StoreUnavailable if isinstance(error, sqlite3.Error) and not is_lasting(error) else RunError
+        return kind(f"{self._path}: {said(error)}")
 
     async def changed(self, run: str, seconds: float) -> None:
         """Wait until this process has written since who waits looked last, or it is time to see what others have."""
@@ -152,6 +153,8 @@ class SqliteDatabase:
     def _opened(self) -> sqlite3.Connection:
         if self._path != ":memory:":
             Path(self._path).parent.mkdir(parents=True, exist_ok=True)
+            if (complaint := strange(self._path, "runs")) is not None:
+                raise RunError(f"{self._path}: {complaint}")
         database = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             database.execute("PRAGMA journal_mode = WAL")
@@ -167,7 +170,7 @@ class SqliteDatabase:
     def _migrate(self, database: sqlite3.Connection) -> None:
         known = int(database.execute("PRAGMA user_version").fetchone()[0])
         if not known and database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise RunError(f"{self._path}: a database, but none of runs")
+            raise RunError(f"{self._path}: a database, but not a store of runs")
         told = database.execute("SELECT version FROM actum_oldest").fetchone() if known > 1 else None
         try:
             statements = self._tables.adding(known, int(told[0]) if told else 1)

@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 from ..app.coercion import with_input
 from ..app.idea import Idea
 from ..app.saved import SavedIdea
-from ..errors import RunError
-from ..schema.json import encode
+from ..errors import IdeaError, RunError
+from ..schema.json import JsonObject, NotJson, encode, plain
+from . import given as judged
 from .row import Submission, check_id, check_tag
 
 Given: TypeAlias = "SavedIdea | Mapping[str, Any] | str | Path"
@@ -19,36 +20,63 @@ Given: TypeAlias = "SavedIdea | Mapping[str, Any] | str | Path"
 
 
 def submission_of(
-    id: str, idea: Given, *, input: Mapping[str, Any] | None = None, at: datetime | None = None, **stands: Any
+    id: str,
+    idea: Given,
+    *,
+    input: Mapping[str, Any] | None,
+    tenant: str,
+    priority: int,
+    queue: str,
+    tag: str | None,
+    patience: float | None,
+    at: datetime | None = None,
+    escalate: str | None = None,
 ) -> Submission:
-    """A run of an Idea; `stands` says how it stands among others.
+    """A run of an Idea, and how it stands among others.
 
     Raises:
-        RunError: the id is none, or the time has no zone.
+        RunError: the id is none, the time has no zone, or something else isn't what it is to be.
         IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
     """
-    own = _idea(idea)
-    if stands.get("tag") is not None:
-        check_tag(stands["tag"])
-    given = None if input is None else dict(input)
+    own = idea if isinstance(idea, SavedIdea) else read_given(idea, "the Idea")
+    given = None if input is None else judged.members(input, "the input of a run")
     with_input(own.context, given or {})  # what the Idea asks for is missed before anything runs, too
-    if stands.get("escalate") is not None and stands.get("patience") is None:
+    if escalate is not None and patience is None:
         raise RunError("`escalate` says who decides once `patience` is over: give that, too")
-    if at is not None and at.tzinfo is None:
-        raise RunError("`at` is a time with a zone: a worker may stand in another one")
     return Submission(
         id=check_id(id),
-        idea=own.text.to_dict(),
+        idea=_json_of(own),
         origin=own.context.origin,
         input=given,
-        at=None if at is None else at.timestamp(),
-        **stands,
+        tenant=judged.text(tenant, "a tenant"),
+        queue=judged.text(queue, "a queue", least=1),
+        priority=judged.whole(priority, "a priority"),
+        at=None if at is None else judged.moment(at, "`at`"),
+        tag=None if tag is None else check_tag(tag),
+        patience=None if patience is None else judged.number(patience, "the patience of a run", least=0.001),
+        escalate=None if escalate is None else judged.text(escalate, "`escalate`", least=1),
     )
 
 
-def _idea(given: Given) -> SavedIdea:
-    if isinstance(given, SavedIdea):
-        return given
-    if isinstance(given, Mapping):
-        return Idea.read(encode(dict(given)), "the Idea")
-    return Idea.load(given)
+def read_given(given: Mapping[str, Any] | str | Path, name: str) -> Idea:
+    """The Idea that is given as JSON, or by its file or address; `name` is what its JSON is called in messages.
+
+    Raises:
+        IdeaError: it is none, or can't be read.
+    """
+    if isinstance(given, str | Path):
+        return Idea.load(given)
+    if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
+        raise IdeaError(f"an Idea is given as such, as its JSON, or by its file or address, not as {given!r}")
+    try:
+        return Idea.read(encode(plain(given)), name)
+    except NotJson as error:
+        raise IdeaError(f"{name}: {error}") from None
+
+
+def _json_of(own: SavedIdea) -> JsonObject:
+    try:
+        found: Any = plain(own.text.to_dict())
+    except NotJson as error:
+        raise IdeaError(f"the Idea can't be sent to a worker: {error}") from None
+    return found

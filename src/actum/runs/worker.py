@@ -18,7 +18,10 @@ from dataclasses import dataclass
 from os import getpid, urandom
 from pathlib import Path
 
+from ..app.agent import Agent
 from ..errors import Fenced, RunError, StoreUnavailable
+from ..sources.files import path_given
+from . import given
 from .held import Carrier, Runner
 from .live.telling import LiveRuns
 from .pacing import Pacing
@@ -37,6 +40,16 @@ QUEUES: Mapping[str, int] = {QUEUE: 50, CHILDREN: 100}
 """The queues that a worker takes from where nobody says so, with the slots of each."""
 _PAGE = 500
 """How many runs the reconciler looks at in one go."""
+
+
+def _slots(queues: Mapping[str, int]) -> dict[str, int]:
+    """The slots of queues, judged."""
+    if not isinstance(queues, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
+        raise RunError("the queues of a worker are named with the slots of each: {'runs': 50}")
+    return {
+        given.text(name, "a queue", least=1): given.whole(slots, f"the slots of the queue {name}", least=1)
+        for name, slots in queues.items()
+    }
 
 
 @dataclass(slots=True, eq=False)
@@ -85,22 +98,28 @@ class Worker:
         tags: Collection[str] = (),
         keep: Mapping[State, float] | None = None,
     ) -> None:
-        self.name = name or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
+        if not isinstance(runs, Runs):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
+            raise RunError("a worker serves Runs, such as Runs('runs.db')")
+        if not (agent is None or callable(agent) or isinstance(agent, Agent)):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
+            raise RunError("what carries runs out is an Agent, a function that makes one for an Idea, or None")
+        self.name = (
+            given.text(name or "", "the name of a worker") or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
+        )
         self._store: RunStore = runs.store
         self._schedules = runs.schedules
         self._gate = Pacing(runs.store.database)
-        self._queues = dict(queues or QUEUES)
-        self._tags = sorted({check_tag(tag) for tag in tags})
+        self._queues = _slots(queues or QUEUES)
+        self._tags = sorted({check_tag(tag) for tag in given.several(tags, "the tags of a worker")})
         self._keep = checked(keep or {})
-        self._lease = lease
-        self._drain = drain
+        self._lease = given.number(lease, "the lease of a worker", least=0.01)
+        self._drain = given.number(drain, "the time to drain")
         self._carrier = Carrier(
             store=self._store,
             runner=agent,
-            roots=[Path(root) for root in roots] or [Path.cwd()],
-            attempts=attempts,
+            roots=[path_given(root) for root in given.several(roots, "the roots of a worker")] or [Path.cwd()],
+            attempts=given.whole(attempts, "the attempts at a run", least=1),
         )
-        self._committer = Committer(self._store, lease / 2)
+        self._committer = Committer(self._store, self._lease / 2)
         self._live = LiveRuns(self._store.channel)
         self._reached = -math.inf
         """When the runs were last reached, by the monotonic clock."""

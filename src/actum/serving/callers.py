@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hmac import compare_digest
 
+from ..errors import RunError
 from ..runs.runs import Runs
 from .refusals import Refusal
 
@@ -29,11 +30,17 @@ UNBOUNDED = Quota(runs=None, requests=None)
 """For who has started the process: as much as it likes."""
 
 
+class WeakToken(RunError, ValueError):
+    """A token that keeps no secret; a `ValueError`, too, as it was before it had a name."""
+
+    code = "weak_token"
+
+
 class Callers:
     """The callers of a server by their tokens. A name is the tenant of the caller's runs; `""` is who owns the server.
 
     Raises:
-        ValueError: there is no token, two callers have one, or one is too short to be a secret.
+        WeakToken: there is no token, two callers have one, or one is too short to be a secret.
     """
 
     def __init__(
@@ -42,11 +49,11 @@ class Callers:
         quota: Quota | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        named = {"": token} if isinstance(token, str) else dict(token)
-        if not named or any(len(one) < _LEAST or not one.isascii() for one in named.values()):
-            raise ValueError(f"a token is at least {_LEAST} characters of ASCII")
+        named = dict(token) if isinstance(token, Mapping) else {"": token}
+        if not named or not all(_is_secret(one) for one in named.values()):
+            raise WeakToken(f"a token is at least {_LEAST} characters of ASCII, such as secrets.token_urlsafe(32)")
         if len(set(named.values())) < len(named):
-            raise ValueError("two callers have the same token")
+            raise WeakToken("two callers have the same token")
         self.quota = quota or Quota()
         self._tokens = {name: one.encode() for name, one in named.items()}
         self._sessions = {name: _session_of(one) for name, one in self._tokens.items()}
@@ -111,3 +118,7 @@ def _of(known: Mapping[str, bytes], given: bytes) -> str | None:
         if compare_digest(one, given):
             found = name
     return found
+
+
+def _is_secret(token: object) -> bool:
+    return isinstance(token, str) and len(token) >= _LEAST and token.isascii() and token.isprintable()

@@ -22,8 +22,9 @@ from ..protocol.message import kind_of
 from ..runs.held import Carrier, Runner
 from ..runs.row import State
 from ..runs.runs import Run, Runs
+from ..runs.submitting import read_given
 from ..runs.worker import Worker
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject
 from ..studio.shelf import Shelf
 from .callers import Quota, check_room
 from .mcp_options import McpOptions
@@ -64,7 +65,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         for name in self.ideas:
-            if not _NAME.fullmatch(name):
+            if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance] -- as in `named_ideas`
                 raise IdeaError(f"{name!r} is no name to serve an Idea under: letters, digits and _ . - are")
         self.closing = asyncio.Event()
         """Set when streams are to end: the server stops, and what was under way has ended."""
@@ -276,13 +277,6 @@ class Desk:
 
 def named_ideas(given: Mapping[str, Idea | Mapping[str, Any] | str | Path]) -> dict[str, Idea]:
     """The Ideas that are to be served, read where they are given as files or JSON."""
-    ideas: dict[str, Idea] = {}
-    for name, one in given.items():
-        match one:
-            case Idea():
-                ideas[name] = one
-            case Mapping():
-                ideas[name] = Idea.read(encode(dict(one)), name)
-            case _:
-                ideas[name] = Idea.load(one)
-    return ideas
+    if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
+        raise IdeaError(f"Ideas are served by name, {{'name': idea}}, not {given!r}")
+    return {name: one if isinstance(one, Idea) else read_given(one, str(name)) for name, one in given.items()}

@@ -84,7 +84,7 @@ class Served:
 
         Raises:
             IdeaError: there is no such part, or the extra that it needs is not installed.
-            ValueError: a token is too short.
+            WeakToken: a token is too short; it is a `RunError` and a `ValueError`.
         """
         check_installed("serve")
         if unknown := [name for name in only or () if name not in PARTS]:

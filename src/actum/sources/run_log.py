@@ -18,6 +18,7 @@ from zlib import crc32
 
 from ..errors import IdeaError
 from ..schema.json import JsonObject, NotJson, check_depth, decode, encode, is_object
+from .files import opened_private, unwritable
 
 _BELONGS = "log"
 """The key of the first entry: the id of the run whose log it is."""
@@ -50,10 +51,10 @@ class RunLog:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             if self.path.is_symlink():
                 raise IdeaError(f"{self.path}: a log is a file of its own, not a link to another one")
-            self._file = os.open(self.path, _FLAGS, 0o600)
+            self._file = opened_private(self.path, _FLAGS)
             status = os.fstat(self._file)
-        except OSError as error:
-            raise IdeaError(f"{self.path}: {error.strerror or error}") from None
+        except (OSError, ValueError) as error:
+            raise IdeaError(f"{self.path}: {unwritable(error)}") from None
         if not stat.S_ISREG(status.st_mode):
             self._close()
             raise IdeaError(f"{self.path}: a log is a file, and that is none")

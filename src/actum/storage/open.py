@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..errors import IdeaError
 from ..ideas.store import Store
+from ..sources.files import path_given
 
 DEFAULT_STORE = ".actum/ideas.db"
 
@@ -28,7 +29,7 @@ def check_store(name: str, *, makes: bool) -> None:
         IdeaError: it isn't, and may not.
     """
     path = local_path(name)
-    if path is None or path.exists():
+    if path is None or os.path.exists(path):
         return
     if not makes:
         raise IdeaError(f"there is no store at {path}: `actum save` makes one")
@@ -42,19 +43,19 @@ def open_store(url: str | Path) -> Store:
     It is opened when it is first used.
 
     Raises:
-        IdeaError: for a URL of another kind.
+        IdeaError: for a URL of another kind, and for what names nothing.
     """
-    text = str(url)
+    text = url if isinstance(url, str) and "://" in url else str(path_given(url))
     if text.startswith(("postgresql://", "postgres://")):
         from .postgres import PostgresStore
 
         return PostgresStore(text)
+    if "://" in text and not text.startswith("sqlite:"):
+        raise IdeaError(f"{text.partition('://')[0]}:// is not a store: use postgresql://, sqlite:FILE or a folder")
     if text.startswith("sqlite:") or text.endswith((".db", ".sqlite", ".sqlite3")):
         from .sqlite import SqliteStore
 
-        return SqliteStore(text.removeprefix("sqlite:"))
-    if "://" in text:
-        raise IdeaError(f"{text.partition('://')[0]}:// is not a store: use postgresql://, sqlite:FILE or a folder")
+        return SqliteStore(path_given(text.removeprefix("sqlite:")))
     from .folder import FolderStore
 
     return FolderStore(text)

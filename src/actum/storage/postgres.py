@@ -125,6 +125,7 @@ class PostgresStore:
                         f"the store was made by a newer Actum (format {known}; this one reads up to {rows.FORMAT})"
                     )
                 if known == 0:
+                    await _check_free(database)
                     for statement in filter(str.strip, rows.SCHEMA.format(blob="BYTEA").split(";")):
                         await database.execute(_sql(statement))
                     await database.execute("INSERT INTO actum_store (format) VALUES (%s)", [rows.FORMAT])
@@ -132,6 +133,20 @@ class PostgresStore:
             await database.close()
             raise
         return database
+
+
+async def _check_free(database: AsyncConnection[Any]) -> None:
+    """Refuse a database with tables of somebody else's that are called as ours.
+
+    Raises:
+        IdeaError: naming one.
+    """
+    for table in ("contents", "entries"):
+        found = await _one(database, "SELECT to_regclass(?)", [table])
+        if found is not None and found[0] is not None:
+            raise IdeaError(
+                f"the store in PostgreSQL: its table {table} is not of a store of Ideas; name another database"
+            )
 
 
 def _sql(text: str) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from ..errors import IdeaError
 from ..ideas.store import Draft, Line, StoredVersion
 from . import rows
+from .sqlite_files import said, strange
 
 T = TypeVar("T")
 _PATIENCE = 60.0
@@ -86,10 +87,12 @@ class SqliteStore:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            raise IdeaError(f"{self._path}: {' '.join(str(error).split())}") from error
+            raise IdeaError(f"{self._path}: {said(error)}") from error
 
     def _opened(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
+        if (complaint := strange(self._path, "Ideas")) is not None:
+            raise IdeaError(f"{self._path}: {complaint}")
         database = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             known = int(database.execute("PRAGMA user_version").fetchone()[0])

@@ -75,7 +75,7 @@ async def show(
     if html is not None:
         from ...studio.run_file import run_page
 
-        write_text(Path(html), await run_page(Idea.load(idea), Path(idea).stem))
+        write_text(Path(html), await run_page(Idea.load(idea), Path(idea).stem), private=True)
         return 0
     code = Code.to_read(activities)
     loaded = load(idea, tools=tools or [], roots=root or [], code=code)
