@@ -155,6 +155,9 @@ async def test_what_is_left_of_the_limits_is_kept_there_too() -> None:
         with pytest.raises(errors.DelegateError):
             await run(agent(client, limits=Limits(requests=2)), here(at(client)))
     assert len(model.requests) <= 2
+    async with there(limits=Limits(requests=100)) as client:
+        await run(agent(client, limits=Limits(requests=80)), here(at(client)))
+        assert (await only_run(client))["saved"]["config"]["limits"]["requests"] == 80
 
 
 @pytest.mark.rule("D11")

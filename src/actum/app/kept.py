@@ -53,7 +53,7 @@ __all__ = [
 ]
 
 Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
-"""What carries a run out: an agent, what makes one for its Idea, or None for what the Idea's own config names."""
+"""What carries a run out: an agent, fitted to its Idea; what makes one for it; or None, for what its config names."""
 RunState = Literal["cut", "waiting", "unfinished", "finished"]
 """`cut`: its process ended before the run did; `waiting`: for a decision; `unfinished`: it ended without output."""
 
@@ -106,9 +106,10 @@ async def start(
         ActumError: what ended the run; the file holds what had been done.
     """
     runner = _agent_for(agent, idea, str(run))
-    context = idea.context if runner.model is not None else idea.without_model()
-    prepared, schema = await runner.prepared(context, idea.schema, input=input)
-    with KeptRun.begin(Path(run), replace(idea, schema=schema), prepared, approve) as kept:
+    own = idea.identified(runner.config)
+    context = own.context if runner.model is not None else own.without_model()
+    prepared, schema = await runner.prepared(context, own.schema, input=input)
+    with KeptRun.begin(Path(run), replace(own, schema=schema), prepared, approve) as kept:
         return await carry_on(kept, runner, show, versions)
 
 
@@ -270,7 +271,7 @@ async def replay(run: str | Path, *, activities: Sequence[str] = ()) -> Replay:
 def _agent_for(agent: Runner, idea: Idea, name: str) -> Agent:
     if agent is None:
         return ready(idea, name).agent()
-    return agent if isinstance(agent, Agent) else agent(idea)
+    return agent.fitted(idea) if isinstance(agent, Agent) else agent(idea)
 
 
 def _summary(path: Path, idea: Idea) -> Summary:

@@ -124,11 +124,11 @@ class Carrier:
 
     def _agent(self, idea: Idea) -> Agent:
         if isinstance(self.runner, Agent):
-            agent = self.runner.fitted(idea, roots=self.roots)
-            agent.limits = agent.limits.narrowed(idea.config.get("limits", {}))  # who submits may spend less
-            return agent
+            return self.runner.fitted(idea, roots=self.roots)
         if self.runner is not None:
-            return self.runner(idea)
+            agent = copy(self.runner(idea))
+            agent.limits = idea.narrowed(agent.limits)  # who submits may spend less
+            return agent
         return agent_at(self.roots).fitted(idea, is_own=True, roots=self.roots)
 
     def taken_names(self, idea: Idea) -> tuple[frozenset[str], tuple[str, ...]]:
