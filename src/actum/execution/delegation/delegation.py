@@ -51,7 +51,7 @@ from .reading import read
 from .remote import carried_out, check_remote, is_remote
 from .resolver import Machine, Resolver, SavedRequest
 from .sealing import divided, marked
-from .spreading import Ancestor, Child, Ended, context_of_item, failure_of, is_spread
+from .spreading import Ancestor, Child, Ended, context_of_item, crossed, failure_of, is_spread
 
 CATCH_ALL = "_delegate"
 """The name of the Activity that carries out every delegated call: one registered under it takes its place (D16)."""
@@ -250,7 +250,7 @@ class Delegation:
             result = await _kept(loop, kept)
             if result.output is None and result.errors:
                 # Without a model a run ends without an output; to its caller, that is a failure like any other.
-                raise DelegateError(result.errors[0].code)
+                raise result.errors[0]
             return result.output
         except LimitExceeded as error:
             raise LimitExceeded(error.message, limit=error.limit) from error
@@ -260,7 +260,7 @@ class Delegation:
             raise error.of(told(name), tool.name) from error
         except ActumError as error:
             # The message of an error inside may quote the delegate's private context: only its kind crosses (D11).
-            raise DelegateError(error.code, tool=tool.name, chain=[told(name)]) from error
+            raise crossed(error.code, error.data, tool).of(told(name), tool.name) from error
 
     def below(self, lineage: Sequence[Ancestor]) -> Delegation:
         """The same of a run that these delegates led to, one by one."""
