@@ -128,7 +128,8 @@ class Delegation:
         self._check_remote(name, tool)
         remote = self.machine.remote(name, self.runtime.config)
         try:
-            return await carried_out(remote, call, context, place, self.budget, self.emit)
+            depth = self._deepest - len(self.lineage) - 1
+            return await carried_out(remote, call, context, place, self.budget, self.emit, depth=depth)
         except DelegateError as error:
             raise error.of(told(name), tool.name) from error
 
@@ -186,9 +187,14 @@ class Delegation:
         """The Activity that runs in a delegate's stead, with its context (D13)."""
         return self.runtime.registry.serving(tool) if tool.fixed("_delegate") == name else None
 
+    @property
+    def _deepest(self) -> int:
+        """How many delegates may lie in each other."""
+        limit, most = self.budget.limits.depth, self.runtime.config.max_depth
+        return most if limit is None else min(limit, most)
+
     def _check_depth(self, name: str, tool: Tool) -> None:
-        limit = self.budget.limits.depth
-        most = self.runtime.config.max_depth if limit is None else min(limit, self.runtime.config.max_depth)
+        most = self._deepest
         if len(self.lineage) >= most:
             chain = [*(one.name for one in self.lineage), name]
             raise DelegateDepthExceeded(
