@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..errors import ActumError, IdeaError
 from ..events import AnyEvent
-from ..ideas.course import COURSE, Course
+from ..ideas.course import COURSE, Course, Sums
 from ..ideas.ticks import RUN, Tick, about_of, begun_with, ticks_of
 from ..protocol import approvals
 from ..protocol.approvals import Pending
@@ -176,7 +176,7 @@ def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] 
         context = Context.checked(without_run(messages), kept.idea.context.data_kinds, kept.idea.context.origin)
         changed = context.extended([{"type": "input", "input": dict(input)}]) if input else context
         before: JsonObject = {"ticks": [tick.to_dict() for tick in ticks[: at - 1]], "from": str(run), "at": at}
-        before |= begun_with(kept.idea.meta)
+        before |= begun_with(kept.idea.meta) | {"makers": _makers_of(context, Sums.of(kept.about))}
         before |= {COURSE: course} if (course := _course_before(kept.about, ticks[at - 1])) else {}
         idea = kept.idea
     with KeptRun.begin(Path(new), idea, changed) as begun:
@@ -291,6 +291,12 @@ def _course_before(about: JsonObject, tick: Tick) -> list[JsonObject]:
     course = Course.of(about)
     calls = [row.to_dict() for row in course.calls.values() if tick.number is None or _answer(row.call) < tick.number]
     return [*(row.to_dict() for row in course.requests if not row.within and row.request < tick.at), *calls]
+
+
+def _makers_of(context: Context, sums: Sums) -> JsonObject:
+    """Who has carried out the calls that a context holds (X0)."""
+    called = {message["_call"].get("_tool") for message in context if "_call" in message}
+    return {tool: maker for tool, maker in sums.makers.items() if tool in called}
 
 
 def _answer(place: str) -> int:
