@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,27 @@ async def test_a_run_is_started_kept_listed_and_never_overwritten(tmp_path: Path
         kept.listed(tmp_path)
     passed: list[errors.ActumError] = []
     assert (kept.listed(tmp_path, pass_over=passed.append), len(passed)) == ([summary], 1)
+
+
+@pytest.mark.rule("L5", "X0")
+async def test_a_kept_run_knows_what_all_of_it_has_cost_and_who_made_it_also_after_a_crash(tmp_path: Path) -> None:
+    path, crashed = tmp_path / "run.json", tmp_path / "crashed.json"
+    usage = models.Usage(requests=1, usd=0.5)
+    answers: list[Any] = ["unusable", {"calls": [CALLS[0]], "output": None}, {"calls": [], "output": 5}]
+
+    def crash(event: events.AnyEvent) -> None:
+        if isinstance(event, events.RequestStarted) and len(event.context) > 1:
+            shutil.copy(path, crashed)
+            shutil.copy(f"{path}.log", f"{crashed}.log")
+
+    agent = Agent(models.Scripted(answers, usage=usage), tools=tools())
+    await kept.start(path, idea(context=[{"type": "text", "text": "go"}]), agent, show=crash)
+    await kept.resume(crashed, Agent(models.Scripted(answers[2:], usage=usage), tools=tools()))
+    for one in (path, crashed):
+        known = Idea.load(one).meta["run"]
+        assert (known["usage"]["requests"], known["usage"]["usd"]) == (3, 1.5)
+        assert known["makers"] == {"double": "code"}
+        assert inspection.account_of(Idea.load(one), one.name).usage.requests == 3
 
 
 @pytest.mark.rule("L8")

@@ -78,6 +78,8 @@ async def test_a_fork_keeps_the_numbers_of_results_and_goes_on_from_them(here: P
     result = await kept.resume(here / "fork.json", scripted(ANSWERS[2:]))
     assert result.output == OUTPUT
     assert (await kept.replay(here / "fork.json")).is_same
+    makers = [Idea.load(path).meta["run"]["makers"] for path in (one, here / "fork.json")]
+    assert makers[0] == makers[1] != {}
     kept.fork(one, here / "early.json", at=1, input={"all": [9]})
     assert (await kept.resume(here / "early.json", scripted(ANSWERS))).output == {
         "ten": 10,

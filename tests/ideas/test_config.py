@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Config, Context, Idea, Limits, errors, models, tools
+from actum import Agent, Config, Context, Idea, Limits, Runs, errors, kept, models, tools
 from actum.ideas.config import WEIGHTS, IdeaConfig, Standing
 from actum.ideas.identity import identified
 
 from .. import warm
+from ..runs.desks import PATIENCE, serving
 
 Json = dict[str, Any]
 NAME = "doubled_in_four_ways"
@@ -32,7 +33,7 @@ ANSWER: Json = {"calls": [{"_tool": NAME, "n": 4}], "output": "†calls.0", "met
 TEXT: Json = {"type": "text", "text": "Double 4."}
 META: Json = {"domain": "tests", "path": "four/ways", "version": "1.0.0"}
 ASKING: list[Json] = [{"type": "plan", "plan": [{"_tool": "ask"}], "output": "†calls.0"}]
-WAYS = ("Idea.run with a model", "Idea.run with an agent", "actum run", "as a delegate", "as a tool")
+WAYS = ("Idea.run with a model", "Idea.run with an agent", "actum run", "kept.start", "as a delegate", "as a tool")
 
 
 def saved(folder: Path, config: Json, **parts: Any) -> Path:
@@ -49,6 +50,9 @@ async def _run(way: str, path: Path, model: models.Model | None) -> Any:
         return (await idea.run(model)).output
     if way == "Idea.run with an agent":
         return (await idea.run(agent)).output
+    if way == "kept.start":
+        (kept_run := path.with_name("kept.json")).unlink(missing_ok=True)
+        return (await kept.start(kept_run, idea, agent)).output
     if way == "as a delegate":
         delegated: Json = {"type": "tool", "tool": {"ask": {"_delegate": path.name}}}
         return (await agent.run([delegated, *ASKING])).output
@@ -268,3 +272,63 @@ async def test_resuming_an_idea_takes_its_context_as_it_is_and_its_config(tmp_pa
     done = await Agent(model, tools=tools, roots=[tmp_path]).resume(Idea.load(path))
     assert (done.output, done.context[0]["type"]) == (8, "text")
     assert "_reasoningForCall" in json.dumps(model.requests[0].schema)
+
+
+async def requests_of(way: str, idea: Idea, agent: Agent, folder: Path) -> int:
+    """How many requests a run makes that never comes to an output, before its limits end it."""
+    match way:
+        case "Idea.run":
+            running = idea.run(agent)
+        case "Agent.resume":
+            running = agent.resume(idea)
+        case "kept.start":
+            running = kept.start(folder / "run.json", idea, agent)
+        case "kept.resume":
+            with pytest.raises(errors.ModelError):
+                await kept.start(folder / "run.json", idea, Agent(models.Scripted([]), tools=agent.tools))
+            running = kept.resume(folder / "run.json", agent)
+        case _:
+
+            def own(_: Idea) -> Agent:
+                return agent
+
+            async with Runs(":memory:") as runs, serving(runs, agent if way == "a worker" else own):
+                run = await runs.submit(idea)
+                with pytest.raises(errors.RunEnded, match="requests without an output"):
+                    await run.result(timeout=PATIENCE)
+            return run.row.about["usage"]["requests"]
+    with pytest.raises(errors.LimitExceeded) as caught:
+        await running
+    return caught.value.result.usage.requests
+
+
+@pytest.mark.rule("L5", "D15")
+@pytest.mark.parametrize(
+    "way", ["Idea.run", "Agent.resume", "kept.start", "kept.resume", "a worker", "a worker with its own agents"]
+)
+@pytest.mark.parametrize(
+    ("said", "agents", "most"),
+    [
+        ({"requests": 2}, Limits(), 2),
+        ({"requests": 4}, Limits(requests=3), 3),
+        ({"requests": None, "calls": 99}, Limits(requests=3), 3),
+        ({"requests": 2, "usd": 9}, Limits(requests=None, usd=0.5), 2),
+        ({"usd": 9}, Limits(requests=53), 53),
+    ],
+    ids=str,
+)
+async def test_of_an_ideas_limits_and_its_agents_the_stricter_count_each_by_itself(
+    tmp_path: Path, way: str, said: Json, agents: Limits, most: int
+) -> None:
+    idea = Idea(context=Context([TEXT]), schema={}, config={"limits": said})
+    replies: list[Any] = [{"calls": [{"_tool": "step", "n": n}], "output": None} for n in range(99)]
+    own = type(tools)()
+
+    @own.tool
+    async def step(n: int) -> int:
+        """Take a step."""
+        return n
+
+    assert step.name == "step"
+    agent = Agent(models.Scripted(replies), tools=own, limits=agents)
+    assert await requests_of(way, idea, agent, tmp_path) == most

@@ -488,6 +488,19 @@ async def test_where_models_go_too_deep_the_error_that_the_last_is_told_names_th
     assert run.result.output == "enough"
 
 
+@pytest.mark.rule("D10", "D11")
+@pytest.mark.parametrize(
+    "plan", [planned(call("again"), output=None), planned(call("again", _each=[1, 2]), output="†calls.0")]
+)
+async def test_the_chain_is_whole_also_through_items_and_delegates_that_end_without_an_output(plan: Json) -> None:
+    loop = [tool_message(again={"_delegate": "loop"}), plan]
+    context = [tool_message(begin={"_delegate": "loop"}), planned(call("begin"), output="†calls.0")]
+    with pytest.raises(errors.DelegateDepthExceeded) as caught:
+        await Agent(None, tools=Tools(), delegates={"loop": idea(*loop)}, config=Config(max_depth=3)).run(context)
+    assert "loop → loop → loop → loop" in caught.value.message
+    assert caught.value.chain == ("loop",) * 3
+
+
 @pytest.mark.rule("X2", "D2")
 async def test_an_idea_in_code_is_a_tool_wherever_its_file_lies(tmp_path: Path) -> None:
     declared = {

@@ -260,6 +260,18 @@ async def test_an_unknown_count_stays_unknown() -> None:
     assert (await run(answer(output=1))).usage.input_tokens is None
 
 
+@pytest.mark.rule("L5")
+async def test_an_answer_is_a_request_also_of_a_model_that_tells_nothing_but_tokens() -> None:
+    told = models.Usage(input_tokens=3, output_tokens=2)
+    replies = [answer(call("step", n=1)), answer(call("step", n=2)), answer(output=1)]
+    result = await Agent(models.Scripted(replies, usage=told), tools=toolbox()).run("go")
+    assert (result.usage.requests, result.usage.tokens) == (3, 15)
+    assert [one.usage.requests for one in result.solutions] == [1, 1, 1]
+    with pytest.raises(errors.LimitExceeded) as caught:
+        await Agent(models.Scripted(replies, usage=told), tools=toolbox(), limits=Limits(tokens=10)).run("go")
+    assert (caught.value.limit, caught.value.result.usage.requests) == ("tokens", 2)
+
+
 @pytest.mark.rule("L6")
 async def test_an_approver_sees_resolved_parameters_and_what_crosses_and_may_change_the_call() -> None:
     log: list[int] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Agent, Idea, Run, Runs, Worker, errors, kept, models
+from actum import HOLD, Agent, Idea, Limits, Run, Runs, Worker, errors, kept, models
 from actum.runs.queue import Delivery
 
 from .desks import PATIENCE, Desk, chain, plan, serving, until
@@ -66,6 +66,22 @@ async def test_no_worker_takes_up_a_run_by_itself_that_was_cut_by_hand(tmp_path:
         desk.hold.set()
         await kept.resume(tmp_path / "mine.json", desk.agent())
         assert (await run.refresh()).state == "done"
+
+
+@pytest.mark.rule("L5")
+async def test_a_run_that_is_resumed_by_hand_has_its_limits_anew_and_all_that_it_has_cost(tmp_path: Path) -> None:
+    steps = [{"calls": [{"_tool": "step", "of": str(n)}], "output": None} for n in range(3)]
+    model = models.Scripted([*steps, {"calls": [], "output": "done"}])
+    agent = Desk().agent(model=model, limits=Limits(requests=2))
+    with pytest.raises(errors.LimitExceeded):
+        await kept.start(tmp_path / "mine.json", idea(context=[{"type": "text", "text": "go"}]), agent)
+    async with Runs(tmp_path) as runs:
+        run = await runs.get("mine")
+        assert run.row.about["usage"]["requests"] == 2
+        async with serving(runs, agent):
+            await run.resume()
+            result = await run.result(timeout=PATIENCE)
+    assert (result.output, result.usage.requests, len(result.solutions)) == ("done", 4, 4)
 
 
 async def test_a_submitted_run_can_be_shown_replayed_and_forked_as_a_kept_one(tmp_path: Path) -> None:

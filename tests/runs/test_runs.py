@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Agent, Idea, Run, Runs, errors, kept, models
+from actum import HOLD, Agent, Idea, Limits, Run, Runs, Usage, errors, kept, models
 from actum.execution.record.recovery import recovered
 from actum.ideas.course import is_note
 from actum.runs.queue import Delivery
@@ -96,6 +96,87 @@ async def test_a_run_that_fails_says_why(place: str) -> None:
                 await other.result(timeout=PATIENCE)
         assert failed.value.code == "activity"
         assert (one.state, other.row.error and other.row.error["code"]) == ("failed", "model_missing")
+
+
+SPENT = Usage(requests=1, input_tokens=10, output_tokens=1, usd=0.5)
+ASKS: Json = {
+    "context": [
+        {"type": "text", "text": "go"},
+        {
+            "type": "tool",
+            "tool": {
+                "ask": {"type": "object", "properties": {}, "_delegate": "other", "_output": {}},
+                "guess": {"type": "object", "properties": {}, "_output": {"type": "integer"}},
+            },
+        },
+    ],
+    "schema": {"type": "integer"},
+}
+OTHER: Json = {"context": [{"type": "text", "text": "other"}]}
+ANSWERS: list[Any] = [
+    {"calls": [{"_tool": "step", "of": "a"}, {"_tool": "guess", "_output": 3}], "output": None},
+    "unusable",
+    {"calls": [{"_tool": "ask"}], "output": None},
+    {"calls": [], "output": "said by the other"},
+    {"calls": [], "output": 8},
+]
+
+
+def asking(desk: Desk, answers: list[Any] = ANSWERS, **more: Any) -> Agent:
+    return desk.agent(model=models.Scripted(answers, usage=SPENT), delegates={"other": OTHER}, **more)
+
+
+@pytest.mark.rule("L5", "X0")
+async def test_its_result_is_what_an_agent_would_have_returned(place: str) -> None:
+    expected = await asking(Desk()).run(ASKS["context"], ASKS["schema"])
+    async with Runs(place) as runs:
+        run = await runs.submit(ASKS)
+        async with serving(runs, asking(Desk())):
+            found = await run.result(timeout=PATIENCE)
+    assert (expected.usage.requests, expected.usage.usd) == (5, 2.5)
+    assert (found.output, found.usage, found.makers) == (expected.output, expected.usage, expected.makers)
+    assert found.solutions == expected.solutions
+    assert found.provenance() == expected.provenance()
+
+
+@pytest.mark.rule("L5", "X0")
+async def test_an_error_of_a_run_that_failed_holds_what_had_been_done_and_spent(place: str) -> None:
+    bad: list[Any] = [ANSWERS[0], *["unusable"] * 3]
+    with pytest.raises(errors.SolutionError) as there:
+        await asking(Desk(), bad).run(ASKS["context"], ASKS["schema"])
+    async with Runs(place) as runs:
+        run = await runs.submit(ASKS)
+        async with serving(runs, asking(Desk(), bad)):
+            with pytest.raises(errors.RunEnded) as caught:
+                await run.result(timeout=PATIENCE)
+    found, expected = caught.value.result, there.value.result
+    assert (found.usage, found.makers) == (expected.usage, expected.makers)
+    assert (found.usage.requests, found.makers["guess"]) == (4, "model")
+    assert [message["type"] for message in found.context] == [message["type"] for message in expected.context]
+
+
+@pytest.mark.rule("L5", "X0")
+@pytest.mark.parametrize("most", [4, 3])
+async def test_a_run_and_its_limits_count_from_its_beginning_whoever_has_it(place: str, most: int) -> None:
+    first, second = Desk(), Desk()
+    second.hold.set()
+    waits = {"calls": [{"_tool": "wait", "of": "b"}], "output": None}
+    limits = Limits(requests=most)
+    async with Runs(place) as runs:
+        run = await runs.submit(ASKS)
+        async with serving(runs, asking(first, [waits], limits=limits), drain=0.05):
+            await asyncio.wait_for(first.begun.wait(), PATIENCE)
+        assert (await run.refresh()).state == "queued"
+        async with serving(runs, asking(second, ANSWERS[2:], limits=limits)):
+            if most == 4:
+                found = await run.result(timeout=PATIENCE)
+            else:
+                with pytest.raises(errors.RunEnded, match="its 3 requests without an output") as caught:
+                    await run.result(timeout=PATIENCE)
+                found = caught.value.result
+    assert (found.usage.requests, found.usage.usd) == (most, most / 2)
+    assert found.makers == {"wait": "code", "ask": "delegate other"}
+    assert second.made == [("wait", "b")]
 
 
 async def test_a_follower_sees_every_entry_in_order_and_can_go_on_where_it_stopped(place: str) -> None:
@@ -437,6 +518,8 @@ async def test_who_takes_over_in_the_middle_of_an_answer_goes_on_from_what_was_r
             async with serving(runs, second.agent(model=model), queues={"others": 1}):
                 assert (await _done(run)).output == "done"
             await until(lambda: _true(not lost.carried))
+            result = await run.result()
+            assert (result.makers, result.usage.requests) == ({"step": "code"}, 1)  # an answer that broke off is none
         seen += [entry async for entry in run.follow(after=seen[-1].seq)]
         context = list(await run.context())
     assert (first.made, second.made) == ([("step", "a"), ("step", "a.")], [])

@@ -251,6 +251,31 @@ async def test_a_part_that_fails_fails_its_call_and_tells_nothing_of_what_it_had
         assert "s3cret" not in str(failed.value)
 
 
+@pytest.mark.rule("D10", "D11")
+@pytest.mark.parametrize("each", [{}, {"_each": [1, 2]}])
+async def test_parts_that_lead_to_themselves_are_as_deep_as_delegates_and_name_the_whole_chain(each: Json) -> None:
+    loop = {"config": {"spread": True}, **parent({"_tool": "part", **each}, output="†calls.0")}
+    async with Runs(":memory:") as runs:
+        run = await runs.submit(parent({"_tool": "part"}, output="†calls.0"))
+        async with serving(runs, agent(Desk(), loop, config=Config(spread=True, max_depth=3))):
+            with pytest.raises(errors.RunEnded, match="part → part → part → part") as failed:
+                await _done(run)
+    assert failed.value.code == "delegate_depth_exceeded"
+
+
+@pytest.mark.rule("L5")
+async def test_what_a_part_has_spent_that_failed_is_spent_of_its_parents_budget(place: str) -> None:
+    asks: Json = {"context": [INPUT, {"type": "text", "text": "say"}], "schema": {"type": "string"}}
+    model = models.Scripted(["unusable"], repeat_last=True)
+    async with Runs(place) as runs:
+        run = await runs.submit(parent({"_tool": "part", "of": "a"}, output="†calls.0"))
+        async with serving(runs, agent(Desk(), asks, model=model, limits=Limits(requests=3))):
+            with pytest.raises(errors.RunEnded) as failed:
+                await _done(run)
+    assert failed.value.code == "limit_exceeded", "nothing is left to ask the parent's own model"
+    assert failed.value.result.usage.requests == 3
+
+
 @pytest.mark.rule("L5")
 async def test_what_parts_spend_is_spent_of_their_parents_budget() -> None:
     desk = Desk()

@@ -101,14 +101,16 @@ class Noting:
 
     async def run(self, key: str, body: Any, **_: Any) -> Any:
         self.sent += body["messages"]
-        return SimpleNamespace(output=key, usage={})
+        return SimpleNamespace(output=key, usage={}, failure=None)
 
 
 async def crossed(*messages: dict[str, Any]) -> list[Any]:
     """What crosses of a scoped context, called without parameters."""
     server: Any = Noting()
     emit: Any = SimpleNamespace(depth=0, sink=None, trace=None)
-    await carried_out(server, Call({"_tool": "t"}), Context(messages), Place.parse("0.0"), Budget(Limits()), emit)
+    await carried_out(
+        server, Call({"_tool": "t"}), Context(messages), Place.parse("0.0"), Budget(Limits()), emit, depth=1
+    )
     return server.sent
 
 
@@ -155,6 +157,34 @@ async def test_what_is_left_of_the_limits_is_kept_there_too() -> None:
         with pytest.raises(errors.DelegateError):
             await run(agent(client, limits=Limits(requests=2)), here(at(client)))
     assert len(model.requests) <= 2
+    async with there(limits=Limits(requests=100)) as client:
+        await run(agent(client, limits=Limits(requests=80)), here(at(client)))
+        assert (await only_run(client))["saved"]["config"]["limits"]["requests"] == 80
+
+
+@pytest.mark.rule("D10", "L5")
+@pytest.mark.parametrize(
+    ("more", "depth"), [({}, 7), ({"config": {"max_depth": 3}}, 2), ({"limits": Limits(depth=1)}, 0)]
+)
+async def test_what_is_left_of_the_depth_is_kept_there_whatever_bounds_it(more: Json, depth: int) -> None:
+    async with there() as client:
+        await run(agent(client, **more), here(at(client)))
+        assert (await only_run(client))["saved"]["config"]["limits"]["depth"] == depth
+
+
+@pytest.mark.rule("D10", "D11", "L5")
+async def test_what_fails_there_is_paid_for_and_what_was_too_deep_there_was_too_deep_here() -> None:
+    below: Json = {"type": "tool", "tool": {"down": {"properties": {}, "_delegate": "other", "_output": {}}}}
+    deep = {"context": [below, *plan({"_tool": "down"}, output="†calls.0")["context"]]}
+    async with there({"there": deep}, delegates={"other": deep}) as client:
+        with pytest.raises(errors.DelegateDepthExceeded, match="failed: delegate_depth_exceeded"):
+            await run(agent(client, config={"max_depth": 2}), here(at(client)))
+    usage = Usage(requests=1, input_tokens=7, output_tokens=3)
+    model = models.Scripted(["unusable"], repeat_last=True, usage=usage)
+    async with there({"there": {"context": []}}, model=model) as client:
+        with pytest.raises(errors.DelegateError, match="failed: solution") as caught:
+            await run(agent(client), here(at(client)))
+    assert (caught.value.result.usage.requests, caught.value.result.usage.tokens) == (3, 30)
 
 
 @pytest.mark.rule("D11")

@@ -310,7 +310,8 @@ class Agent:
         return await self.run(context, schema, input=input)
 
     def fitted(self, idea: SavedIdea, *, is_own: bool = False, roots: Sequence[Path] | None = None) -> Agent:
-        """The agent as an Idea's `config` wants it. `is_own`: the Idea sets what bounds its runs, too (D15).
+        """The agent as an Idea's `config` wants it. `is_own`: the Idea sets what bounds its runs, too (D15); otherwise
+        the stricter of its limits and the agent's count, each by itself.
 
         `roots` are where modules that it names may lie, instead of below the agent's roots and the Idea's own.
 
@@ -324,7 +325,7 @@ class Agent:
         machine = LocalMachine(registered=DEFAULT)
         fitted = copy(self)
         fitted.config = asked.over(self.config)
-        fitted.limits = asked.limits or self.limits
+        fitted.limits = (asked.limits or self.limits) if is_own else idea.narrowed(self.limits)
         below = [*self.roots, *(idea.roots or [Path.cwd()])] if roots is None else roots
         below = None if is_url(idea.context.origin) else below
         fitted.tools = machine.registry(self.tools, asked.activities, str(idea.source) if idea.source else None, below)

@@ -24,7 +24,8 @@ class Idea(SavedIdea):
         """Run it as its `config` says: with an agent, or with a model and the process-wide tools.
 
         A model given here comes before the one that its config names; without any, its saved solution is the plan. An
-        agent's limits, and what bounds its runs, stay in force. Without one, its delegates lie below its roots (D17).
+        agent's limits, and what bounds its runs, stay in force; the Idea's own may narrow these limits, each by itself.
+        Without an agent, its delegates lie below its roots (D17).
 
         Raises:
             IdeaError: its config can't be used; the message names the file and the field. Otherwise as `Agent.run`.

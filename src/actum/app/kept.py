@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..errors import ActumError, IdeaError
 from ..events import AnyEvent
-from ..ideas.course import COURSE, Course
+from ..ideas.course import COURSE, Course, Sums
 from ..ideas.ticks import RUN, Tick, about_of, begun_with, ticks_of
 from ..protocol import approvals
 from ..protocol.approvals import Pending
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
-"""What carries a run out: an agent, what makes one for its Idea, or None for what the Idea's own config names."""
+"""What carries a run out: an agent, fitted to its Idea; what makes one for it; or None, for what its config names."""
 RunState = Literal["cut", "waiting", "unfinished", "finished"]
 """`cut`: its process ended before the run did; `waiting`: for a decision; `unfinished`: it ended without output."""
 
@@ -108,9 +108,10 @@ async def start(
         ActumError: what ended the run; the file holds what had been done.
     """
     runner = _agent_for(agent, idea, str(run))
-    context = idea.context if runner.model is not None else idea.without_model()
-    prepared, schema = await runner.prepared(context, idea.schema, input=input)
-    with KeptRun.begin(path_given(run), replace(idea, schema=schema), prepared, approve) as kept:
+    own = idea.identified(runner.config)
+    context = own.context if runner.model is not None else own.without_model()
+    prepared, schema = await runner.prepared(context, own.schema, input=input)
+    with KeptRun.begin(path_given(run), replace(own, schema=schema), prepared, approve) as kept:
         return await carry_on(kept, runner, show, versions)
 
 
@@ -178,7 +179,7 @@ def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] 
         context = Context.checked(without_run(messages), kept.idea.context.data_kinds, kept.idea.context.origin)
         changed = context.extended([{"type": "input", "input": dict(input)}]) if input else context
         before: JsonObject = {"ticks": [tick.to_dict() for tick in ticks[: at - 1]], "from": str(run), "at": at}
-        before |= begun_with(kept.idea.meta)
+        before |= begun_with(kept.idea.meta) | {"makers": _makers_of(context, Sums.of(kept.about))}
         before |= {COURSE: course} if (course := _course_before(kept.about, ticks[at - 1])) else {}
         idea = kept.idea
     with KeptRun.begin(path_given(new), idea, changed) as begun:
@@ -273,7 +274,7 @@ async def replay(run: str | Path, *, activities: Sequence[str] = ()) -> Replay:
 def _agent_for(agent: Runner, idea: Idea, name: str) -> Agent:
     if agent is None:
         return ready(idea, name).agent()
-    return agent if isinstance(agent, Agent) else agent(idea)
+    return agent.fitted(idea) if isinstance(agent, Agent) else agent(idea)
 
 
 def _summary(path: Path, idea: Idea) -> Summary:
@@ -293,6 +294,12 @@ def _course_before(about: JsonObject, tick: Tick) -> list[JsonObject]:
     course = Course.of(about)
     calls = [row.to_dict() for row in course.calls.values() if tick.number is None or _answer(row.call) < tick.number]
     return [*(row.to_dict() for row in course.requests if not row.within and row.request < tick.at), *calls]
+
+
+def _makers_of(context: Context, sums: Sums) -> JsonObject:
+    """Who has carried out the calls that a context holds (X0)."""
+    called = {message["_call"].get("_tool") for message in context if "_call" in message}
+    return {tool: maker for tool, maker in sums.makers.items() if tool in called}
 
 
 def _answer(place: str) -> int:

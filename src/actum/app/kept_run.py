@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from os import urandom
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,7 @@ from ..errors import IdeaError, MessageError
 from ..events import AnyEvent, RequestFinished, RequestStarted
 from ..execution.record.recovery import recovered
 from ..ideas.address import Address
-from ..ideas.course import COURSE, Course, course_entry, is_note, told_course
+from ..ideas.course import COURSE, Sums, course_entry, is_note, told_course
 from ..ideas.library import Library
 from ..ideas.ticks import (
     APPROVE,
@@ -190,6 +190,7 @@ class KeptRun:
         """What is known of the run, including the requests and the course that only its log holds."""
         told = [entry["tick"] for entry in entries if "tick" in entry]
         about = {**self.about, "ticks": told_ticks([tick.to_dict() for tick in self.ticks], told)}
+        about |= Sums.of(about, entries).to_dict()
         about |= {COURSE: course} if (course := told_course(about.get(COURSE), entries)) else {}
         ticks_of(about, str(self.log.path))
         return about
@@ -234,7 +235,7 @@ async def carry_on(
     """Run from the kept context on; whatever ends the run, the file holds what had been done."""
     kept.identify()
     ticks = kept.ticks
-    makers: dict[str, str] = dict(kept.about.get("makers", {}))
+    sums = Sums.of(kept.about).anew()
     noting = Noting()
     about: JsonObject = {"output": None, "waiting": []}
     stream = agent.stream(kept.idea.context, kept.idea.schema, record=kept.log)
@@ -244,6 +245,8 @@ async def carry_on(
                 if show is not None:
                     show(event)
                 noting.take(event)
+                if (now := sums.so_far(stream.usage, stream.makers)) != sums:
+                    kept.log(course_entry((), sums := now))
                 if event.depth == 0 and notes(event, ticks):
                     kept.note(ticks)
                     if versions is not None and ticks[-1].answer is not None:
@@ -251,9 +254,9 @@ async def carry_on(
                         await versions.answered(so_far, len(ticks), ticks[-1])
         about = {"output": jsonable(stream.result.output), "waiting": list(stream.result.waiting)}
     finally:
-        told: JsonObject = {"ticks": [tick.to_dict() for tick in ticks], "makers": makers | stream.partial.makers}
+        told: JsonObject = {"ticks": [tick.to_dict() for tick in ticks]}
+        told |= sums.so_far(stream.usage, stream.makers).to_dict()
         told[COURSE] = told_course(kept.about.get(COURSE), [course_entry(noting.rows())])
-        told["usage"] = asdict(Course.of(told).spent)
         told |= {"dialect": dialect.name} if (dialect := agent.dialect) is not None else {}
         kept.keep(stream.context, kept.about | told | about)
     if versions is not None:

@@ -15,7 +15,7 @@ from ..ideas.config import IdeaConfig, Standing
 from ..ideas.file import RUN, IdeaText, plan_of, read_idea, write_idea
 from ..ideas.identity import identified
 from ..ideas.library import Library
-from ..protocol.config import Config
+from ..protocol.config import Config, Limits
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
 from ..protocol.message import instance_of
@@ -183,6 +183,15 @@ class SavedIdea:
                 reason = f"an Idea from outside can't name {refused[0]!r}, unless it is granted: Config(grants=[…])"
                 raise IdeaError(f"{called}: {reason}", path=f"config.{key}")
         return config.of("foreign")
+
+    def narrowed(self, limits: Limits) -> Limits:
+        """The limits of who runs it, where its own are narrower, those.
+
+        Raises:
+            IdeaError: its config can't be used.
+        """
+        IdeaConfig.parse(self.config)
+        return limits.narrowed(self.config.get("limits", {}))
 
     def identified(self, config: Config) -> Self:
         """The Idea with its `meta` shown where the model is asked to raise it (T5)."""

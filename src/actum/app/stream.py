@@ -14,6 +14,7 @@ from ..events import AnyEvent
 from ..execution.loop import Loop
 from ..protocol.context import Context
 from ..protocol.solution import Result
+from ..protocol.usage import Usage
 
 T_co = TypeVar("T_co", covariant=True, default=Any)
 
@@ -72,6 +73,16 @@ class Stream(Generic[T_co]):
     def partial(self) -> Result[Any]:
         """What the run has left so far, at any time."""
         return self._loop.result if self._loop is not None else Result(output=None, context=Context())
+
+    @property
+    def usage(self) -> Usage:
+        """What the run has cost so far."""
+        return self._loop.usage if self._loop is not None else Usage()
+
+    @property
+    def makers(self) -> dict[str, str]:
+        """Who has carried out the calls of each tool so far (X0)."""
+        return self._loop.makers if self._loop is not None else {}
 
     @property
     def context(self) -> Context:

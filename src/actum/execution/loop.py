@@ -89,11 +89,21 @@ class Loop:
             output=self._output,
             context=self._journal.context(),
             solutions=list(self._solutions),
-            usage=self._budget.usage if self._emit.depth == 0 else self._usage,
+            usage=self.usage,
             errors=[*self._errors, *(failure.error for failure in self._calls.failures)],
             waiting=self._calls.waiting,
-            makers=self._calls.makers,
+            makers=self.makers,
         )
+
+    @property
+    def usage(self) -> Usage:
+        """What the run has cost so far, its delegates included."""
+        return self._budget.usage if self._emit.depth == 0 else self._usage
+
+    @property
+    def makers(self) -> dict[str, str]:
+        """Who has carried out the calls of each tool so far (X0)."""
+        return self._calls.makers
 
     def run(self) -> Coroutine[Any, Any, Result[Any]]:
         """Run to the end.

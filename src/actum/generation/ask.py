@@ -247,7 +247,7 @@ async def _attempt(
                 except Exception as error:
                     raise _failed(model, error) from error
                 if isinstance(delta, Usage):
-                    usage = delta
+                    usage = replace(delta, requests=max(1, delta.requests))  # a model may report nothing but tokens
                     continue
                 if isinstance(delta, Reasoning):
                     receiver.heard(delta.text, 1)

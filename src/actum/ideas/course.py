@@ -2,13 +2,13 @@
 
 It is noted beside the context, under `meta.run.course`, as rows: `{"request": …}` for a request and `{"call": place,
 …}` for a call, also of delegates. Nothing is decided by it: it is for those who look at a run, and where it is missing
-or damaged, only what it would have shown is.
+or damaged, only what it would have shown is. What all of it comes to (`Sums`) is noted as soon as it changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import reduce
 from operator import add
 from typing import Any, Literal, TypeVar, cast, get_args
@@ -109,9 +109,50 @@ class Course:
         return cls(calls={row.call: row for row in calls}, requests=requests)
 
 
-def course_entry(rows: Iterable[JsonObject]) -> JsonObject:
-    """Rows as an entry of a run's record."""
-    return {"at": [], COURSE: list(rows)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sums:
+    """What a run has cost so far, and who has carried out the calls of each tool (X0), whoever had it meanwhile."""
+
+    usage: Usage = field(default_factory=Usage)
+    before: Usage = field(default_factory=Usage)
+    """What of that was before somebody had it go on with its limits anew."""
+    makers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def of(cls, about: Mapping[str, Any], entries: Iterable[Mapping[str, Any]] = ()) -> Sums:
+        """What is known of a run says of them, or what its record has told of them last."""
+        told = about
+        for entry in entries:
+            told = entry if COURSE in entry and "usage" in entry else told
+        makers: Any = told.get("makers")
+        return cls(
+            usage=usage_of(told["usage"]) if "usage" in told else Course.of(told).spent,
+            before=usage_of(told.get("before")),
+            makers=dict(makers) if is_object(makers) else {},
+        )
+
+    def to_dict(self) -> JsonObject:
+        """The sums as JSON."""
+        own: JsonObject = {"usage": asdict(self.usage), "makers": dict(self.makers)}
+        return own | ({"before": asdict(self.before)} if self.before.requests else {})
+
+    @property
+    def counted(self) -> Usage:
+        """What its limits count."""
+        return self.usage - self.before
+
+    def anew(self) -> Sums:
+        """The same, of a run whose limits begin anew."""
+        return replace(self, before=self.usage)
+
+    def so_far(self, counted: Usage, makers: Mapping[str, str]) -> Sums:
+        """The same once its limits count so much, with who has carried calls out since."""
+        return replace(self, usage=self.before + counted, makers={**self.makers, **makers})
+
+
+def course_entry(rows: Iterable[JsonObject], sums: Sums | None = None) -> JsonObject:
+    """Rows as an entry of a run's record, with what the run comes to so far."""
+    return {"at": [], COURSE: list(rows), **({} if sums is None else sums.to_dict())}
 
 
 def told_course(before: Any, entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:

@@ -10,9 +10,13 @@ from itertools import count
 from typing import Any
 
 from ..errors import IdeaError
+from ..protocol.call import Call
 from ..protocol.marks import Authored
 from ..protocol.place import Place, is_place
+from ..protocol.solution import Solution
+from ..protocol.usage import Usage
 from ..schema.json import JsonObject, encode, is_list, is_object
+from .course import Course
 from .file import RUN, IdeaText
 
 
@@ -209,6 +213,26 @@ def answers_of(ticks: Sequence[Tick]) -> list[Authored]:
         )
         for tick in ticks
         if tick.answer is not None
+    ]
+
+
+def solutions_of(ticks: Sequence[Tick], course: Course, instances: Sequence[str]) -> list[Solution[Any]]:
+    """The answers of a run as it gives them back; the cost of one that its course doesn't tell is unknown."""
+    spent = {row.answer: row.spent for row in course.requests if not row.within and row.answer is not None}
+    answered = zip((tick.answer for tick in ticks if tick.answer is not None), answers_of(ticks), strict=True)
+    return [
+        Solution(
+            meta=told.get("meta"),
+            calls=[Call.of(call) for call in one.calls],
+            output=one.output,
+            instances=list(instances),
+            usage=spent.get(one.number, Usage(requests=1)),
+            authored=one.output,
+            start=one.start,
+            number=one.number,
+            places=one.places,
+        )
+        for told, one in answered
     ]
 
 

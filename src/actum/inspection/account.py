@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from ..app.idea import Idea
 from ..errors import IdeaError
-from ..ideas.course import CallRow, CallState, Course, RequestRow, usage_of
+from ..ideas.course import CallRow, CallState, Course, RequestRow, Sums
 from ..ideas.ticks import RUN, Tick, about_of, answers_of, ticks_of
 from ..protocol.approvals import Decisions, Pending, pending
 from ..protocol.call import VALUE, Call
@@ -137,7 +137,7 @@ def account_of(run: Idea, name: str, now: float | None = None) -> Account:
         about=about,
         answers=answers,
         given=run.context.messages[: ticks[0].at] if ticks else [one for one in run.context if OF not in one],
-        usage=told.spent if told.requests else usage_of(about.get("usage")),
+        usage=Sums.of(about).usage,
         waiting=tuple(pending(run.context)),
         gates=tuple(str(one) for one in noted if "†" in str(one)),
         began=began,

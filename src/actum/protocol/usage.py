@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,21 +27,22 @@ class Usage:
             return other
         if other.requests == 0:
             return self
-        return Usage(
-            requests=self.requests + other.requests,
-            fallbacks=self.fallbacks + other.fallbacks,
-            input_tokens=_sum(self.input_tokens, other.input_tokens),
-            output_tokens=_sum(self.output_tokens, other.output_tokens),
-            cached_tokens=_sum(self.cached_tokens, other.cached_tokens),
-            usd=None if self.usd is None or other.usd is None else self.usd + other.usd,
-            saved_usd=None if self.saved_usd is None or other.saved_usd is None else self.saved_usd + other.saved_usd,
-        )
+        return self._with(other, 1)
+
+    def __sub__(self, other: Usage) -> Usage:
+        if other.requests == 0:
+            return self
+        return Usage() if self.requests == other.requests else self._with(other, -1)
+
+    def _with(self, other: Usage, sign: Literal[1, -1]) -> Usage:
+        found: dict[str, Any] = {}
+        for name in self.__slots__:
+            mine, others = getattr(self, name), getattr(other, name)
+            found[name] = None if mine is None or others is None else mine + sign * others
+        return Usage(**found)
 
     @property
     def tokens(self) -> int | None:
         """Input and output tokens together, None if either is unknown."""
-        return _sum(self.input_tokens, self.output_tokens)
-
-
-def _sum(left: int | None, right: int | None) -> int | None:
-    return None if left is None or right is None else left + right
+        told = self.input_tokens, self.output_tokens
+        return None if told[0] is None or told[1] is None else told[0] + told[1]

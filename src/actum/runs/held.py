@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -29,7 +29,8 @@ from ..schema.json import JsonObject, encode, is_object
 from .record import LeasedRecord
 from .row import Ending, Row, Submission, Taken
 from .sending import applied, escalated_to
-from .spreading import Spreading, budget_of, lineage_of
+from .spending import Spending
+from .spreading import Spreading, lineage_of
 from .store import RunStore
 
 _LOG = logging.getLogger("actum.worker")
@@ -53,28 +54,32 @@ class Carrier:
         Raises:
             Fenced: another process owns it by now.
         """
+        spending = Spending.of(row, taken)
         try:
             if row.attempts > self.attempts and not taken.has_progress:
                 raise RunPoisoned(
                     f"{row.attempts - 1} workers in a row were lost while they carried it out, and nothing was recorded"
                 )
-            return await self._carried(row, taken, record, live)
+            return await self._carried(row, taken, record, live, spending)
         except Fenced:
             raise
         except ActumError as error:
-            return Ending(state="failed", error=error.to_dict(), about=_about(error.result))
+            told = error.to_dict()
         except Exception as error:
             _LOG.exception("run %s", taken.source.id)  # its words may be data's, and are for the operator alone
-            return Ending(state="failed", error=RunError(f"it failed from within: {type(error).__name__}").to_dict())
+            told = RunError(f"it failed from within: {type(error).__name__}").to_dict()
+        return Ending(state="failed", error=told, about=spending.about)
 
-    async def _carried(self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None]) -> Ending:
+    async def _carried(
+        self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None], spending: Spending
+    ) -> Ending:
         idea, agent = self._prepared(await self._outermost(taken.source))
         async with serving(self._servers(idea, agent), agent.tools) as tools:
             agent = copy(agent)
             agent.tools = tools
             agent.approve = as_begun(idea, agent.approve)
             own = idea if taken.source.child is None else idea_of(taken.source)
-            return await self._streamed(row, taken, record, live, own, agent)
+            return await self._streamed(row, taken, record, live, own, agent, spending)
 
     async def _streamed(
         self,
@@ -84,27 +89,32 @@ class Carrier:
         live: Callable[[AnyEvent], None],
         idea: Idea,
         agent: Agent,
+        spending: Spending,
     ) -> Ending:
         context, schema = await _context(taken, idea, agent)
         ticks = ticks_in(taken.entries, taken.source.id)
         record.spread = Spreading(self.store, row, taken.source)
-        budget, lineage = budget_of(agent.limits, taken.source, row), lineage_of(taken.source)
+        budget, lineage = spending.begin(agent.limits, taken.source), lineage_of(taken.source)
         context = applied(context, taken.sent)
+        spending.known |= {} if agent.dialect is None else {"dialect": agent.dialect.name}
+        if (escalated := escalated_to(taken.sent)) is not None:
+            spending.known["escalated"] = escalated
         noting = Noting()
+        stream = agent.carried(context, schema, record, budget=budget, lineage=lineage)
         try:
-            async with agent.carried(context, schema, record, budget=budget, lineage=lineage) as stream:
+            async with stream:
                 async for event in stream:
                     live(event)
                     noting.take(event)
+                    if spending.take(stream):
+                        record(course_entry((), spending.sums))
                     if event.depth == 0 and notes(event, ticks):
                         record(tick_entry(ticks))
                 result = stream.result
         finally:
-            record(course_entry(noting.rows()))
-        about: JsonObject = {**_about(result, agent), "spent": asdict(budget.spent)}
-        if (escalated := escalated_to(taken.sent) or row.escalated) is not None:
-            about["escalated"] = escalated
-        return _ending(result, about)
+            spending.take(stream)
+            record(course_entry(noting.rows(), spending.sums))
+        return _ending(result, spending.about)
 
     async def _outermost(self, source: Submission) -> Submission:
         """What the run was made of that somebody has submitted: its agent is that of all that carry out its calls."""
@@ -124,11 +134,11 @@ class Carrier:
 
     def _agent(self, idea: Idea) -> Agent:
         if isinstance(self.runner, Agent):
-            agent = self.runner.fitted(idea, roots=self.roots)
-            agent.limits = agent.limits.narrowed(idea.config.get("limits", {}))  # who submits may spend less
-            return agent
+            return self.runner.fitted(idea, roots=self.roots)
         if self.runner is not None:
-            return self.runner(idea)
+            agent = copy(self.runner(idea))
+            agent.limits = idea.narrowed(agent.limits)  # who submits may spend less
+            return agent
         return agent_at(self.roots).fitted(idea, is_own=True, roots=self.roots)
 
     def taken_names(self, idea: Idea) -> tuple[frozenset[str], tuple[str, ...]]:
@@ -202,11 +212,3 @@ def _ending(result: Result[Any], about: JsonObject) -> Ending:
         return Ending(state="failed", error=result.errors[0].to_dict(), about=about)
     # What was delivered beside a proposal is an output; the proposal is no longer asked about (O9).
     return Ending(state="done", output=jsonable(result.output), waiting=tuple(result.waiting), about=about)
-
-
-def _about(result: Any, agent: Agent | None = None) -> JsonObject:
-    """What else is to be known of a run."""
-    if not isinstance(result, Result):
-        return {}
-    about: JsonObject = {"makers": dict(result.makers), "usage": asdict(result.usage)}
-    return about if agent is None or agent.dialect is None else {**about, "dialect": agent.dialect.name}

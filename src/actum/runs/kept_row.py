@@ -17,7 +17,7 @@ from .row import BY_HAND, OVER, QUEUE, Row, State, Submission, name_in
 
 ROW = "row"
 """The member of `meta.run` that holds the row."""
-_ABOUT = ("makers", "usage", "dialect", "spent", "escalated")
+_ABOUT = ("makers", "usage", "before", "dialect", "spent", "escalated")
 
 
 def kept_row(one: Submission, created: float) -> JsonObject:

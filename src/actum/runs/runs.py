@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from os import urandom
@@ -13,10 +14,10 @@ from typing import Any, Literal, overload
 
 from ..app.idea import Idea
 from ..app.kept_run import with_origin
-from ..errors import RunEnded, RunError
+from ..errors import ActumError, RunEnded, RunError
 from ..execution.record.recovery import recovered
-from ..ideas.course import COURSE, is_note, whole_course
-from ..ideas.ticks import ID, RUN, begun_with, passed_on
+from ..ideas.course import COURSE, Course, Sums, is_note, whole_course
+from ..ideas.ticks import ID, RUN, begun_with, passed_on, solutions_of
 from ..protocol import approvals
 from ..protocol.approvals import Pending, Ruling
 from ..protocol.context import Context
@@ -279,8 +280,11 @@ class Run:
     async def result(self, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
         """Wait until it is over or waits, and return what it has come to; `waiting` says what it waits for.
 
+        It is what `Agent.run` would have returned, whoever carried the run out, but for `errors`: what went wrong on
+        the way stands in its context.
+
         Raises:
-            RunEnded: it failed, or was cancelled.
+            RunEnded: it failed, or was cancelled; its `result` is what had been done.
             TimeoutError: it was not over after so many seconds. The run goes on.
         """
         end = None if timeout is None else time.monotonic() + given.number(timeout, "a timeout")
@@ -290,10 +294,30 @@ class Run:
                 raise TimeoutError(f"run {self.id} was still {row.state}")
             await self._store.changed(self.id, left)
         if row.state == "cancelled":
-            raise RunEnded(f"run {self.id} was cancelled")
+            raise await self._ended(RunEnded(f"run {self.id} was cancelled"))
         if row.error is not None:
-            raise RunEnded(f"run {self.id} failed: {row.error.get('message')}", code=str(row.error.get("code")))
-        return Result(output=row.output, context=await self.context(), waiting=list(row.waiting))
+            told = f"run {self.id} failed: {row.error.get('message')}"
+            raise await self._ended(RunEnded(told, code=str(row.error.get("code"))))
+        return await self._reached()
+
+    async def _reached(self) -> Result[Any]:
+        """How far it has come."""
+        entries, context = await self._entries(), await self.context()
+        sums, course = Sums.of(self.row.about, entries), Course.of({COURSE: whole_course(entries)})
+        return Result(
+            output=self.row.output,
+            context=context,
+            solutions=solutions_of(ticks_in(entries, self.id), course, context.instances),
+            usage=sums.usage,
+            waiting=list(self.row.waiting),
+            makers=dict(sums.makers),
+        )
+
+    async def _ended(self, error: RunEnded) -> RunEnded:
+        """The error with what had been done, unless that can't be read."""
+        with suppress(ActumError, ValueError):
+            error.result = await self._reached()
+        return error
 
     async def context(self) -> Context:
         """The context that it has reached, fit to be resumed (L8); that of its Idea if it hasn't begun."""
@@ -398,7 +422,8 @@ class Run:
         row = await self.refresh()
         idea = idea_of(source)
         ticks = [tick.to_dict() for tick in ticks_in(entries, self.id)]
-        about = {ID: self.id, **row.about, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
+        sums = Sums.of(row.about, entries).to_dict()
+        about = {ID: self.id, **row.about, **sums, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
         about |= {COURSE: course} if (course := whole_course(entries)) else {}
         about |= begun_with(idea.meta)
         return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})

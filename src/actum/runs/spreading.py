@@ -13,10 +13,9 @@ from typing import Any
 
 from ..app.idea import Idea
 from ..errors import DelegateError
-from ..execution.budget import Budget, Spent
+from ..execution.budget import Spent
 from ..execution.calls.carrying import ANOTHER
 from ..execution.delegation.spreading import Ancestor, Child, Ended
-from ..protocol.config import Limits
 from ..schema.json import JsonObject, encode
 from .row import CHILDREN, Row, Submission
 from .store import RunStore
@@ -74,14 +73,6 @@ class Spreading:
             parent=self._row.id,
             child=bounds,
         )
-
-
-def budget_of(limits: Limits, source: Submission, row: Row) -> Budget:
-    """What a run may spend, less what it had spent when it last waited."""
-    own = Limits(**source.child["limits"]) if source.child is not None else limits
-    budget = Budget(own)
-    budget.charge(Spent.of(row.about.get("spent", {})))
-    return budget
 
 
 def lineage_of(source: Submission) -> Sequence[Ancestor]:

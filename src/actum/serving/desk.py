@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..app.agent import Agent
 from ..app.coercion import with_input
 from ..app.idea import Idea
 from ..errors import IdeaError, RunError, StoreUnavailable
@@ -183,8 +184,7 @@ class Desk:
             await self._check_room(caller)
             own = asked_below(replace(idea, context=idea.context.extended(messages)), trace)
             if limits:
-                config = IdeaConfig.parse(idea.config)
-                least = (config.limits or Limits()).narrowed(limits)
+                least = self._limits_of(idea).narrowed(limits)
                 known = idea.config.get("limits", {})
                 narrower = {name: getattr(least, name) for name in {*known, *limits}}
                 own = replace(own, config={**idea.config, "limits": narrower})
@@ -192,6 +192,12 @@ class Desk:
                 with_input(own.context, {})  # what the messages say of the input is judged by its schema as well
             run = await self.runs.submit(own, input=input, id=id, tenant=caller, priority=priority, patience=patience)
         return run, True
+
+    def _limits_of(self, idea: Idea) -> Limits:
+        """What runs of an Idea may spend here."""
+        if isinstance(self.agent, Agent):
+            return idea.narrowed(self.agent.limits)
+        return IdeaConfig.parse(idea.config).limits or Limits()
 
     async def _known(self, caller: str, id: str, name: str) -> Run | None:
         """The caller's run of an id, if there is one."""

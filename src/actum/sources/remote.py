@@ -42,10 +42,11 @@ class Away(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteRun:
-    """What a run on another server came to."""
+    """What a run on another server came to: its output, or the kind of its failure. `usage` is what it says of that."""
 
     output: Any
     usage: JsonObject
+    failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +91,7 @@ class Remote:
         Cancelled, it has the run cancelled, too. One that a former owner of the call has cancelled begins anew.
 
         Raises:
-            DelegateError: it failed, or the server can't be reached or refuses.
+            DelegateError: the server can't be reached or refuses.
         """
         await self._judged()
         for number in range(_MOST_BEGUN):
@@ -115,12 +116,13 @@ class Remote:
                 async with asyncio.timeout(_FAREWELL):
                     await self._asked("POST", f"/runs/{run}/cancel", {})
             raise
+        usage = row.get("usage")
+        spent = usage if is_object(usage) else {}
         if row["state"] == "done":
-            usage = row.get("usage")
-            return RemoteRun(output=row.get("output"), usage=usage if is_object(usage) else {})
+            return RemoteRun(output=row.get("output"), usage=spent)
         error = row.get("error")
         code = str(error.get("code")) if is_object(error) else "cancelled"
-        raise DelegateError(code if _CODE.fullmatch(code) else "failed")
+        return RemoteRun(output=None, usage=spent, failure=code if _CODE.fullmatch(code) else "failed")
 
     async def _followed(self, run: str, waits: Callable[[str], None] | None) -> JsonObject:
         """How a run has ended: followed from event to event, from the last one on where the connection is lost."""

@@ -116,7 +116,7 @@ async def run(
             else:
                 begun = replace(loaded.idea, context=context, solution=None)
                 result = await kept.start(
-                    save, begun, agent, input=given, show=renderer.show, versions=saved, approve=approve
+                    save, begun, lambda _: agent, input=given, show=renderer.show, versions=saved, approve=approve
                 )
         return finish(result, is_json=json)
 

@@ -15,7 +15,7 @@ from ...dataflow.fold import OutputMethod
 from ...dataflow.graph import Node, Status, written_paths
 from ...dataflow.reference import Path, Reference, print_path
 from ...dataflow.template import Template
-from ...errors import ActivityError, ActumError
+from ...errors import ActivityError, ActumError, DelegateError
 from ...messages import MessageObject
 from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place
@@ -203,12 +203,17 @@ class Batch:
         return 0 if self.condition is None else len(self.condition.expressions)
 
     def failure(self, tool: str) -> ActivityError:
-        """The failed items as one error."""
+        """The failed items as one error, with the first failure of a delegate among them as its cause (D11)."""
         errors = sorted(self.errors.items())[:_MOST_TOLD]
         told = [f"item {number}: {error.message.removeprefix(f'tool {tool!r}: ')}" for number, error in errors]
         more = len(self.errors) - len(told)
         rest = f"; and {more} more" if more else ""
-        return ActivityError(f"{len(self.errors)} of {len(self.jobs)} items failed: {'; '.join(told)}{rest}", tool=tool)
+        cause = next((error.to_dict() for _, error in errors if isinstance(error, DelegateError)), None)
+        return ActivityError(
+            f"{len(self.errors)} of {len(self.jobs)} items failed: {'; '.join(told)}{rest}",
+            tool=tool,
+            data=None if cause is None else {"cause": cause},
+        )
 
 
 class Yield(NamedTuple):

@@ -51,7 +51,7 @@ from .reading import read
 from .remote import carried_out, check_remote, is_remote
 from .resolver import Machine, Resolver, SavedRequest
 from .sealing import divided, marked
-from .spreading import Ancestor, Child, Ended, context_of_item, failure_of, is_spread
+from .spreading import Ancestor, Child, Ended, context_of_item, crossed, failure_of, is_spread
 
 CATCH_ALL = "_delegate"
 """The name of the Activity that carries out every delegated call: one registered under it takes its place (D16)."""
@@ -128,7 +128,8 @@ class Delegation:
         self._check_remote(name, tool)
         remote = self.machine.remote(name, self.runtime.config)
         try:
-            return await carried_out(remote, call, context, place, self.budget, self.emit)
+            depth = self._deepest - len(self.lineage) - 1
+            return await carried_out(remote, call, context, place, self.budget, self.emit, depth=depth)
         except DelegateError as error:
             raise error.of(told(name), tool.name) from error
 
@@ -186,9 +187,14 @@ class Delegation:
         """The Activity that runs in a delegate's stead, with its context (D13)."""
         return self.runtime.registry.serving(tool) if tool.fixed("_delegate") == name else None
 
+    @property
+    def _deepest(self) -> int:
+        """How many delegates may lie in each other."""
+        limit, most = self.budget.limits.depth, self.runtime.config.max_depth
+        return most if limit is None else min(limit, most)
+
     def _check_depth(self, name: str, tool: Tool) -> None:
-        limit = self.budget.limits.depth
-        most = self.runtime.config.max_depth if limit is None else min(limit, self.runtime.config.max_depth)
+        most = self._deepest
         if len(self.lineage) >= most:
             chain = [*(one.name for one in self.lineage), name]
             raise DelegateDepthExceeded(
@@ -250,7 +256,7 @@ class Delegation:
             result = await _kept(loop, kept)
             if result.output is None and result.errors:
                 # Without a model a run ends without an output; to its caller, that is a failure like any other.
-                raise DelegateError(result.errors[0].code)
+                raise result.errors[0]
             return result.output
         except LimitExceeded as error:
             raise LimitExceeded(error.message, limit=error.limit) from error
@@ -260,7 +266,7 @@ class Delegation:
             raise error.of(told(name), tool.name) from error
         except ActumError as error:
             # The message of an error inside may quote the delegate's private context: only its kind crosses (D11).
-            raise DelegateError(error.code, tool=tool.name, chain=[told(name)]) from error
+            raise crossed(error.code, error.data, tool).of(told(name), tool.name) from error
 
     def below(self, lineage: Sequence[Ancestor]) -> Delegation:
         """The same of a run that these delegates led to, one by one."""

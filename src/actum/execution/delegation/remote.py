@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from ...errors import DelegateForbidden
+from ...errors import DelegateDepthExceeded, DelegateError, DelegateForbidden
 from ...events import CallProgress
 from ...messages.media import MEDIA
 from ...protocol.call import Call
@@ -42,10 +42,12 @@ def check_remote(name: str, tool: Tool, *, grants: tuple[str, ...], sealed: bool
         )
 
 
-async def carried_out(remote: Remote, call: Call, context: Context, place: Place, budget: Budget, emit: Emitter) -> Any:
+async def carried_out(
+    remote: Remote, call: Call, context: Context, place: Place, budget: Budget, emit: Emitter, *, depth: int
+) -> Any:
     """The output of an Idea on another server, which sees nothing but the scoped context and the call's parameters.
 
-    It is begun once for the key of the call, whoever asks again.
+    It is begun once for the key of the call, whoever asks again. `depth` is how many delegates may lie below it.
 
     Raises:
         DelegateError: it failed, or can't be reached; or what would cross can't.
@@ -53,9 +55,7 @@ async def carried_out(remote: Remote, call: Call, context: Context, place: Place
     messages = [_crossing(message) for message in context]
     if call.parameters:
         messages.append({"type": "input", "input": dict(call.parameters)})
-    body: JsonObject = {"messages": messages}
-    if limits := left_of(budget, emit.depth):
-        body["limits"] = limits
+    body: JsonObject = {"messages": messages, "limits": left_of(budget, depth)}
     key = f"call-{hashlib.sha256(context.key.encode()).hexdigest()[:40]}"
 
     def waits(run: str) -> None:
@@ -67,7 +67,10 @@ async def carried_out(remote: Remote, call: Call, context: Context, place: Place
     spent = _usage(result.usage)
     budget.requests += spent.requests
     budget.pay(spent)
-    return result.output
+    if result.failure is None:
+        return result.output
+    is_too_deep = result.failure == DelegateDepthExceeded.code  # which whoever has asked this server is told of, too
+    raise (DelegateDepthExceeded if is_too_deep else DelegateError)(result.failure)
 
 
 def left_of(budget: Budget, depth: int) -> JsonObject:
@@ -78,7 +81,7 @@ def left_of(budget: Budget, depth: int) -> JsonObject:
         "seconds": budget.seconds_left,
         "tokens": None if limits.tokens is None else limits.tokens - (usage.tokens or 0),
         "usd": None if limits.usd is None else limits.usd - (usage.usd or 0.0),
-        "depth": None if limits.depth is None else limits.depth - depth - 1,
+        "depth": depth,
     }
     return {name: max(value, 0) for name, value in left.items() if value is not None}
 

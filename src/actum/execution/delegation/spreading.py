@@ -28,7 +28,7 @@ from ...protocol.config import Config, Limits
 from ...protocol.context import Context
 from ...protocol.registry import Registry
 from ...protocol.tool import Tool
-from ...schema.json import Json, JsonObject
+from ...schema.json import Json, JsonObject, is_object
 from ..budget import Spent
 from .resolver import SavedRequest
 
@@ -123,11 +123,18 @@ def failure_of(error: JsonObject, tool: Tool, *, is_item: bool) -> ActumError:
     data: Any = error.get("data") or {}
     if code == LimitExceeded.code:
         return LimitExceeded(message, limit=str(data.get("limit")))
-    if is_item:
-        return ActivityError(message.removeprefix(f"tool {tool.name!r}: "), tool=tool.name)
     kind = next((one for one in _OF_DELEGATES if one.code == code), None)
+    if kind is None and is_item:
+        return ActivityError(message.removeprefix(f"tool {tool.name!r}: "), tool=tool.name)
     if kind is None:
-        return DelegateError(code, tool=tool.name)
+        return crossed(code, data, tool)
     own = message.removeprefix(f"tool {error.get('tool')!r}: ")
     reason = own.rpartition(" failed: ")[2] if "chain" in data else own
     return kind(reason, tool=tool.name, chain=data.get("chain", ()))
+
+
+def crossed(code: str, data: Mapping[str, Any], tool: Tool) -> DelegateError:
+    """An error inside of a delegate as its caller is told of it: its kind, or the delegates that it came from (D11)."""
+    cause: Any = data.get("cause")
+    found = failure_of(cause, tool, is_item=False) if is_object(cause) else None
+    return found if isinstance(found, DelegateError) else DelegateError(code, tool=tool.name)
