@@ -245,7 +245,7 @@ async def carry_on(
                 if show is not None:
                     show(event)
                 noting.take(event)
-                if (now := sums.so_far(stream.usage, stream.makers)) != sums:
+                if (now := sums.so_far(stream.usage, stream.makers)) is not sums:
                     kept.log(course_entry((), sums := now))
                 if event.depth == 0 and notes(event, ticks):
                     kept.note(ticks)

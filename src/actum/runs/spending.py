@@ -46,7 +46,7 @@ class Spending:
         """Take in how far the run is; whether it comes to more than was known."""
         assert self.budget is not None
         before, self.sums = self.sums, self.sums.so_far(self.budget.usage, stream.makers)
-        return self.sums != before
+        return self.sums is not before
 
     @property
     def about(self) -> JsonObject:
