@@ -151,7 +151,7 @@ class Gauge:
     @property
     def done(self) -> int:
         """How many runs are done."""
-        return int(self.one("SELECT count(*) FROM actum_runs WHERE state = 'done'"))
+        return int(self.one("SELECT count(*) FROM actum_runs WHERE state = 'done' AND ended IS NOT NULL"))
 
     @property
     def postmaster(self) -> list[int]:

@@ -249,7 +249,7 @@ async def test_seconds_are_limited_and_what_runs_is_cancelled() -> None:
 
     async with asyncio.timeout(BOUND):
         with pytest.raises(errors.LimitExceeded) as caught:
-            await run(answer(call("hang"), output="†calls.0"), tools=tools, limits=Limits(seconds=0.05))
+            await run(answer(call("hang"), output="†calls.0"), tools=tools, limits=Limits(seconds=1))
     assert (caught.value.limit, ended) == ("seconds", ["awaited"])
 
 
