@@ -232,6 +232,23 @@ async def test_a_failed_alternative_of_which_the_other_side_resolves_withholds_n
     assert (await run(answer(*more, output=choice), answer(output="no"), tools=toolbox())).output == "no"
 
 
+@pytest.mark.rule("O9", "O5")
+@pytest.mark.parametrize(
+    "reader",
+    [
+        {"_when": "{†calls.1}", "what": "†calls.0 <|> †calls.1"},
+        {"_each": [], "what": "†calls.0 <|> †calls.1"},
+        {"_each": [1, 2], "_when": "{†each > 2}", "what": "†calls.0 <|> †calls.1"},
+    ],
+)
+async def test_an_alternative_in_a_call_that_is_not_made_excuses_no_failure(reader: dict[str, Any]) -> None:
+    calls = [call("look", what="bad"), {"_value": False}, call("look", **reader)]
+    found = await run(answer(*calls, output="Sent."), answer(output="It was not sent."), tools=toolbox())
+    assert found.output == "It was not sent."
+    judged = [call("look", what="bad"), {"_value": False}, call("look", what="b", _when="†calls.0 <|> †calls.1")]
+    assert (await run(answer(*judged, output="fine"), tools=toolbox())).output == "fine"
+
+
 @pytest.mark.rule("O9", "L3")
 async def test_a_failed_alternative_that_an_earlier_attempt_had_started_withholds_nothing_either() -> None:
     calls = [call("look", what="bad"), call("look", what="b")]

@@ -160,6 +160,27 @@ async def test_parameters_are_judged_for_each_item() -> None:
     assert "1 of 2 items failed: item 1:" in str(result.errors[0])
 
 
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ({"bonus": "{12 // †each.n}"}, "item 1: "),
+        ({"bonus": "†each.m"}, "item 1: item 1 has no †each.m"),
+        ({"_when": "{12 // †each.n > 1}"}, "item 1: "),
+        ({"_when": "{†each.m or 1}"}, "1 of 3 items failed: item 1: "),
+    ],
+)
+async def test_an_item_of_which_an_expression_fails_stops_no_other(members: dict[str, Any], why: str) -> None:
+    log: list[Any] = []
+    items = [{"n": 2, "m": True, "of": "a"}, {"n": 0, "of": "bb"}, {"n": 3, "m": True, "of": "c"}]
+    if "bonus" in members and "m" in members["bonus"]:
+        items = [{**one, "m": 1} if "m" in one else one for one in items]
+    made = call("size", _each=items, of="†each.of", **members)
+    result = await run(answer(made, output="all"), answer(output="not all"), tools=toolbox(log))
+    assert (result.output, log) == ("not all", ["a", "c"])
+    assert "1 of 3 items failed" in str(result.errors[0])
+    assert why in str(result.errors[0])
+
+
 async def test_a_failed_item_fails_what_depends_on_all_and_keeps_the_others_results() -> None:
     calls = (call("size", _each=["a", "bad1", "bb", "bad2"], of="†each"), call("size", of="†calls.0"))
     runner = agent(answer(*calls), answer(output=1), tools=toolbox())

@@ -237,6 +237,58 @@ async def test_after_a_failure_the_later_ordered_calls_of_the_answer_are_not_mad
     assert "call 1 (post), which failed" in found.errors[1].message
 
 
+@pytest.mark.rule("T14", "O11")
+@pytest.mark.parametrize("bad", [{"fails": "{†calls.0 +}"}, {"_foo": 1}, {"_instance": "①"}])
+async def test_after_a_refused_ordered_call_the_later_ones_are_not_made(bad: dict[str, Any]) -> None:
+    log: list[str] = []
+    calls = [call("write", name="a", **bad), call("write", name="b"), call("step", name="x"), call("post", name="c")]
+    found = await run(answer(*calls, output="sent"), answer(output="not all"), tools=toolbox(log))
+    assert (found.output, log) == ("not all", ["+x", "-x"])
+    for error in found.errors[1:]:
+        assert "it was to start after call 0 (write), which was refused: it was not made; mend that call" in str(error)
+
+
+@pytest.mark.rule("C11", "L2")
+async def test_what_follows_a_refused_element_is_told_which_it_was() -> None:
+    tools = toolbox()
+    found = await run(answer(call("stp", name="a"), THEN, call("step", name="x")), answer(output=1), tools=tools)
+    assert "it was to start after call 0 (stp), which was refused" in str(found.errors[1])
+    found = await run(answer({"_then": 1}, THEN, call("step", name="x")), answer(output=1), tools=tools)
+    assert "it was to start after element 0, which was refused" in str(found.errors[1])
+    found = await run(answer({"_value": "{†calls.1 +}"}, call("step", name="†calls.0")), answer(output=1), tools=tools)
+    assert "†calls.0 was to come from element 0, which was refused" in str(found.errors[1])
+
+
+@pytest.mark.rule("C7", "C10", "C11", "P1")
+@pytest.mark.parametrize("behind", [[THEN], []])
+async def test_what_waits_for_one_that_goes_on_once_another_is_skipped_is_made(behind: list[Any]) -> None:
+    log: list[str] = []
+    calls = [
+        call("step", name="a", _when=False, _outputPath="†state.k"),
+        call("step", name="b", value="†state.k"),  # skipped, as nobody fills the path
+        {"_value": "{†calls.1 or 7}"},
+        call("step", name="c", value="†calls.2"),
+        *behind,
+        call("write", name="d"),
+    ]
+    found = await run(answer(*calls, output="†calls.3"), tools=toolbox(log))
+    assert (found.output, found.errors) == (7, [])
+    assert "-d" in log
+
+
+@pytest.mark.rule("C7", "C11", "P1")
+async def test_a_reader_behind_a_then_of_what_was_skipped_ends_as_it_does() -> None:
+    calls = [
+        call("step", value=1, _when=False, _outputPath="†state.k"),
+        call("step", value="†state.k"),
+        THEN,
+        call("step", value=3),
+        call("step", value="†calls.3"),
+    ]
+    found = await run(answer(*calls, output="†calls.4"), tools=toolbox())
+    assert (found.output, found.errors) == (3, [])
+
+
 @pytest.mark.rule("T14", "C10")
 async def test_a_skipped_ordered_call_lets_the_next_one_wait_for_the_one_before_it() -> None:
     log: list[str] = []
@@ -254,6 +306,7 @@ async def test_an_ordered_each_goes_item_by_item_and_stops_at_a_failure() -> Non
     found = await run(answer(made, output="sent"), answer(output="no"), tools=toolbox(log))
     assert (found.output, log) == ("no", ["+a", "-a", "+b"])
     assert "2 of 3 items failed" in found.errors[0].message
+    assert "item 2: it was to start after item 1, which failed: it was not made" in found.errors[0].message
     log.clear()
     await run(answer(call("write", _each=["a", "b", "c"], name="†each"), output=1), tools=toolbox(log))
     assert log == ["+a", "-a", "+b", "-b", "+c", "-c"]

@@ -85,6 +85,8 @@ class Node:
     """The calls that must have succeeded, or been skipped, before it starts (C11, T14)."""
     is_barrier: bool = False
     """Whether it is a `_then`: no call, but what those behind it come after."""
+    is_refused: bool = False
+    """Whether it was refused as it arrived: it has failed, and nothing of it was made."""
     status: Status = Status.WAITING
     value: Any = MISSING
     written: Sequence[Reference] = ()
@@ -142,7 +144,7 @@ class Graph:
     def refuse(self, node: Node) -> None:
         """Take in a call that was refused as it arrived: none of its writes has been expected yet."""
         node.answer.nodes[node.index] = node
-        node.status = Status.FAILED
+        node.status, node.is_refused = Status.FAILED, True
         for waiter in node.answer.waiters.pop(node.index, ()):
             self._look_again(waiter)
 

@@ -181,6 +181,8 @@ class _Judgement:
         found = [(self._decided[other.number], other) for other in outlook.nodes if other.number in self._decided]
         verdict, other = max(found, key=lambda pair: pair[0].fate)
         named = () if outlook.reference is None else (outlook.reference,)
+        if verdict.fate is Fate.FREE:
+            return Verdict(Fate.FREE)  # once that has gone on, it is seen what becomes of this one
         if verdict.fate in {Fate.OWED, Fate.SKIPPED, Fate.PROPOSAL}:
             return Verdict(verdict.fate, named)
         return Verdict(Fate.FAILED, named, (other,))

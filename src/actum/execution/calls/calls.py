@@ -133,6 +133,8 @@ class Calls:
         script.arrived(node.index, self._journal)
         self._graph.refuse(node)
         self._endings.fail(Failure(error, f"{script.number}.{node.index}", call, is_on_arrival=True))
+        if call is not None and self._keeps_order(call):
+            self._take_turns(script, node)
         self._scheduler.pump()
 
     def resume(self, plan: Standing) -> Script:

@@ -19,6 +19,7 @@ from ...schema.json import is_object
 from ...schema.types import ANYTHING, Misfit, Object, member, type_of
 from ..record.journal import Journal
 from .job import ITEM, NO_ELEMENT, Job
+from .script import Script
 
 _MOST_NAMED = 8
 _MOST_LOOKED_AT = 32
@@ -36,10 +37,12 @@ def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Jour
                 names.append(f"{unnamed} more")
             return CyclicPlan(f"these calls wait for each other: {' → '.join([*names, names[0]])}", tool=tool)
         case Fate.FAILED:
-            cause = _named(_cause(verdict.nodes[0]), jobs)
-            if not verdict.references:
-                return UnresolvedReference(f"it was to start after {cause}, which failed: it was not made", tool=tool)
-            return UnresolvedReference(f"{verdict.references[0]} was to come from {cause}, which failed", tool=tool)
+            cause = _cause(verdict.nodes[0])
+            ended = f"{_named(cause, jobs)}, which {'was refused' if cause.is_refused else 'failed'}"
+            if verdict.references:
+                return UnresolvedReference(f"{verdict.references[0]} was to come from {ended}", tool=tool)
+            advice = "; mend that call and list both again" if cause.is_refused else ""
+            return UnresolvedReference(f"it was to start after {ended}: it was not made{advice}", tool=tool)
         case _:
             reference = verdict.references[0]
             near = _meant(reference, job, jobs) or hint(reference, job.node.answer, job.node.instance, journal)
@@ -78,14 +81,14 @@ def check_scopes(job: Job, failed: Sequence[Job]) -> None:
             continue
         for scope in job.node.scopes:
             if any(written.covers(scope) for written in writer.node.writes):
-                cause = f"call {writer.node.index} ({writer.tool.name})"
+                cause = called(writer.node, writer.tool.name)
                 raise UnresolvedReference(
                     f"its scope {str(scope)[1:]!r} was to come from {cause}, which failed", tool=job.tool.name
                 )
 
 
 def _cause(node: Node) -> Node:
-    """The call that has failed, behind a `_then` that did not let others start."""
+    """The call that has failed, behind a `_then` or a turn that did not let others start."""
     while node.is_barrier and (failed := [one for one in node.after if one.status is Status.FAILED]):
         node = failed[0]
     return node
@@ -95,7 +98,16 @@ def _named(node: Node, jobs: Mapping[int, Job]) -> str:
     job = jobs.get(node.number)
     if node.is_barrier:
         return f"element {node.index} (_then)"
-    return f"call {job.node.index} ({job.tool.name})" if job is not None else "a call that was refused"
+    if job is not None and job.parent is not None:
+        return f"item {node.index}"
+    return called(node, None if job is None else job.tool.name)
+
+
+def called(node: Node, tool: str | None) -> str:
+    """An element of an answer in words: its index, and its tool where it names one."""
+    if tool is None and isinstance(node.answer, Script) and node.index < len(node.answer.calls):
+        tool = node.answer.calls[node.index].tool
+    return f"call {node.index} ({clip(tool, 40)})" if tool else f"element {node.index}"
 
 
 def missing_in_output(expression: Expression, answer: Answer, graph: Graph, journal: Journal) -> UnresolvedReference:

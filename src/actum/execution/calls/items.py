@@ -46,6 +46,8 @@ class Batches:
                 own.open -= 1
             elif told.is_skipped:
                 ends.skip(item, "its condition is false")
+            elif told.error is not None:
+                ends.refuse(item, told.error)
             else:
                 self._register.jobs[item.node.number] = item
                 self._register.graph.add(item.node)

@@ -18,7 +18,7 @@ from ...dataflow.expression import MISSING, Bound, Expression, references
 from ...dataflow.fold import Fold, exported
 from ...dataflow.reference import Reference, clip
 from ...dataflow.template import Template, escaped
-from ...errors import ActumError, InvalidParameters, UnresolvedReference
+from ...errors import ActumError, CallError, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, VALUE, WHEN, WITH, Call
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject, NotJson, copy, is_list
@@ -34,11 +34,15 @@ _ITEM = Reference(ITEM)
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The call for one item, with its parameters; `is_skipped` says that its condition is false."""
+    """The call for one item, with its parameters; `is_skipped` says that its condition is false.
+
+    `error` is why it can't be made, where an expression of it comes to nothing for this item.
+    """
 
     call: Call
     parameters: JsonObject
     is_skipped: bool = False
+    error: CallError | None = None
 
 
 Resolved: TypeAlias = Call | bool | list[Item] | ActumError
@@ -164,8 +168,7 @@ def _items(job: Job, own: Batch, values: Sequence[Any], budget: Budget) -> Itera
     """The call for each item; `values` are those of what is outside of the items.
 
     Raises:
-        InvalidParameters: what `_each` comes to isn't a list.
-        UnresolvedReference: an item lacks what `†each.…` names.
+        InvalidParameters: what `_each` comes to isn't a list, or what doesn't read the item comes to nothing.
     """
     count = len(own.items.expressions)
     listed = _computed(job, values[:count], budget)
@@ -177,15 +180,19 @@ def _items(job: Job, own: Batch, values: Sequence[Any], budget: Budget) -> Itera
     conditions, own_condition = own.conditions, own.condition
     outside = list(_outside(job, own, iter(values[count:]), budget))
     literal = budget.weight(job.template.value)
+    named = {} if job.is_value else {"_tool": job.tool.name}
     for number, item in enumerate(items):
-        filled = [_of_item(one, item, number, job, value, budget) for one, value in outside]
-        is_skipped = own_condition is not None and not _condition(job, own_condition, filled[:conditions])
         budget.take(MESSAGE)
+        try:
+            filled = [_of_item(one, item, number, job, value, budget) for one, value in outside]
+            is_skipped = own_condition is not None and not _condition(job, own_condition, filled[:conditions])
+        except CallError as error:
+            yield Item(Call.of({**named, **meta}), {}, error=error)
+            continue
         for _ in range(2):  # the call as it is kept, and as it is made
             budget.take(literal)
             budget.take_parameters(filled, job.tool.name)
         parameters: Any = {} if is_skipped else job.template.fill([exported(one) for one in filled[conditions:]])
-        named = {} if job.is_value else {"_tool": job.tool.name}
         yield Item(Call.of({**named, **meta, **escaped(parameters)}), parameters, is_skipped)
 
 

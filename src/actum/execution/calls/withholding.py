@@ -10,7 +10,7 @@ from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import Reference
 from ...dataflow.template import template
 from ...protocol.call import EACH, VALUE, WHEN, WITH
-from .job import Failure
+from .job import Batch, Failure, Job
 from .register import Register
 from .script import Script, Wanted
 
@@ -35,10 +35,10 @@ def is_withheld(failures: Sequence[Failure], wanted: Wanted, register: Register)
 
 
 def _read_in(wanted: Wanted, register: Register) -> Iterator[tuple[Expression, Script, str | None]]:
-    """All that calls and the output refer to, with whose answer it is of, and for which instance."""
+    """All that calls have read and the output reads, with whose answer it is of, and for which instance."""
     for job in register.jobs.values():
         if job.parent is None:
-            yield from ((one, job.script, job.node.instance) for one, _ in job.authored)
+            yield from ((one, job.script, job.node.instance) for one in _read_by(job))
     yield from ((one, wanted.script, None) for one in wanted.output.expressions)
     for index, call in enumerate(wanted.script.calls):
         node = wanted.script.nodes.get(index)
@@ -49,6 +49,24 @@ def _read_in(wanted: Wanted, register: Register) -> Iterator[tuple[Expression, S
 
 
 _READ = frozenset({EACH, WHEN, VALUE, WITH})
+
+
+def _read_by(job: Job) -> Iterator[Expression]:
+    """What a call has read, or reads once it is decided: of one that is not made, what decided that (C10)."""
+    if job.node.status not in _READERS or (job.batch is not None and not _makes_any(job.batch)):
+        conditions = (job.condition, None if job.batch is None else job.batch.condition)
+        yield from (one for condition in conditions if condition is not None for one in condition.expressions)
+        yield from () if job.batch is None else job.batch.items.expressions
+    else:
+        yield from (one for one, _ in job.authored)
+
+
+_READERS = frozenset({Status.DONE, Status.FAILED, Status.HELD})
+
+
+def _makes_any(own: Batch) -> bool:
+    """Whether a call is made for any item at all."""
+    return any(item.node.status is not Status.SKIPPED for item in own.jobs)
 
 
 def _choices(expression: Expression) -> Iterator[First]:
