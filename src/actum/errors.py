@@ -71,6 +71,11 @@ class ActumError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def add(self, words: str) -> None:
+        """Say more behind what it says."""
+        self.message += words
+        self.args = (self.message,)
+
     def to_dict(self) -> dict[str, Any]:
         """The error as JSON: its code, its message and where it was."""
         details = {"tool": self.tool, "path": self.path, "index": self.index, "data": self.data or None}

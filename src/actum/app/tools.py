@@ -11,10 +11,10 @@ from typing import Any, TypedDict, Unpack
 from ..errors import CallError
 from ..execution.budget import Budget
 from ..execution.calls.approval import Approve
+from ..execution.calls.undoing import Doings
 from ..execution.delegation.delegation import Delegation
 from ..execution.emitter import Emitter
 from ..execution.groups import Pattern, Surroundings, run_calls
-from ..execution.record.journal import Journal
 from ..execution.setup import Runtime
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered
@@ -130,6 +130,7 @@ class Tools(Registry):
             config=config,
             approve=approve,
             data_kinds=own.data_kinds,
+            doings=Doings() if pattern == "all" else None,
             media=MediaReader(roots=folders, fetcher=fetcher, most=config.max_media_bytes),
         )
         resolver = DelegateResolver(
@@ -141,11 +142,12 @@ class Tools(Registry):
         group = [Call(call) for call in calls]
         toolset = _with_model(await self._offered(own, config, delegation, group), delegation, own)
         around = Surroundings(
-            journal=Journal(own),
+            context=own,
             toolset=toolset,
             budget=budget,
             delegate=delegation,
             approve=approve,
+            doings=runtime.doings,
             parallel=config.parallel,
             trace=emit.trace,
         )
@@ -189,10 +191,15 @@ def _with_model(toolset: Toolset, delegation: Delegation, context: Context) -> T
         return await delegation.latent(call, tool, _as_seen(context, call.instance))
 
     latent = Activity(name="latent", function=carry_out)
+    latent.undo(_nothing)
     served = {
         name: latent if toolset.is_latent(tool) else toolset.activities[name] for name, tool in toolset.tools.items()
     }
     return replace(toolset, activities=served)
+
+
+def _nothing(_call: Call, _result: Any) -> None:
+    """What takes back what a model has written: it has done nothing else."""
 
 
 def _as_seen(context: Context, instance: str | None) -> Context:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import urandom
 from typing import Any, Literal, TypeAlias
 
-from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference, words_of
+from ..errors import ActumError, AllCallsFailed, LimitExceeded, UnresolvedReference
 from ..events import AnyEvent, CallFailed, CallFinished
 from ..generation.offer import Toolset
-from ..protocol.call import EACH, Call
+from ..protocol.call import Call
+from ..protocol.context import Context
 from ..protocol.place import Place
+from ..protocol.solution import Result
 from ..spans import Tracer
 from .budget import Budget
 from .calls.approval import Approve
@@ -21,6 +22,7 @@ from .calls.calls import Calls
 from .calls.carrying import Delegate
 from .calls.scheduler import Scheduler
 from .calls.script import Script
+from .calls.undoing import Doings
 from .emitter import Emitter
 from .record.journal import Journal
 
@@ -31,11 +33,13 @@ Pattern: TypeAlias = Literal["all", "any", "race"]
 class Surroundings:
     """What the calls of a pattern run in; nothing of it is changed."""
 
-    journal: Journal
+    context: Context
     toolset: Toolset
     budget: Budget
     delegate: Delegate
     approve: Approve | None = None
+    doings: Doings | None = None
+    """What has been done and is taken back where the group fails: of `all`."""
     parallel: int = 1_000
     trace: Tracer | None = None
     """What makes spans of the calls; None where nobody traces."""
@@ -49,23 +53,24 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
         AllCallsFailed: no call succeeded (`any`).
         LimitExceeded: the time ran out.
     """
-    group, run = _Group(pattern, len(calls)), urandom(16).hex()
+    group, run, journal = _Group(pattern, len(calls)), urandom(16).hex(), Journal(around.context)
     scheduler = Scheduler(
-        journal=around.journal,
+        journal=journal,
         toolset=around.toolset,
         budget=around.budget,
         emit=Emitter(group.see, trace=around.trace, run=run),
         delegate=around.delegate,
         approve=around.approve,
+        doings=around.doings,
         parallel=around.parallel,
         awaits_all=True,
     )
     try:
-        running = Calls(scheduler, around.journal, drain=0)
+        running = Calls(scheduler, journal, drain=0)
         await _run_group(Script(run=run, is_authored=True), calls, running, around.budget, group)
     except BaseException as error:
-        if pattern == "all":
-            await asyncio.shield(asyncio.ensure_future(_undo(group, around, error)))
+        if around.doings is not None:
+            await asyncio.shield(asyncio.ensure_future(_take_back(around.doings, around, error)))
         raise
     return group.values()
 
@@ -109,16 +114,12 @@ class _Group:
     decided: asyncio.Event = field(default_factory=asyncio.Event)
     done: dict[Place, Any] = field(default_factory=dict[Place, Any])
     """The values by the places of their calls, in the order of finishing."""
-    finished: list[tuple[Call, Any]] = field(default_factory=list[Any])
-    """All that was really carried out, the items of a call for every item among them: what can be undone."""
     failed: dict[Place, ActumError] = field(default_factory=dict[Place, ActumError])
     stop: LimitExceeded | None = None
 
     def see(self, event: AnyEvent) -> None:
         if event.depth or not isinstance(event, CallFinished | CallFailed):
             return
-        if isinstance(event, CallFinished) and EACH not in event.call:
-            self.finished.append((event.call, event.value))
         if event.place.item is not None or self.decided.is_set():
             return
         if isinstance(event, CallFinished):
@@ -156,18 +157,12 @@ def _index(place: Place) -> int:
     return place.index or 0
 
 
-async def _undo(group: _Group, around: Surroundings, error: BaseException) -> None:
-    """Take back what was done, the last first; an undo that fails is noted and does not stop the others."""
-    toolset, threads = around.toolset, around.budget.threads
-    for call, value in reversed(group.finished):
-        activity = toolset.activity(toolset.find(call.tool), call)
-        if activity is None or activity.compensation is None:
-            continue
-        undo: Callable[[Call, Any], Any] = activity.compensation
-        try:
-            if inspect.iscoroutinefunction(undo):
-                await undo(call, value)
-            else:
-                await threads.run(lambda undo=undo, call=call, value=value: undo(call, value))
-        except Exception as failure:
-            error.add_note(f"undoing {call.tool!r} failed: {words_of(failure)}")
+async def _take_back(doings: Doings, around: Surroundings, error: BaseException) -> None:
+    """Take back what was done; what stays done is named to who has called, and counted for a model (A5)."""
+    stay = await doings.take_back(around.budget.threads, error.add_note)
+    if not isinstance(error, ActumError) or not doings:
+        return
+    usage = around.budget.usage
+    error.result = Result(output=None, context=around.context, usage=usage, errors=[error], not_undone=stay)
+    if stay:
+        error.add(f"; calls that were done and can't be undone: {len(stay)}")

@@ -64,6 +64,7 @@ class Loop:
             emit=emit,
             delegate=setup.delegate,
             approve=setup.runtime.approve,
+            doings=setup.runtime.doings,
             parallel=setup.config.parallel,
         )
         self._calls = Calls(scheduler, self._journal, drain=setup.config.drain)
@@ -133,8 +134,8 @@ class Loop:
             if self._emit.sink:
                 self._emit(RunFinished(result=result))
             return result
-        if isinstance(failure, ActumError) and failure.result is None:
-            failure.result = result
+        if isinstance(failure, ActumError):  # what code behind a call has raised may bring the result of its own group
+            failure.result = replace(result, not_undone=getattr(failure.result, "not_undone", []))
         raise failure
 
     async def _owning_tasks(self) -> BaseException | None:

@@ -25,6 +25,7 @@ from ..schema.json import encode
 from ..schema.validator import Validator
 from .calls.approval import Approve
 from .calls.carrying import Delegate
+from .calls.undoing import Doings
 from .record.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Runtime:
     data_kinds: frozenset[str] = DATA_KINDS
     media: MediaSource | None = None
     """What reads the images, audio and files of its requests (M10)."""
+    doings: Doings | None = None
+    """What notes what is carried out, in a group that may have to take it back (C5)."""
 
     @property
     def dialect(self) -> Dialect | None:

@@ -316,6 +316,7 @@ def _with_reveal(toolset: Toolset, revealed: Collection[str]) -> Toolset:
                 "_output": {"type": "array", "items": {"type": "string"}},
                 "_outputPath": {"const": f"†{REVEALED}"},
                 "_outputMethod": {"const": "concat"},
+                "_effects": {"const": "none"},
             },
             "required": ["names"],
         },

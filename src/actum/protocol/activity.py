@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, cast, get_type_hints
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, cast, get_type_hints
 from typing_extensions import ParamSpec, TypeVar
 
 from ..errors import InvalidParameters, SchemaError
-from ..schema.infer import adapter_of, is_plain
-from ..schema.json import encode
+from ..schema.infer import adapter_of, is_plain, jsonable
+from ..schema.json import JsonObject, encode
 from .call import Call
 from .context import Context, Progress
 from .tool import Tool
@@ -169,6 +170,17 @@ class Activity(Generic[P, R_co]):
         if self._takes_all:
             arguments |= {key: value for key, value in call.parameters.items() if key not in arguments}
         return arguments
+
+    def defaults(self, call: Call, tool: Tool) -> JsonObject:
+        """What the function has for the parameters of its tool that a call leaves out; nothing that isn't JSON."""
+        own = tool.parameters["properties"]
+        found: JsonObject = {}
+        for name, _ in self._named:
+            value = self.signature.parameters[name].default
+            if name in own and name not in call and value is not inspect.Parameter.empty:
+                with suppress(ValueError):
+                    found[name] = jsonable(value)
+        return found
 
     @cached_property
     def _named(self) -> list[tuple[str, str | None]]:

@@ -64,7 +64,8 @@ class Result(Generic[T_co]):
 
     `context` is everything it started with and wrote, fit for `resume`; `errors` the errors of calls and answers in the
     order they came up; `waiting` the gates that proposals wait for, as references (C7). `makers` says of each tool that
-    was called who carried it out.
+    was called who carried it out. `not_undone` are the calls, as they were carried out, that a failed group could
+    not undo (A5).
     """
 
     output: T_co
@@ -74,6 +75,7 @@ class Result(Generic[T_co]):
     errors: list[ActumError] = field(default_factory=list[ActumError])
     waiting: list[str] = field(default_factory=list[str])
     makers: dict[str, str] = field(default_factory=dict[str, str])
+    not_undone: list[Call] = field(default_factory=list[Call])
 
     def provenance(self, reference: str | None = None, instance: str | None = None) -> tuple[Origin, ...]:
         """Where what a reference names came from, the output without one: code or model, back to the inputs (X0).

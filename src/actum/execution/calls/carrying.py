@@ -32,6 +32,7 @@ from .resolving import resolved
 from .results import Results
 from .retrying import Retrying
 from .tracing import begin_call, end_call
+from .undoing import Doings
 
 ANOTHER = "run"
 """What stands before the id of another run that a run waits for."""
@@ -120,6 +121,8 @@ class Carrier:
     budget: Budget
     lineage: Lineage
     emit: Emitter
+    doings: Doings | None = None
+    """What notes what is carried out, in a group that may have to take it back (C5)."""
     is_stopped: bool = False
     """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
 
@@ -174,7 +177,9 @@ class Carrier:
             if activity is None or (job.parent is not None and self.delegate.takes_item(job.tool)):
                 return await (self._delegated if activity is None else self._apart)(job, call, context)
             keyed = self._keyed(job, context) if activity.sees_context else context
-            return await invoke(call, job.tool, keyed, activity, self.budget, self._again(job, activity))
+            return await invoke(
+                call, job.tool, keyed, activity, self.budget, again=self._again(job, activity), doings=self.doings
+            )
         except Fenced:  # it is the run that is lost, not this call
             self.is_stopped = True
             raise

@@ -19,6 +19,7 @@ from ...schema.infer import jsonable
 from ...schema.json import Json, NotJson, is_list, plain
 from ..budget import Budget
 from .job import Yield
+from .undoing import Doing, Doings
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
@@ -41,11 +42,19 @@ Again: TypeAlias = Callable[[ActivityError], Awaitable[bool]]
 
 
 async def invoke(
-    call: Call, tool: Tool, context: Context, activity: Activity, budget: Budget, again: Again | None = None
+    call: Call,
+    tool: Tool,
+    context: Context,
+    activity: Activity,
+    budget: Budget,
+    *,
+    again: Again | None = None,
+    doings: Doings | None = None,
 ) -> Yield:
     """Run an Activity for a call and judge what it returns, which is counted before it is copied (L5).
 
     It is tried `again` only where it raised what isn't an error of ours: these say what would not get better.
+    What it has done is noted in `doings`, also where its result can't be used.
 
     Raises:
         InvalidParameters: an argument or the result doesn't fit its type or schema (A4).
@@ -55,9 +64,13 @@ async def invoke(
     while True:
         # Each attempt has arguments of its own: the function may have changed those of the last one.
         given = call if again is None else Call(call)
-        returned = await _returned(activity.arguments(given, tool, context), tool, activity, budget)
+        function = functools.partial(activity.function, **activity.arguments(given, tool, context))
+        doing = None if doings is None else doings.begin(call, tool, activity)
+        if doings is not None and doing is not None:
+            function = doings.noting(function, doing, is_async=activity.is_async)
+        returned = await _returned(function, tool, budget, is_async=activity.is_async)
         if not isinstance(returned, _Raised):
-            return judged(returned, tool, budget)
+            return judged(returned, tool, budget, doing)
         failure = ActivityError(words_of(returned.error), tool=tool.name)
         if again is None or not await again(failure):
             raise failure from returned.error
@@ -70,10 +83,9 @@ class _Raised:
     error: Exception
 
 
-async def _returned(arguments: dict[str, Any], tool: Tool, activity: Activity, budget: Budget) -> Any:
+async def _returned(function: Callable[[], Any], tool: Tool, budget: Budget, *, is_async: bool) -> Any:
     try:
-        function = functools.partial(activity.function, **arguments)
-        return await (function() if activity.is_async else budget.threads.settle(function))
+        return await (function() if is_async else budget.threads.settle(function))
     except ActumError:
         raise
     except asyncio.CancelledError:
@@ -84,8 +96,8 @@ async def _returned(arguments: dict[str, Any], tool: Tool, activity: Activity, b
         return _Raised(error)
 
 
-def judged(returned: Any, tool: Tool, budget: Budget) -> Yield:
-    """What an Activity returned, as JSON that fits the tool's `_output` (A4).
+def judged(returned: Any, tool: Tool, budget: Budget, doing: Doing | None = None) -> Yield:
+    """What an Activity returned, as JSON that fits the tool's `_output` (A4); its undo is told the same.
 
     Raises:
         InvalidParameters: it doesn't fit.
@@ -97,8 +109,13 @@ def judged(returned: Any, tool: Tool, budget: Budget) -> Yield:
         path = None if returned.path is None else _named_path(returned.path, tool)
         beside, returned = returned.beside, returned.value
     if type(returned) not in _SCALARS and (messages := _messages(returned)):
+        if doing is not None:
+            told = [message.to_dict() for message in messages]
+            doing.result = told[0] if len(told) == 1 else told
         return Yield(messages=messages, path=path)
     value, size = _json(returned, tool, budget)
+    if doing is not None:
+        doing.result = value
     check_result(value, tool)
     return Yield(value=value, path=path, weight=size, beside=beside)
 

@@ -32,6 +32,7 @@ from .results import Results
 from .standstill import MOST_ROUNDS, Standstill
 from .tracing import end_call
 from .under_way import UnderWay
+from .undoing import Doings
 from .workers import Workers
 
 _Work: TypeAlias = tuple[Job, Call]
@@ -53,6 +54,7 @@ class Scheduler:
         emit: Emitter,
         delegate: Delegate,
         approve: Approve | None = None,
+        doings: Doings | None = None,
         parallel: int = 1_000,
         awaits_all: bool = False,
     ) -> None:
@@ -78,6 +80,7 @@ class Scheduler:
             budget=budget,
             lineage=self._lineage,
             emit=emit,
+            doings=doings,
         )
         self._workers: Workers[_Work, Carried] = Workers(self._carrier, self._ended)
         self.computing = Computing(budget, self._computed)

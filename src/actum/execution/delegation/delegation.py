@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from ...errors import (
     ActumError,
@@ -21,6 +21,7 @@ from ...generation.model import Model
 from ...ideas.config import IdeaConfig
 from ...ideas.file import plan_of
 from ...ideas.identity import identified
+from ...messages import Media
 from ...protocol.activity import Activity, Choice
 from ...protocol.call import Call
 from ...protocol.config import Config
@@ -41,7 +42,6 @@ from ...schema.validator import Validator
 from ..budget import Budget
 from ..calls.carrying import ANOTHER, Suspended, Suspension
 from ..calls.invoking import Output, invoke
-from ..calls.job import Yield
 from ..emitter import Emitter
 from ..loop import Loop
 from ..record.recorder import Recorder
@@ -82,7 +82,7 @@ class Delegation:
             self._check_named(name, call, tool)
             activity = serving.of(call)
             activity.check(tool)
-            return _returned(await invoke(call, tool, context, activity, self.budget))
+            return await self._invoked(call, tool, context, activity)
         kept = suspension or Suspension(place=Place(0), call=call)
         if isinstance(tool, Reader):
             return await self._read(call, tool, kept, context.key)
@@ -97,7 +97,16 @@ class Delegation:
         if self.record.settled is not None:  # what was found may have taken long to find
             await self.record.settled()
         own = Context.checked(self._messages(found, context, call), found.context.data_kinds, found.context.origin)
-        return _returned(await invoke(call, tool, own.keyed(context.key, context.lease), serving.of(call), self.budget))
+        return await self._invoked(call, tool, own.keyed(context.key, context.lease), serving.of(call))
+
+    async def _invoked(self, call: Call, tool: Tool, context: Context, activity: Activity) -> Any:
+        """The result of an Activity, as if it had returned that itself."""
+        result = await invoke(call, tool, context, activity, self.budget, doings=self.runtime.doings)
+        if result.messages:
+            return list(result.messages)
+        if result.path is None and not result.beside:
+            return result.value
+        return Output(result.value, result.path and str(result.path), cast("tuple[Media, ...]", result.beside))
 
     async def contract(self, tool: Tool) -> Tool:
         """The tool as its delegate is, for one that is resolved beforehand (D8)."""
@@ -129,9 +138,12 @@ class Delegation:
         remote = self.machine.remote(name, self.runtime.config)
         try:
             depth = self._deepest - len(self.lineage) - 1
-            return await carried_out(remote, call, context, place, self.budget, self.emit, depth=depth)
+            result = await carried_out(remote, call, context, place, self.budget, self.emit, depth=depth)
         except DelegateError as error:
             raise error.of(told(name), tool.name) from error
+        if (doings := self.runtime.doings) is not None and (doing := doings.begin(call, tool, None)) is not None:
+            doings.done(doing, result)
+        return result
 
     def _check_remote(self, name: str, tool: Tool) -> None:
         config = self.runtime.config
@@ -380,13 +392,6 @@ def _described(tool: Tool) -> str:
         if is_object(schema) and schema.get("description"):
             lines.append(f"- {name}: {schema['description']}")
     return "\n".join(lines)
-
-
-def _returned(result: Yield) -> Any:
-    """The result of an Activity, as if it had returned that itself."""
-    if result.messages:
-        return list(result.messages)
-    return result.value if result.path is None else Output(result.value, str(result.path))
 
 
 async def _kept(loop: Loop, kept: Suspension) -> Result[Any]:
