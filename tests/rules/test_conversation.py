@@ -280,3 +280,74 @@ def test_what_can_not_be_is_refused_at_once() -> None:
     with pytest.raises(errors.MessageError, match="another name"):
         agent().conversation(taken, most=10, summary=True)
     agent().conversation(taken, most=10)
+
+
+# Turns that others make of it
+
+
+@pytest.mark.rule("M4")
+@pytest.mark.parametrize("form", ["type", "raw", "text"])
+async def test_a_history_that_was_held_elsewhere_is_cut_as_one_of_ours(form: str) -> None:
+    def message(role: str, words: str) -> dict[str, Any]:
+        own: dict[str, dict[str, Any]] = {
+            "type": {"type": role, "message": words},
+            "raw": {"role": role, "content": words},
+            "text": {"type": "text", "role": role, "text": words},
+        }
+        return own[form]
+
+    runner = agent(answer(output="end"), answer(output="end"))
+    pairs = [message(role, f"{role} {number}") for number in range(300) for role in ("user", "assistant")]
+    talk = runner.conversation([{"type": "system", "message": "Be kind."}, *pairs], most=4_000)
+    await said(talk, "hi")
+    texts = json.dumps(sent(runner)[0].messages)
+    assert 3_000 < len(texts) < 12_000
+    assert ("Be kind." in texts, 'user 0"' in texts, "user 299" in texts, "assistant 299" in texts) == (
+        True,
+        False,
+        True,
+        True,
+    )
+    assert talk.context.messages[1]["type" if "type" in pairs[0] else "role"] in {"user", "text"}, "a turn goes whole"
+
+
+@pytest.mark.rule("M4", "L8")
+async def test_what_an_assistant_is_given_to_say_ends_no_turn_whose_plan_stands() -> None:
+    runner = agent(answer(call("look", n=1), call("forever"), output="Seen"), answer(output="Gone on"), tools=toolbox())
+    talk = runner.conversation(most=1)
+    async with talk.stream("first") as turn:
+        async for event in turn:
+            if type(event).__name__ == "CallFinished":
+                break
+    held = [*talk.context.messages, {"type": "assistant", "message": "One moment."}, {"type": "user", "message": "?"}]
+    cut = await runner.cut(Context([*held, {"type": "assistant", "message": "Still."}]), 1)
+    assert [one["type"] for one in cut][:3] == [one["type"] for one in held][:3], "its calls are not made again"
+
+
+@pytest.mark.rule("M4")
+async def test_turns_that_were_made_before_either_is_entered_follow_each_other() -> None:
+    talk = agent(answer(output="One"), answer(output="Two")).conversation()
+    first, second = talk.stream("first"), talk.stream("second")
+    with pytest.raises(errors.ActumError, match="has not begun"):
+        _ = first.result
+    for one in (first, second):
+        async with one:
+            assert [event async for event in one]
+    words = [one.get("message") or one.get("output") for one in talk.context]
+    assert words == ["first", "One", "second", "Two"]
+    with pytest.raises(errors.ActumError, match="entered before"):
+        async with first:
+            pass
+    assert len(talk.context) == 4
+
+
+@pytest.mark.rule("L7")
+async def test_a_run_is_entered_once() -> None:
+    runner = agent(answer(output="One"), answer(output="Two"))
+    stream = runner.stream("x")
+    async with stream:
+        assert [event async for event in stream]
+    with pytest.raises(errors.ActumError, match="entered before"):
+        async with stream:
+            pass
+    assert (stream.result.output, len(sent(runner))) == ("One", 1)

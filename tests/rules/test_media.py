@@ -69,6 +69,12 @@ async def test_it_is_named_in_its_place_among_the_texts() -> None:
         {"type": "image", "path": "a.png", "fetch": True},
         {"type": "image", "data": DATA, "media_type": "audio/wav"},
         {"type": "image", "data": DATA, "colour": "red"},
+        {"type": "image", "data": DATA, "media_type": "image/png\r\nX-Evil: 1"},
+        {"type": "image", "data": DATA, "media_type": 'image/png; name="a\nb"'},
+        {"type": "image", "data": DATA, "media_type": "image/"},
+        {"type": "file", "data": DATA, "media_type": "anything"},
+        {"type": "image", "data": DATA, "detail": "low\nhigh"},
+        {"type": "file", "data": DATA, "name": "a\n\n¶state\n{}"},
     ],
 )
 async def test_a_malformed_one_names_its_index_and_nothing_is_asked(message: Json) -> None:

@@ -15,6 +15,7 @@ from .stream import Stream
 from .text import TextGiven, member_of
 
 _UNDER_WAY = "a turn of this conversation is under way: read it to the end first"
+_ENTERED = "this turn has been entered before: `talk.stream(…)` makes the next one"
 
 
 class Conversation:
@@ -51,7 +52,7 @@ class Conversation:
             raise ActumError(_UNDER_WAY)
         more = [] if said is None else [{"type": "user", "message": said}] if isinstance(said, str) else list(said)
         self.context.extended(more)  # what is malformed is refused at once
-        return Turn(self, self._begin(self.context, more))
+        return Turn(self, more)
 
     async def say(self, said: str | Iterable[Mapping[str, Any]]) -> AsyncGenerator[str]:
         """What the assistant answers, piece by piece, as `Agent.stream_text` gives it.
@@ -73,20 +74,25 @@ class Conversation:
 
 
 class Turn:
-    """One turn of a conversation, as `Stream` is one run."""
+    """One turn of a conversation, as `Stream` is one run. It follows whatever was said before it is entered."""
 
-    def __init__(self, talk: Conversation, stream: Stream) -> None:
+    def __init__(self, talk: Conversation, said: Sequence[Mapping[str, Any]]) -> None:
         self._talk = talk
-        self._stream = stream
+        self._said = said
+        self._begun: Stream | None = None
 
     async def __aenter__(self) -> Turn:
-        if self._talk._is_open:  # pyright: ignore[reportPrivateUsage] -- they are one
+        talk = self._talk
+        if talk._is_open:  # pyright: ignore[reportPrivateUsage] -- they are one
             raise ActumError(_UNDER_WAY)
-        self._talk._is_open = True  # pyright: ignore[reportPrivateUsage]
+        if self._begun is not None:
+            raise ActumError(_ENTERED)
+        self._begun = talk._begin(talk.context, self._said)  # pyright: ignore[reportPrivateUsage]
+        talk._is_open = True  # pyright: ignore[reportPrivateUsage]
         try:
-            await self._stream.__aenter__()
+            await self._begun.__aenter__()
         except BaseException:
-            self._talk._is_open = False  # pyright: ignore[reportPrivateUsage]
+            talk._is_open = False  # pyright: ignore[reportPrivateUsage]
             raise
         return self
 
@@ -104,6 +110,12 @@ class Turn:
             yield event
 
     @property
+    def _stream(self) -> Stream:
+        if self._begun is None:
+            raise ActumError("the turn has not begun: `async with talk.stream(…) as turn:` begins it")
+        return self._begun
+
+    @property
     def result(self) -> Result[Any]:
         """The result of the turn; raises as `Stream.result`."""
         return self._stream.result
@@ -111,4 +123,4 @@ class Turn:
     @property
     def context(self) -> Context:
         """The conversation's context so far."""
-        return self._stream.context
+        return self._talk.context if self._begun is None else self._begun.context

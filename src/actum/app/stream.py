@@ -29,10 +29,14 @@ class Stream(Generic[T_co]):
     def __init__(self, begin: Callable[[Callable[[AnyEvent], None]], Awaitable[Loop]]) -> None:
         self._begin = begin
         self._events: asyncio.Queue[AnyEvent | None] = asyncio.Queue()
+        self._is_entered = False
         self._loop: Loop | None = None
         self._task: asyncio.Task[Result[Any]] | None = None
 
     async def __aenter__(self) -> Stream[T_co]:
+        if self._is_entered:
+            raise ActumError("this run has been entered before: `agent.stream(…)` makes another one")
+        self._is_entered = True
         self._loop = await self._begin(self._events.put_nowait)
         self._task = asyncio.create_task(self._loop.run())
         self._task.add_done_callback(lambda _: self._events.put_nowait(None))

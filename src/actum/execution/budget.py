@@ -32,12 +32,18 @@ class Spent:
     calls: int = 0
     bytes: int = 0
     usage: Usage = field(default_factory=Usage)
+    tokens: int = 0
+    """What is known of the tokens, also where those of some request are not."""
+    usd: float = 0.0
+    """What is known of the money."""
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Spent:
-        """The same from JSON, as `asdict` makes it."""
-        own = {key: value for key, value in told.items() if key != "usage"}
-        return cls(**own, usage=Usage(**told.get("usage", {})))
+        """The same from JSON, as `asdict` makes it; what is no count there counts as nothing."""
+        usage = Usage.of(told.get("usage"))
+        counts = {name: Usage.of({"requests": told.get(name)}).requests for name in ("requests", "calls", "bytes")}
+        known = Usage.of({"input_tokens": told.get("tokens"), "usd": told.get("usd")})
+        return cls(usage=usage, tokens=known.known_tokens, usd=known.usd or 0.0, **counts)
 
 
 @dataclass(slots=True)
@@ -52,6 +58,10 @@ class Budget:
     requests: int = 0
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
+    tokens: int = 0
+    """The tokens that are known of: what a model doesn't tell switches no limit off."""
+    usd: float = 0.0
+    """The money that is known of."""
     started: float = field(default_factory=time.monotonic)
     computing: RunAllowance = field(default_factory=RunAllowance)
     """What computed values may cost, those of all of the run together (E4)."""
@@ -73,29 +83,38 @@ class Budget:
     @property
     def spent(self) -> Spent:
         """What has been spent so far."""
-        return Spent(requests=self.requests, calls=self.calls, bytes=self.bytes, usage=self.usage)
+        return Spent(
+            requests=self.requests,
+            calls=self.calls,
+            bytes=self.bytes,
+            usage=self.usage,
+            tokens=self.tokens,
+            usd=self.usd,
+        )
 
     def charge(self, spent: Spent) -> None:
         """Count what a part of the run has spent elsewhere; what begins next finds out that it was too much."""
         self.requests += spent.requests
         self.calls += spent.calls
         self.bytes += spent.bytes
-        self.pay(spent.usage)
+        self.usage += spent.usage
+        self.tokens += max(spent.tokens, spent.usage.known_tokens)
+        self.usd += max(spent.usd, spent.usage.usd or 0.0)
 
     @property
     def left(self) -> Limits:
         """What is left to spend, as the limits of a part of the run that is carried out elsewhere."""
 
-        def rest(most: float | None, spent: float | None) -> Any:
-            return most if most is None or spent is None else max(0, most - spent)
+        def rest(most: float | None, spent: float) -> Any:
+            return None if most is None else max(0, most - spent)
 
         limits = self.limits
         return Limits(
             requests=rest(limits.requests, self.requests),
             calls=rest(limits.calls, self.calls),
             seconds=self.seconds_left,
-            tokens=rest(limits.tokens, self.usage.tokens),
-            usd=rest(limits.usd, self.usage.usd),
+            tokens=rest(limits.tokens, self.tokens),
+            usd=rest(limits.usd, self.usd),
             depth=limits.depth,
             bytes=rest(limits.bytes, self.bytes),
         )
@@ -111,7 +130,7 @@ class Budget:
             raise LimitExceeded(f"the run has made its {most} requests without an output", limit="requests")
         if most is not None and self.requests + kept >= most:
             raise LimitExceeded(f"of the run's {most} requests only the last is left, for its output", limit="requests")
-        self._check(self.usage)
+        self._check_costs()
         self.check()
         self.requests += 1
 
@@ -133,6 +152,8 @@ class Budget:
     def pay(self, usage: Usage) -> None:
         """Count what a request has cost; `ask` and the end of the tick judge it."""
         self.usage += usage
+        self.tokens += usage.known_tokens
+        self.usd += usage.usd or 0.0
 
     def weight(self, value: Any) -> int:
         """The bytes of a value, counted no further than they are more than the run has left.
@@ -216,9 +237,9 @@ class Budget:
         elif left <= 1 + _LITTLE:
             yield f"{left} requests are left, this one included."
 
-    def _check(self, usage: Usage) -> None:
-        tokens, limits = usage.tokens, self.limits
-        if limits.tokens is not None and tokens is not None and tokens >= limits.tokens:
-            raise LimitExceeded(f"{tokens} of {limits.tokens} tokens are spent", limit="tokens")
-        if limits.usd is not None and usage.usd is not None and usage.usd >= limits.usd:
-            raise LimitExceeded(f"{usage.usd:.4f} of {limits.usd:.4f} USD are spent", limit="usd")
+    def _check_costs(self) -> None:
+        limits = self.limits
+        if limits.tokens is not None and self.tokens >= limits.tokens:
+            raise LimitExceeded(f"{self.tokens} of {limits.tokens} tokens are spent", limit="tokens")
+        if limits.usd is not None and self.usd >= limits.usd:
+            raise LimitExceeded(f"{self.usd:.4f} of {limits.usd:.4f} USD are spent", limit="usd")

@@ -77,7 +77,7 @@ class RequestRow:
     @property
     def spent(self) -> Usage:
         """What it has cost."""
-        return usage_of(self.usage)
+        return Usage.of(self.usage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,8 +126,8 @@ class Sums:
             told = entry if COURSE in entry and "usage" in entry else told
         makers: Any = told.get("makers")
         return cls(
-            usage=usage_of(told["usage"]) if "usage" in told else Course.of(told).spent,
-            before=usage_of(told.get("before")),
+            usage=Usage.of(told["usage"]) if "usage" in told else Course.of(told).spent,
+            before=Usage.of(told.get("before")),
             makers=dict(makers) if is_object(makers) else {},
         )
 
@@ -212,13 +212,6 @@ def whole_course(entries: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
 def is_note(entry: Mapping[str, Any]) -> bool:
     """Whether an entry of a record is about a run rather than of it: recovering its context needs none of these."""
     return "tick" in entry or COURSE in entry
-
-
-def usage_of(told: Any) -> Usage:
-    """What requests have cost, as a run notes it; nothing is known of what isn't a count or a price."""
-    own: JsonObject = told if is_object(told) else {}
-    known: dict[str, Any] = {one.name: own[one.name] for one in fields(Usage) if _is_number(own.get(one.name))}
-    return Usage(**known)
 
 
 def _told(row: CallRow | RequestRow) -> JsonObject:

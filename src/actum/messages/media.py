@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,6 +14,10 @@ from .kind import Key, Kind, View
 
 SOURCES = ("url", "path", "data")
 """Where the content of a message is: exactly one of them."""
+_WORD = r"[\w!#$&^.+-]+"
+_MEDIA_TYPE = re.compile(rf'{_WORD}/{_WORD}(; ?{_WORD}=({_WORD}|"[^"\\\x00-\x1f\x7f-\x9f]*"))*', re.ASCII)
+"""As it may stand in a header: perhaps with parameters, on one line."""
+_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +88,10 @@ def _complaint(message: JsonObject) -> str | None:
             f"'url' of a message of type {message['type']} must begin with http:// or https://; content goes in 'data'"
         )
     declared = message.get("media_type")
+    if declared is not None and _MEDIA_TYPE.fullmatch(declared) is None:
+        return f"'media_type' of a message of type {message['type']} must be a media type, such as image/png"
+    if any(_BREAKS.search(message.get(key, "")) for key in ("name", "detail")):
+        return f"'name' and 'detail' of a message of type {message['type']} must be one line"
     if declared is not None and message["type"] != "file" and not declared.startswith(f"{message['type']}/"):
         return f"'media_type' of a message of type {message['type']} must begin with {message['type']}/"
     if message.get("fetch") is not None and "url" not in message:

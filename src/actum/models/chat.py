@@ -328,9 +328,16 @@ class _Events:
     def _counted(self) -> Usage:
         told = self._usage
         details = told.get("prompt_tokens_details")
-        cached = (details.get("cached_tokens") or None) if is_object(details) else None
+        counted = Usage.of(
+            {
+                "input_tokens": told.get("prompt_tokens"),
+                "output_tokens": told.get("completion_tokens"),
+                "cached_tokens": details.get("cached_tokens") if is_object(details) else None,
+            }
+        )
         # A zero may mean that nothing was counted, and unknown is never zero (L5).
-        given, written = told.get("prompt_tokens") or None, told.get("completion_tokens") or None
+        given, written, cached = counted.input_tokens or None, counted.output_tokens or None, counted.cached_tokens
+        cached = cached or None
         usd = _price(self._model, given, written, cached) if given and self._is_openai else None
         full = _price(self._model, given, written, None) if given and usd is not None else None
         return Usage(

@@ -1,8 +1,12 @@
-"""The turns of a conversation in its context, and cuts of the oldest: a turn ends with the output it delivered (M4)."""
+"""The turns of a conversation in its context, and cuts of the oldest: a turn ends with the output it delivered (M4).
+
+One that was held elsewhere, and given as messages, ends with what the assistant said.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
 from ..schema.json import JsonObject, encode
 from .context import Context
@@ -25,7 +29,7 @@ def cut_to(context: Context, most: int) -> Context:
 def going(context: Context, most: int) -> frozenset[int]:
     """Which messages `cut_to` leaves out."""
     messages = context.messages
-    ends = [index + 1 for index, message in enumerate(messages) if message.get("type") == "output"]
+    ends = list(_ends(messages))
     sizes = [len(encode(message)) for message in messages]
     left = sum(sizes)
     newest = max((message.get(NUMBER, -1) for message in messages), default=-1)
@@ -62,6 +66,22 @@ def is_users(message: JsonObject) -> bool:
     """Whether the user says something."""
     kind = message.get("type")
     return kind == "user" or (kind in ("text", None) and message.get("role", "user") == "user")
+
+
+def _ends(messages: Sequence[JsonObject]) -> Iterator[int]:
+    """Where a turn has ended; one under way, whose plan stands, has not, whatever the assistant has said in it."""
+    has_plan = False
+    for end, (message, following) in enumerate(pairwise([*messages, {}]), 1):
+        has_plan = has_plan or message.get("type") == "plan"
+        is_last = not has_plan and not _is_answer(following)
+        if message.get("type") == "output" or (is_last and _is_answer(message)):
+            yield end
+
+
+def _is_answer(message: JsonObject) -> bool:
+    """Whether the assistant says something that no call has left."""
+    said = {message.get("type"), message.get("role")} & {"assistant", "output"}
+    return bool(said) and "_call" not in message
 
 
 def _opening(messages: Sequence[JsonObject], end: int) -> int:

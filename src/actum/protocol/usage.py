@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
+
+from ..schema.json import JsonObject, is_object
+
+_MOST = 2**53
+"""No run comes to as many tokens, or as much money."""
+_NUMBERS = frozenset({int, float})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What requests cost. A count or price that is not known is None, never zero (L5).
+    """What requests cost. A count or price that is not known is None, never zero (L5); nor is one known that can't be:
+    a negative count, a price that is no number. It may come from a provider, a recording, or a program of others.
 
     `saved_usd` is what the provider's prompt cache has saved, what filling it has cost included: less than nothing
     where that wasn't worth it. `fallbacks` of the requests went to another model than the first (`models.Fallback`).
@@ -21,6 +28,25 @@ class Usage:
     usd: float | None = None
     saved_usd: float | None = None
     fallbacks: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("requests", "input_tokens", "output_tokens", "cached_tokens", "fallbacks"):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or not 0 <= value < _MOST):
+                object.__setattr__(self, name, None)
+        for name in ("usd", "saved_usd"):
+            value, least = getattr(self, name), 0 if name == "usd" else -_MOST
+            if value is not None and (type(value) not in _NUMBERS or not least <= value < _MOST):
+                object.__setattr__(self, name, None)
+        for name in ("requests", "fallbacks"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, 0)
+
+    @classmethod
+    def of(cls, told: object) -> Usage:
+        """The same from JSON that others may have written: nothing is known of what it doesn't say."""
+        own: JsonObject = told if is_object(told) else {}
+        return cls(**{one.name: own[one.name] for one in fields(cls) if own.get(one.name) is not None})
 
     def __add__(self, other: Usage) -> Usage:
         if self.requests == 0:
@@ -46,3 +72,8 @@ class Usage:
         """Input and output tokens together, None if either is unknown."""
         told = self.input_tokens, self.output_tokens
         return None if told[0] is None or told[1] is None else told[0] + told[1]
+
+    @property
+    def known_tokens(self) -> int:
+        """Input and output tokens together, as far as they are known."""
+        return (self.input_tokens or 0) + (self.output_tokens or 0)

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from ..app.text import TextGiven
 from ..errors import ActumError
 from ..protocol.approvals import Pending
+from ..protocol.usage import Usage
 from ..runs.following import Live
 from ..runs.runs import Run
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
@@ -193,8 +194,8 @@ class _Answer:
         return frame({**self._head("chat.completion.chunk"), "choices": [choice]})
 
     def _usage(self) -> JsonObject:
-        told: Any = self.run.row.about.get("usage") or {}
-        given, made = (int(told.get(key) or 0) for key in ("input_tokens", "output_tokens"))
+        told = Usage.of(self.run.row.about.get("usage"))
+        given, made = told.input_tokens or 0, told.output_tokens or 0
         return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
 
 

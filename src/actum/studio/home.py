@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import ActumError
-from ..ideas.course import usage_of
 from ..protocol.approvals import Pending
 from ..protocol.usage import Usage
 from ..runs.row import Row
@@ -102,4 +101,4 @@ def _line(run: Run) -> RunLine:
 def _usage(row: Row) -> Usage | None:
     """What a run has cost; None while that isn't told."""
     told = row.about.get("usage")
-    return None if told is None and not row.is_over else usage_of(told)
+    return None if told is None and not row.is_over else Usage.of(told)

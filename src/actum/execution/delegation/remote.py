@@ -64,7 +64,7 @@ async def carried_out(
 
     trace: str = getattr(emit.trace, "traceparent", "")
     result = await remote.run(key, body, traceparent=trace, waits=waits)
-    spent = _usage(result.usage)
+    spent = Usage.of(result.usage)
     budget.requests += spent.requests
     budget.pay(spent)
     if result.failure is None:
@@ -75,12 +75,12 @@ async def carried_out(
 
 def left_of(budget: Budget, depth: int) -> JsonObject:
     """What is left of the limits that a delegate elsewhere has to keep, too."""
-    limits, usage = budget.limits, budget.usage
+    limits = budget.limits
     left: dict[str, float | None] = {
         "requests": None if limits.requests is None else limits.requests - budget.requests,
         "seconds": budget.seconds_left,
-        "tokens": None if limits.tokens is None else limits.tokens - (usage.tokens or 0),
-        "usd": None if limits.usd is None else limits.usd - (usage.usd or 0.0),
+        "tokens": None if limits.tokens is None else limits.tokens - budget.tokens,
+        "usd": None if limits.usd is None else limits.usd - budget.usd,
         "depth": depth,
     }
     return {name: max(value, 0) for name, value in left.items() if value is not None}
@@ -100,21 +100,3 @@ def _crossing(message: JsonObject) -> JsonObject:
 
 def _ungated(value: Any) -> Any:
     return {key: member for key, member in value.items() if key != "approvals"} if is_object(value) else value
-
-
-def _usage(told_there: JsonObject) -> Usage:
-    """What the other server says that it has spent; what is no count counts as unknown."""
-
-    def count(name: str) -> int | None:
-        value = told_there.get(name)
-        return value if type(value) is int and value >= 0 else None
-
-    usd: Any = told_there.get("usd")
-    price = float(usd) if type(usd) in {int, float} and usd >= 0 else None
-    return Usage(
-        requests=count("requests") or 0,
-        input_tokens=count("input_tokens"),
-        output_tokens=count("output_tokens"),
-        cached_tokens=count("cached_tokens"),
-        usd=price,
-    )
