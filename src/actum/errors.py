@@ -6,12 +6,13 @@ ActumError
 ├── MessageError            a message of the context is malformed: its author acts
 ├── CallError               structural: a call was refused before it ran: the model acts (L2)
 │   ├── UnknownTool             no such tool is offered
-│   ├── InvalidParameters       the parameters, or a result, don't fit the tool's schema
+│   ├── InvalidParameters       the parameters don't fit the tool's schema
 │   ├── UnresolvedReference     a path that nothing holds and no call will fill
 │   ├── ScopeDenied             a scope or a path that the call may not touch
 │   └── CyclicPlan              calls that wait for each other
 ├── ApprovalDenied          a person or a policy said no (L6)
 ├── ActivityError           the code behind a call failed
+│   └── InvalidResult           it was carried out, and what it returned can't be used
 ├── AllCallsFailed          `any` had no success; holds every cause (C5)
 ├── DelegateError           a delegate could not be carried out
 │   ├── DelegateNotFound
@@ -22,6 +23,8 @@ ActumError
 ├── ModelError              the model or its provider failed
 ├── SolutionError           the model's answers stayed unusable after every retry (L3)
 ├── NoProgress              the same calls again, with nothing new between (L4)
+├── PlanFailed              a plan that no model wrote could not deliver its output (P5)
+│   └── PlanLeft                what it expects doesn't hold
 ├── LimitExceeded           a limit of the run was reached (L5)
 ├── IdeaError               an Idea could not be read, found or written
 └── RunError                a run that is kept could not be found, submitted, decided on or written
@@ -34,8 +37,11 @@ ActumError
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+Outcome: TypeAlias = Literal["not made", "failed", "unusable", "unknown"]
+"""What became of a call that has no result (C15): it was *not made*; it *failed*, and nothing says that it had an
+effect; it was carried out and its result is *unusable*; or it is *unknown* whether it had its effect."""
 LONGEST_MESSAGE = 4_000
 """How many characters of a message are kept: it goes into the context, whoever wrote it (L5)."""
 _SHORTEST_SECRET = 4
@@ -50,6 +56,8 @@ class ActumError(Exception):
     """
 
     code: str = "error"
+    outcome: Outcome = "failed"
+    """What became of the call that ended so, where its code had begun (C15)."""
 
     def __init__(
         self,
@@ -59,7 +67,10 @@ class ActumError(Exception):
         path: str | None = None,
         index: int | None = None,
         data: dict[str, Any] | None = None,
+        outcome: Outcome | None = None,
     ) -> None:
+        if outcome is not None:
+            self.outcome = outcome
         self.tool = tool
         self.path = path
         self.index = index
@@ -110,6 +121,29 @@ def words_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
+def is_uncertain(error: BaseException) -> bool:
+    """Whether an exception of code that isn't ours leaves open if what it asked for was done: a timeout, a connection
+    that was lost. Those of HTTP libraries are told by their names, as none is imported for that."""
+    names = {one.__name__ for one in type(error).__mro__}
+    return not names.isdisjoint(_LOST) and names.isdisjoint(_UNSENT)
+
+
+_LOST = frozenset(
+    {
+        *("TimeoutError", "ConnectionError"),  # Python's, which aiohttp's are made of
+        *("TimeoutException", "NetworkError", "RemoteProtocolError"),  # httpx's
+        *("ServerDisconnectedError", "ClientPayloadError", "ClientOSError"),  # aiohttp's
+        *("Timeout", "ProtocolError", "ChunkedEncodingError"),  # of requests and urllib3
+    }
+)
+_UNSENT = frozenset(
+    {
+        *("ConnectionRefusedError", "ConnectError", "ConnectTimeout", "PoolTimeout", "LocalProtocolError"),
+        *("ClientConnectorError", "ConnectionTimeoutError", "NewConnectionError", "ConnectTimeoutError"),
+    }
+)
+
+
 class SchemaError(ActumError):
     """A schema that can't be used (T3, A1, D8)."""
 
@@ -126,6 +160,7 @@ class CallError(ActumError):
     """A call that was refused before it ran; the model is told and may correct it (L2)."""
 
     code = "call"
+    outcome = "not made"
 
 
 class UnknownTool(CallError):
@@ -135,7 +170,7 @@ class UnknownTool(CallError):
 
 
 class InvalidParameters(CallError):
-    """Parameters, or a result, that don't fit the tool's own schema (C3, C4, A4)."""
+    """Parameters, or what a model wrote as a result, that don't fit the tool's own schema (C3, C4)."""
 
     code = "invalid_parameters"
 
@@ -162,12 +197,27 @@ class ApprovalDenied(ActumError):
     """The approver said no; the message holds the reason (L6)."""
 
     code = "approval_denied"
+    outcome = "not made"
 
 
 class ActivityError(ActumError):
     """The code behind a call raised, or returned what is not JSON; `__cause__` is its exception."""
 
     code = "activity"
+
+
+class InvalidResult(ActivityError):
+    """What the code behind a call, or its delegate, returned can't be used; `value` is that, where it is JSON (A4).
+
+    The call was carried out all the same (C15).
+    """
+
+    code = "invalid_result"
+    outcome = "unusable"
+
+    def __init__(self, message: str, *, tool: str | None = None, path: str | None = None, value: Any = None) -> None:
+        super().__init__(message, tool=tool, path=path)
+        self.value = value
 
 
 class AllCallsFailed(ActumError):
@@ -188,34 +238,41 @@ class DelegateError(ActumError):
 
     code = "delegate"
 
-    def __init__(self, reason: str, *, tool: str | None = None, chain: Sequence[str] = ()) -> None:
+    def __init__(
+        self, reason: str, *, tool: str | None = None, chain: Sequence[str] = (), outcome: Outcome | None = None
+    ) -> None:
         self.reason = reason
         self.chain = tuple(chain)
         led = " → ".join(map(repr, self.chain))
         data = {"chain": list(self.chain)} if chain else None
-        super().__init__(f"the delegate {led} failed: {reason}" if led else reason, tool=tool, data=data)
+        super().__init__(
+            f"the delegate {led} failed: {reason}" if led else reason, tool=tool, data=data, outcome=outcome
+        )
 
     def of(self, delegate: str, tool: str) -> DelegateError:
         """The same failure as that of the delegate in which it happened, for the tool that led to it."""
-        return type(self)(self.reason, tool=tool, chain=(delegate, *self.chain))
+        return type(self)(self.reason, tool=tool, chain=(delegate, *self.chain), outcome=self.outcome)
 
 
 class DelegateNotFound(DelegateError):
     """There is no delegate where the tool's `_delegate` points."""
 
     code = "delegate_not_found"
+    outcome = "not made"
 
 
 class DelegateForbidden(DelegateError):
     """The delegate exists, but this run may not load it or it may not do what it asks (D12)."""
 
     code = "delegate_forbidden"
+    outcome = "not made"
 
 
 class DelegateDepthExceeded(DelegateError):
     """Delegates nested deeper than the run allows (D10)."""
 
     code = "delegate_depth_exceeded"
+    outcome = "not made"
 
 
 class NotInValue(DelegateError):
@@ -245,9 +302,11 @@ class ServerError(ActumError):
         tool: str | None = None,
         path: str | None = None,
         kind: str = "MCP server",
+        outcome: Outcome | None = None,
     ) -> None:
         text = message if server is None else f"the {kind} {server!r} {message}"
-        super().__init__(text, tool=tool, path=path, data={"said": said[:LONGEST_MESSAGE]} if said else None)
+        data = {"said": said[:LONGEST_MESSAGE]} if said else None
+        super().__init__(text, tool=tool, path=path, data=data, outcome=outcome)
         self.server = server
         self.code = code
 
@@ -299,6 +358,18 @@ class NoProgress(ActumError):
     def __init__(self, message: str, *, errors: Sequence[ActumError] = ()) -> None:
         super().__init__(message, data={"errors": [error.to_dict() for error in errors]} if errors else None)
         self.errors = tuple(errors)
+
+
+class PlanFailed(ActumError):
+    """A plan that no model wrote has no output to deliver; `__cause__` is why, `result` holds what was done (P5)."""
+
+    code = "plan_failed"
+
+
+class PlanLeft(PlanFailed):
+    """A plan that no model wrote expected what doesn't hold, and is left (P5)."""
+
+    code = "plan_left"
 
 
 class LimitExceeded(ActumError):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeAlias, cast
 
-from .errors import ActumError
+from .errors import ActumError, Outcome
 from .protocol.call import Call
 from .protocol.context import Context
 from .protocol.place import Place
@@ -111,9 +111,10 @@ class CallFinished(CallEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFailed(CallEvent):
-    """The call was refused or failed."""
+    """The call was refused or failed; `outcome` tells what became of it (C15)."""
 
     error: ActumError
+    outcome: Outcome = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -91,7 +91,7 @@ async def test_failures_name_the_api_and_quote_nothing_that_it_said() -> None:
         assert (await failure(servers, "huge")).code == "server_lost"
         tools = Tools()
         servers.register(tools)
-        with pytest.raises(errors.InvalidParameters, match="doesn't fit '_output'"):
+        with pytest.raises(errors.InvalidResult, match="doesn't fit '_output'"):
             await tools({"_tool": "pets/lie"})
         seen = (await servers.call("pets/picture", {})).beside
         assert [one.media_type for one in seen] == ["image/png"]

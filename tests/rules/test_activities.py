@@ -635,20 +635,20 @@ async def test_what_is_not_json_is_a_typed_error_of_its_call_and_siblings_go_on(
     tools.tool(name="good")(none)
     result = await run(answer(call("it", a=1), call("good")), answer(output="done"), tools=tools)
     assert result.output == "done"
-    assert [type(error) for error in result.errors] == [errors.ActivityError]
+    assert [type(error) for error in result.errors] == [errors.InvalidResult]
     assert result.errors[0].tool == "it"
     assert types(result) == ["text", "data", "error"]
 
 
 @pytest.mark.rule("A4")
-async def test_a_result_that_does_not_fit_is_a_structural_error_of_its_call() -> None:
+async def test_a_result_that_does_not_fit_is_an_error_of_its_call() -> None:
     schema: Json = {"type": "object", "properties": {"_output": {"type": "integer"}}, "_outputPath": "†state.x"}
     tools = serving(lambda: "no integer", schema)
     result = await run(answer(call("it")), answer(output="done"), tools=tools)
-    assert isinstance(result.errors[0], errors.InvalidParameters)
+    assert isinstance(result.errors[0], errors.InvalidResult)
     assert (result.errors[0].tool, result.errors[0].path) == ("it", "_output")
     assert result.context.get("†state.x") is None
-    with pytest.raises(errors.CallError):
+    with pytest.raises(errors.InvalidResult):
         await tools(call("it"))
 
 
@@ -661,7 +661,7 @@ async def test_the_result_is_judged_by_definitions_of_the_tool_as_well() -> None
         "_scopes": ["state"],
     }
     assert await serving(lambda: [1, 2], schema)(call("it")) == [1, 2]
-    with pytest.raises(errors.InvalidParameters):
+    with pytest.raises(errors.InvalidResult):
         await serving(lambda: [1, "2"], schema)(call("it"))
 
 

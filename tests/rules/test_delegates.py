@@ -305,7 +305,7 @@ async def test_a_delegates_answer_is_the_result_and_is_judged_by_the_tool() -> N
     of = agent(answer(call("ask")), answer(output="seven"), answer(output="sorry"), delegates={"d": idea()})
     result = await of.run(context)
     assert result.output == "sorry"
-    assert [error.code for error in result.errors] == ["invalid_parameters"]
+    assert [error.code for error in result.errors] == ["invalid_result"]
 
 
 CONTRACT: Json = {

@@ -193,7 +193,7 @@ async def test_alternatives_and_several_output_paths() -> None:
         tools=tools,
     )
     assert result.context.state == {"yes": 1, "no": 2, "p": 5, "q": 5}
-    assert [type(error) for error in result.errors] == [errors.InvalidParameters]
+    assert [type(error) for error in result.errors] == [errors.InvalidResult]
 
 
 @pytest.mark.rule("O6")

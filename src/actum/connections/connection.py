@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import DelegateError, ServerError, words_of
+from ..errors import DelegateError, Outcome, ServerError, words_of
 from ..protocol.context import Progress
 from ..schema.json import JsonObject, encode, is_list, is_object
 from .adapting import visible
@@ -117,14 +117,20 @@ class Connection:
         Raises:
             ServerError: it wasn't made, failed, took too long, or what became of it isn't known.
         """
-        client = await self.ready()
+        try:
+            client = await self.ready()
+        except ServerError as error:
+            error.outcome = "not made"
+            raise
         if expected is not None and self.listed.get(tool) != expected:
-            raise self._error("has changed this tool since it was offered; the call was not made", "server_changed")
+            why = "has changed this tool since it was offered; the call was not made"
+            raise self._error(why, "server_changed", outcome="not made")
         try:
             async with asyncio.timeout(self.server.timeout):
                 result = await _called(client, tool, arguments, progress)
         except TimeoutError:
-            raise self._error(f"took longer than {self.server.timeout:g} seconds; the call was cancelled") from None
+            why = f"took longer than {self.server.timeout:g} seconds; the call was cancelled"
+            raise self._error(why, outcome="unknown") from None
         except Exception as error:
             raise self._failed(client, error) from error
         self._failures = 0
@@ -194,21 +200,26 @@ class Connection:
     def _failed(self, client: Client, error: Exception) -> ServerError:
         """Why a call failed, whatever the SDK calls it."""
         from mcp.shared.exceptions import MCPError
-        from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
+        from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, REQUEST_TIMEOUT
 
         if isinstance(error, ServerError):
             return error
         code = error.code if isinstance(error, MCPError) else None
         if (code, str(error)) == (INVALID_REQUEST, _SESSION_ENDED):
             self._lost(client)
-            return self._error("has forgotten this session; the call was not made", "server_lost")
+            return self._error("has forgotten this session; the call was not made", "server_lost", outcome="not made")
+        if self.server.url is not None and _is_unreached(error):
+            self._lost(client)
+            return self._error("can't be reached: the call was not made", "server_lost", outcome="not made")
         if code == CONNECTION_CLOSED or not isinstance(error, MCPError | ValueError):
             self._lost(client)
             why = self._why or "was lost"
-            return self._error(f"{why} during the call: whether it was carried out is not known", "server_lost")
+            lost = f"{why} during the call: whether it was carried out is not known"
+            return self._error(lost, "server_lost", outcome="unknown")
         if code is None:
-            return self._error("has sent a result that can't be read", said=words_of(error))
-        return self._error(f"refuses the call (code {code})", said=str(error))
+            return self._error("has sent a result that can't be read", said=words_of(error), outcome="unusable")
+        outcome: Outcome | None = "not made" if code in _refusals() else "unknown" if code == REQUEST_TIMEOUT else None
+        return self._error(f"refuses the call (code {code})", said=str(error), outcome=outcome)
 
     def _lost(self, client: Client) -> None:
         if self._client is client or self._client is None:
@@ -227,8 +238,22 @@ class Connection:
         why = self._why or ("can't be reached" if self.server.url is not None else "has ended")
         return self._error(f"{why} before it was ready", "server_start", said=str(self.tail) or words_of(first))
 
-    def _error(self, reason: str, code: str = "server", said: str = "") -> ServerError:
-        return ServerError(reason, server=self.server.name, code=code, said=said)
+    def _error(self, reason: str, code: str = "server", said: str = "", outcome: Outcome | None = None) -> ServerError:
+        return ServerError(reason, server=self.server.name, code=code, said=said, outcome=outcome)
+
+
+def _is_unreached(error: BaseException) -> bool:
+    """Whether no connection could be made, so that nothing was sent."""
+    from ..sources.calling import UNREACHED
+
+    return isinstance(_first(error), UNREACHED)
+
+
+def _refusals() -> frozenset[int]:
+    """The codes by which a server says that it hasn't begun a call."""
+    from mcp_types import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+
+    return frozenset({INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR})
 
 
 async def _called(client: Client, tool: str, arguments: JsonObject, progress: Progress | None) -> JsonObject:

@@ -44,14 +44,15 @@ def content_of(result: JsonObject, server: str, *, is_declared: bool) -> Content
     """
     blocks: Any = result.get("content", [])
     if result.get("resultType", "complete") != "complete":
-        raise ServerError("asks for more before it makes this call, which is not answered", server=server)
+        why = "asks for more before it makes this call, which is not answered"
+        raise ServerError(why, server=server, outcome="not made")
     if not is_list(blocks) or not all(is_object(block) for block in blocks):
-        raise ServerError("has sent a result that can't be read", server=server)
+        raise ServerError("has sent a result that can't be read", server=server, outcome="unusable")
     if result.get("isError"):
         raise ServerError("says that the call failed", server=server, said=_texts(blocks)[:_MOST_SAID])
     has_data = "structuredContent" in result
     if is_declared and not has_data:
-        raise ServerError("has not sent the data that this tool promises", server=server)
+        raise ServerError("has not sent the data that this tool promises", server=server, outcome="unusable")
     media = _media(blocks)
     if has_data:
         return Content(result["structuredContent"], media)

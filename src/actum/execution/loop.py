@@ -106,6 +106,11 @@ class Loop:
         """Who has carried out the calls of each tool so far (X0)."""
         return self._calls.makers
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether a call has begun that doesn't only read, here or in a delegate (T14)."""
+        return self._calls.has_effects
+
     def run(self) -> Coroutine[Any, Any, Result[Any]]:
         """Run to the end.
 

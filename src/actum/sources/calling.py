@@ -21,6 +21,8 @@ LOST = (httpx2.TransportError,)
 """The errors of a connection that is lost, or can't be made."""
 UNASKED = (httpx2.InvalidURL,)
 """The errors of a request that can't be made: nothing was sent."""
+UNREACHED = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+"""Those of a connection that can't be made: nothing was sent."""
 _SECONDS = httpx2.Timeout(30.0, read=None)
 """An answer may take as long as its caller waits for it."""
 

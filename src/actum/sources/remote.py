@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from ..errors import DelegateError, DelegateForbidden, DelegateNotFound
+from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, Outcome
 from ..protocol.origin import told
 from ..schema.json import JsonObject, NotJson, decode, encode, is_object
 from .event_stream import ServerSent, TooLarge, server_sent
@@ -33,6 +33,7 @@ _MOST_BEGUN = 20
 """How often a run that was cancelled by a former owner of the call is begun anew."""
 _CODE = re.compile(r"[a-z][a-z_]{0,39}")
 _TO_THE_END = {"until": "over"}
+_UNSENT: Outcome = "not made"
 _OVER = frozenset({"done", "failed", "cancelled"})
 
 
@@ -111,6 +112,9 @@ class Remote:
     async def _awaited(self, run: str, waits: Callable[[str], None] | None) -> RemoteRun:
         try:
             row = await self._followed(run, waits)
+        except DelegateError as error:
+            error.outcome = "unknown"  # it has begun there
+            raise
         except asyncio.CancelledError:
             with suppress(DelegateError, Away, TimeoutError):
                 async with asyncio.timeout(_FAREWELL):
@@ -171,9 +175,9 @@ class Remote:
         self, method: str, path: str, body: JsonObject | None = None, headers: Mapping[str, str] | None = None
     ) -> JsonObject:
         """What the server answers; asked again where it is away: all that is asked may be asked twice."""
-        from .calling import LOST
+        from .calling import LOST, UNREACHED
 
-        began, pause = time.monotonic(), _AGAIN
+        began, pause, outcome = time.monotonic(), _AGAIN, _UNSENT
         content = None if body is None else encode(body).encode()
         kind = {} if body is None else {"content-type": "application/json"}
         while True:
@@ -183,9 +187,10 @@ class Remote:
                     answer = await client.request(method, url, content=content, headers={**kind, **(headers or {})})
                     await self._check(answer)
                     return _object(answer.content)
-            except (*LOST, Away, TimeoutError):
+            except (*LOST, Away, TimeoutError) as error:
+                outcome = outcome if isinstance(error, UNREACHED) else "unknown"
                 if time.monotonic() - began > self.patience:
-                    raise DelegateError("the server can't be reached") from None
+                    raise DelegateError("the server can't be reached", outcome=outcome) from None
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import DelegateError, IdeaError, SchemaError, ServerError
+from ...errors import DelegateError, IdeaError, Outcome, SchemaError, ServerError
 from ...protocol.context import Progress
 from ...protocol.origin import is_url, told
 from ...schema.json import JsonObject
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _MOST_OPERATIONS = 1_000
 _MOST_SAID = 4_000
+_UNANSWERED: dict[int, Outcome] = {502: "unknown", 504: "unknown"}
+"""What a gateway says that has handed a call on and has heard nothing that it could use."""
 
 
 @dataclass(eq=False)
@@ -98,7 +100,7 @@ class Api:
             ServerError: it wasn't made, failed, took too long, or what became of it isn't known.
         """
         if self._client is None or self._over.is_set():
-            raise self._error("is not connected any more")
+            raise self._error("is not connected any more", outcome="not made")
         own = self.listed[tool]
         try:
             request = request_of(own["_meta"][HTTP], self._base, self.server.query, arguments)
@@ -106,14 +108,16 @@ class Api:
                 answer = await self._answer(self._client, request)
             return self._result(answer, own)
         except Unsendable as error:
-            raise self._error(f"was not asked: {error}") from None
+            raise self._error(f"was not asked: {error}", outcome="not made") from None
         except TimeoutError:
-            raise self._error(f"took longer than {self.server.timeout:g} seconds; the call was cancelled") from None
+            why = f"took longer than {self.server.timeout:g} seconds; the call was cancelled"
+            raise self._error(why, outcome="unknown") from None
         except Unreadable:
-            raise self._error("has sent what can't be read, or not the data that this operation promises") from None
+            why = "has sent what can't be read, or not the data that this operation promises"
+            raise self._error(why, outcome="unusable") from None
 
     async def _answer(self, client: Client, request: Request) -> Answer:
-        from ...sources.calling import LOST, UNASKED
+        from ...sources.calling import LOST, UNASKED, UNREACHED
 
         try:
             return await client.request(
@@ -121,13 +125,17 @@ class Api:
             )
         except UNASKED:
             raise Unsendable("its address is none, or too long") from None
+        except UNREACHED as error:
+            why = "can't be reached: the call was not made"
+            raise self._error(why, "server_lost", said=str(error), outcome="not made") from error
         except LOST as error:
             why = "was lost during the call: whether it was carried out is not known"
-            raise self._error(why, "server_lost", said=str(error)) from error
+            raise self._error(why, "server_lost", said=str(error), outcome="unknown") from error
 
     def _result(self, answer: Answer, own: JsonObject) -> JsonObject:
         if not 200 <= answer.status_code < 300:
-            raise self._error(f"answers with {answer.status_code}", said=text_of(answer.content, _MOST_SAID))
+            said, outcome = text_of(answer.content, _MOST_SAID), _UNANSWERED.get(answer.status_code)
+            raise self._error(f"answers with {answer.status_code}", said=said, outcome=outcome)
         media_type: str = answer.headers.get("content-type", "")
         return result_of(media_type, answer.content, is_declared="outputSchema" in own)
 
@@ -185,5 +193,6 @@ class Api:
         await check_address(url, hosts, trusts_written=is_given)
         return client_of(url, headers=headers, allow_hosts=hosts, most_bytes=most, trusts_written=is_given)
 
-    def _error(self, reason: str, code: str = "server", said: str = "") -> ServerError:
-        return ServerError(reason, server=self.server.name, code=code, said=said, kind=self.server.kind)
+    def _error(self, reason: str, code: str = "server", said: str = "", outcome: Outcome | None = None) -> ServerError:
+        own = self.server
+        return ServerError(reason, server=own.name, code=code, said=said, kind=own.kind, outcome=outcome)

@@ -276,6 +276,11 @@ class Calls:
         """Who carried out the calls of each tool (X0)."""
         return dict(self._scheduler.results.makers)
 
+    @property
+    def has_effects(self) -> bool:
+        """Whether a call has begun that doesn't only read, here or in a delegate (T14)."""
+        return self._scheduler.results.has_effects
+
     def open_calls(self, script: Script | None = None) -> tuple[list[Call], list[Call]]:
         """The calls that other answers have left open and that run by themselves (P2); those that the model owes."""
         waiting: list[Call] = []

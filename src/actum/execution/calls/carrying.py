@@ -58,6 +58,8 @@ class Suspension:
     """The parameters of the call that hold what calls have brought (S10)."""
     crossing: frozenset[str] = frozenset()
     """The kinds and types of which calls have left any."""
+    has_effects: bool = False
+    """Whether a call has begun in the delegate that doesn't only read (T14)."""
 
 
 class Delegate(Protocol):
@@ -154,7 +156,7 @@ class Carrier:
         if carried is not None and not patience.expired():
             return carried
         why = "was still running when the run had ended" if job.tool.timeout is None else "has taken too long"
-        return ActivityError(f"it {why}, and was cut", tool=job.tool.name)
+        return ActivityError(f"it {why}, and was cut", tool=job.tool.name, outcome="unknown")
 
     async def _carry(self, job: Job, call: Call) -> Carried:
         try:
@@ -236,6 +238,7 @@ class Carrier:
     async def _apart(self, job: Job, call: Call, context: Context) -> Carried:
         """Let a run of its own make the call for an item."""
         suspension = Suspension(place=job.place, call=job.call)
+        self.results.has_effects |= job.tool.effects != "none"
         try:
             return judged(
                 await self.delegate.item(call, job.tool, context, job.scopes, suspension), job.tool, self.budget
@@ -259,6 +262,7 @@ class Carrier:
         except Suspended:
             return Held(tuple(_within(job.of, one) for one in suspension.waiting))
         finally:
+            self.results.has_effects |= suspension.has_effects
             if suspension.context is not None and suspension.context is not before:
                 own = {"of": job.of, "call": dict(job.call), "context": suspension.context}
                 self.journal.add({"type": "suspended", **own})

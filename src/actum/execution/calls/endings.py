@@ -58,6 +58,8 @@ class Endings:
         try:
             value, written = self._results.write(job, result)
         except ActumError as error:
+            if not job.is_latent:
+                error.outcome = "unusable"
             self.refuse(job, error)
             return
         self._graph.settle(job.node, Status.DONE, value, written)
@@ -131,7 +133,7 @@ class Endings:
             fail_call(failure, self._register.toolset.tools, self._emit.trace, self._emit)
         if self._emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
-            self._emit(CallFailed(call=call, place=place, error=failure.error))
+            self._emit(CallFailed(call=call, place=place, error=failure.error, outcome=failure.outcome))
 
     def _count(self, size: int) -> None:
         """Count what a call without a result leaves; that it was too much, whatever starts next finds out."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...dataflow.reference import Reference, ReferenceSyntax, scan_reference
-from ...errors import ActivityError, ActumError, InvalidParameters, words_of
+from ...errors import ActivityError, ActumError, InvalidResult, ServerError, is_uncertain, words_of
 from ...messages import Media, MessageObject, is_message
 from ...protocol.activity import Activity
 from ...protocol.call import Call
@@ -57,8 +57,9 @@ async def invoke(
     What it has done is noted in `doings`, also where its result can't be used.
 
     Raises:
-        InvalidParameters: an argument or the result doesn't fit its type or schema (A4).
-        ActivityError: the function raised, or returned what is not JSON.
+        InvalidParameters: an argument doesn't fit its type.
+        InvalidResult: what it returned is not JSON, or doesn't fit the tool's `_output` (A4).
+        ActivityError: the function raised.
         LimitExceeded: the run can't afford what it returned.
     """
     while True:
@@ -71,7 +72,8 @@ async def invoke(
         returned = await _returned(function, tool, budget, is_async=activity.is_async)
         if not isinstance(returned, _Raised):
             return judged(returned, tool, budget, doing)
-        failure = ActivityError(words_of(returned.error), tool=tool.name)
+        outcome = "unknown" if is_uncertain(returned.error) else None
+        failure = ActivityError(words_of(returned.error), tool=tool.name, outcome=outcome)
         if again is None or not await again(failure):
             raise failure from returned.error
 
@@ -86,7 +88,11 @@ class _Raised:
 async def _returned(function: Callable[[], Any], tool: Tool, budget: Budget, *, is_async: bool) -> Any:
     try:
         return await (function() if is_async else budget.threads.settle(function))
-    except ActumError:
+    except ServerError:
+        raise
+    except ActumError as error:
+        if error.outcome in ("not made", "unusable"):  # that is said of another call: this one's code has begun
+            error.outcome = "failed"
         raise
     except asyncio.CancelledError:
         if (task := asyncio.current_task()) is not None and task.cancelling():
@@ -100,8 +106,7 @@ def judged(returned: Any, tool: Tool, budget: Budget, doing: Doing | None = None
     """What an Activity returned, as JSON that fits the tool's `_output` (A4); its undo is told the same.
 
     Raises:
-        InvalidParameters: it doesn't fit.
-        ActivityError: it is not JSON.
+        InvalidResult: it doesn't fit, or is not JSON.
         LimitExceeded: the run can't afford it.
     """
     path, beside = None, ()
@@ -116,18 +121,15 @@ def judged(returned: Any, tool: Tool, budget: Budget, doing: Doing | None = None
     value, size = _json(returned, tool, budget)
     if doing is not None:
         doing.result = value
-    check_result(value, tool)
+    if (message := misfit(value, tool)) is not None:
+        raise InvalidResult(message, tool=tool.name, path="_output", value=value)
     return Yield(value=value, path=path, weight=size, beside=beside)
 
 
-def check_result(value: Json, tool: Tool) -> None:
-    """Judge a result by the tool's `_output`.
-
-    Raises:
-        InvalidParameters: naming the place that doesn't fit.
-    """
-    if tool.output_validator is not None and (complaint := tool.output_validator.complaint(value, quotes=False)):
-        raise InvalidParameters(f"the result doesn't fit '_output': {complaint}", tool=tool.name, path="_output")
+def misfit(value: Json, tool: Tool) -> str | None:
+    """How a result doesn't fit the tool's `_output`, None where it does."""
+    complaint = tool.output_validator.complaint(value, quotes=False) if tool.output_validator is not None else None
+    return f"the result doesn't fit '_output': {complaint}" if complaint else None
 
 
 def _messages(returned: object) -> tuple[MessageObject, ...]:
@@ -151,15 +153,15 @@ def _json(returned: Any, tool: Tool, budget: Budget) -> tuple[Json, int]:
         raise _not_json(reason, tool) from None
 
 
-def _not_json(reason: Exception, tool: Tool) -> ActivityError:
-    return ActivityError(f"it returned what is not JSON: {reason}", tool=tool.name)
+def _not_json(reason: Exception, tool: Tool) -> InvalidResult:
+    return InvalidResult(f"it returned what is not JSON: {reason}", tool=tool.name)
 
 
 def _named_path(path: str, tool: Tool) -> Reference:
     try:
         reference, end = scan_reference(path, 0)
     except ReferenceSyntax as error:
-        raise ActivityError(str(error), tool=tool.name) from None
+        raise InvalidResult(str(error), tool=tool.name) from None
     if end != len(path):
-        raise ActivityError(f"{path!r} is not one path", tool=tool.name)
+        raise InvalidResult(f"{path!r} is not one path", tool=tool.name)
     return reference

@@ -15,7 +15,7 @@ from ...dataflow.fold import OutputMethod
 from ...dataflow.graph import Node, Status, written_paths
 from ...dataflow.reference import Path, Reference, print_path
 from ...dataflow.template import Template
-from ...errors import ActivityError, ActumError, DelegateError
+from ...errors import ActivityError, ActumError, DelegateError, Outcome
 from ...messages import MessageObject
 from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place
@@ -105,6 +105,11 @@ class Job:
         """Whether it names a tool and values and nothing else, so that nothing that is declared matters to it."""
         says_more = self.template.expressions or self.condition is not None or self.batch is not None
         return not says_more and self.tool.is_plain
+
+    @property
+    def is_made_here(self) -> bool:
+        """Whether code is run for it, and not the model, a delegate, or calls for items."""
+        return not (self.is_latent or self.tool.is_delegated or self.batch is not None)
 
     @property
     def place(self) -> Place:
@@ -209,10 +214,12 @@ class Batch:
         more = len(self.errors) - len(told)
         rest = f"; and {more} more" if more else ""
         cause = next((error.to_dict() for _, error in errors if isinstance(error, DelegateError)), None)
+        outcomes = {outcome_of(error, self.jobs[number]) for number, error in self.errors.items()}
         return ActivityError(
             f"{len(self.errors)} of {len(self.jobs)} items failed: {'; '.join(told)}{rest}",
             tool=tool,
             data=None if cause is None else {"cause": cause},
+            outcome=next(one for one in _FROM_WORST if one in outcomes),
         )
 
 
@@ -240,9 +247,22 @@ class Failure(NamedTuple):
     """Whether it was refused as it arrived: judged by what is declared, before it has read anything (O11)."""
 
     @property
+    def outcome(self) -> Outcome:
+        """What became of the call (C15)."""
+        return "not made" if self.job is None else outcome_of(self.error, self.job)
+
+    @property
     def told(self) -> str:
         """What of it the model that plans a sealed run may be told (S10)."""
         return self.error.message if self.is_on_arrival else f"it failed: {self.error.code}"
+
+
+_FROM_WORST: Sequence[Outcome] = ("unknown", "unusable", "failed", "not made")
+
+
+def outcome_of(error: ActumError, job: Job) -> Outcome:
+    """What became of a call that has ended with an error (C15): of one that had not begun, nothing."""
+    return error.outcome if job.has_begun else "not made"
 
 
 class Ends(Protocol):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...dataflow.graph import Graph, Status
+from ...errors import InvalidParameters
 from ...protocol.call import Call
 from ...schema.json import encode
-from .invoking import check_result
+from .invoking import misfit
 from .job import Job, Yield
 from .results import Results
 
@@ -30,7 +31,8 @@ class Latent:
             self._graph.settle(job.node, Status.OWED)
             self._owed[_owing(job)] = job
             return None
-        check_result(call.output, job.tool)
+        if (message := misfit(call.output, job.tool)) is not None:
+            raise InvalidParameters(message, tool=job.tool.name, path="_output")
         return Yield(value=call.output)
 
     def pay(self, job: Job) -> None:

@@ -13,7 +13,7 @@ from ...dataflow.expression import MISSING
 from ...dataflow.fold import MOST_GAP
 from ...dataflow.graph import Graph, Status, any_overlap
 from ...dataflow.reference import Reference
-from ...errors import LONGEST_MESSAGE, ActumError, InvalidParameters, ScopeDenied
+from ...errors import LONGEST_MESSAGE, ActumError, InvalidResult, ScopeDenied
 from ...events import CallFinished, CallProgress, CallRetried, CallStarted
 from ...protocol.call import Call
 from ...protocol.context import Progress
@@ -42,6 +42,8 @@ class Results:
         self._overwrote: set[int] = set()
         self.finished = 0
         """How many calls have finished."""
+        self.has_effects = False
+        """Whether a call has begun that doesn't only read, here or in a delegate (T14)."""
         self.erased: list[Reference] = []
         self.makers: dict[str, str] = {}
         """Who carried out the calls of each tool (X0)."""
@@ -50,6 +52,8 @@ class Results:
         """Note that a call is being carried out, with these values and this context."""
         job.is_started = job.has_begun = True
         job.started = self.finished
+        if job.tool.effects != "none" and job.is_made_here:
+            self.has_effects = True
         if self._emit.trace is not None and job.span is None:
             begin_call(job, call, self._emit.trace, self._emit)
         delegate = call.get("_delegate") if job.tool.is_delegated else None
@@ -78,7 +82,8 @@ class Results:
         """Append what a call has returned; return its value and the paths that were written.
 
         Raises:
-            InvalidParameters: the path that the Activity named isn't one of the call's, or can't take the value.
+            InvalidResult: it can't be kept, or the path that the Activity named isn't one of the call's.
+            InvalidParameters: the path can't take the value.
             ScopeDenied: it would open a gate.
             LimitExceeded: the run can't afford what would be written.
         """
@@ -142,7 +147,7 @@ class Results:
             if len(targets) > 1:
                 size = (size + self._budget.weight(job.call) + MESSAGE) * len(targets)
         except NotJson as error:
-            raise InvalidParameters(f"what it returns {error}", tool=job.tool.name) from None
+            raise InvalidResult(f"what it returns {error}", tool=job.tool.name) from None
         for target in targets:
             size += self._gaps(job, target)
         self._budget.take(size)
@@ -171,7 +176,8 @@ class Results:
             return job.targets
         if result.path not in job.alternatives:
             there = ", ".join(str(reference) for reference in job.alternatives) or "none"
-            raise InvalidParameters(f"{result.path} is not one of its alternatives: {there}", tool=job.tool.name)
+            message = f"{result.path} is not one of its alternatives: {there}"
+            raise InvalidResult(message, tool=job.tool.name, value=result.value)
         return (result.path,)
 
     def _check_gates(self, job: Job, value: Any, targets: tuple[Reference, ...]) -> None:

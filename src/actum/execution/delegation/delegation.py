@@ -77,18 +77,21 @@ class Delegation:
         """
         name = str(call["_delegate"])
         self._check_depth(name, tool)
+        kept = suspension or Suspension(place=Place(0), call=call)
         serving = self._in_its_place(name, tool)
         if serving is not None:
             self._check_named(name, call, tool)
             activity = serving.of(call)
             activity.check(tool)
+            kept.has_effects = tool.effects != "none"
             return await self._invoked(call, tool, context, activity)
-        kept = suspension or Suspension(place=Place(0), call=call)
         if isinstance(tool, Reader):
             return await self._read(call, tool, kept, context.key)
         if name == ANONYMOUS:
             return await self.latent(call, tool, context, kept)
         if is_remote(name):
+            self._check_remote(name, tool)
+            kept.has_effects = tool.effects != "none"
             return await self._remote(name, call, tool, context, kept.place)
         found = await self._found(name, tool)
         serving = self._serving(name, tool)
@@ -97,6 +100,7 @@ class Delegation:
         if self.record.settled is not None:  # what was found may have taken long to find
             await self.record.settled()
         own = Context.checked(self._messages(found, context, call), found.context.data_kinds, found.context.origin)
+        kept.has_effects = tool.effects != "none"
         return await self._invoked(call, tool, own.keyed(context.key, context.lease), serving.of(call))
 
     async def _invoked(self, call: Call, tool: Tool, context: Context, activity: Activity) -> Any:
@@ -134,7 +138,6 @@ class Delegation:
 
     async def _remote(self, name: str, call: Call, tool: Tool, context: Context, place: Place) -> Any:
         """Let another server carry a call out."""
-        self._check_remote(name, tool)
         remote = self.machine.remote(name, self.runtime.config)
         try:
             depth = self._deepest - len(self.lineage) - 1
@@ -264,6 +267,7 @@ class Delegation:
         try:
             if loop is None:
                 child = inner.child(self.record.at, kept.place, setup.context, setup.shape.schema)
+                kept.has_effects = tool.effects != "none"
                 return await self._apart(child, tool, kept)
             result = await _kept(loop, kept)
             if result.output is None and result.errors:
@@ -274,11 +278,12 @@ class Delegation:
             raise LimitExceeded(error.message, limit=error.limit) from error
         except Fenced:
             raise
-        except DelegateError as error:
-            raise error.of(told(name), tool.name) from error
         except ActumError as error:
             # The message of an error inside may quote the delegate's private context: only its kind crosses (D11).
-            raise crossed(error.code, error.data, tool).of(told(name), tool.name) from error
+            inner_error = error if isinstance(error, DelegateError) else crossed(error.code, error.data, tool)
+            failure = inner_error.of(told(name), tool.name)
+            failure.outcome = "unknown" if kept.has_effects else "failed"  # what it has begun stays done (C15)
+            raise failure from error
 
     def below(self, lineage: Sequence[Ancestor]) -> Delegation:
         """The same of a run that these delegates led to, one by one."""
@@ -401,6 +406,8 @@ async def _kept(loop: Loop, kept: Suspension) -> Result[Any]:
     except (asyncio.CancelledError, LimitExceeded):
         kept.context = loop.result.context.messages
         raise
+    finally:
+        kept.has_effects |= loop.has_effects
     if result.output is None and result.waiting:
         kept.context, kept.waiting = result.context.messages, tuple(result.waiting)
         raise Suspended

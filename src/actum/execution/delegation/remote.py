@@ -70,7 +70,8 @@ async def carried_out(
     if result.failure is None:
         return result.output
     is_too_deep = result.failure == DelegateDepthExceeded.code  # which whoever has asked this server is told of, too
-    raise (DelegateDepthExceeded if is_too_deep else DelegateError)(result.failure)
+    # What had begun there by then, nobody here knows (C15).
+    raise (DelegateDepthExceeded if is_too_deep else DelegateError)(result.failure, outcome="unknown")
 
 
 def left_of(budget: Budget, depth: int) -> JsonObject:

@@ -14,7 +14,7 @@ from ...dataflow.fold import SCALARS, Fold, Misfit, OutputMethod
 from ...dataflow.graph import RESULTS
 from ...dataflow.graph import call_index as numbered_index
 from ...dataflow.reference import Reference
-from ...errors import ActumError, InvalidParameters, MessageError, ScopeDenied
+from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError, ScopeDenied
 from ...messages import MessageObject
 from ...protocol.approvals import PRIVATE, Decisions
 from ...protocol.call import DERIVED, Call
@@ -240,7 +240,7 @@ class Journal:
         """Append a message that an Activity returned, as it is, and return the path that it writes, if any (A4).
 
         Raises:
-            InvalidParameters: it is malformed.
+            InvalidResult: it is malformed.
             ScopeDenied: it would open a gate (C7).
         """
         own = message.to_dict() | {"_call": dict(call), OF: of, "_date": _now(), **(marks or {})}
@@ -255,7 +255,7 @@ class Journal:
                 raise ScopeDenied("it would write gates, which a call can't open", tool=call.tool)
             absorb(self.memory, checked, len(self._messages), self.data_kinds)
         except MessageError as error:
-            raise InvalidParameters(f"it returned a bad message: {error.message}", tool=call.tool) from None
+            raise InvalidResult(f"it returned a bad message: {error.message}", tool=call.tool) from None
         self.add(checked)
         self.writes += 1
         return write.reference if write is not None else None

@@ -1,0 +1,130 @@
+"""What became of a call that has no result: not made, failed, carried out with an unusable result, unknown (C15)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actum import Tools, errors, events
+
+from .scripts import Json, agent, answer, call
+
+pytestmark = pytest.mark.rule("C15")
+
+
+class TimeoutException(Exception):
+    """As an HTTP library has it, whose classes are known by their names."""
+
+
+class ReadTimeout(TimeoutException):
+    """Something was sent, and nothing heard."""
+
+
+class ConnectError(ConnectionError):
+    """Nothing was sent: no connection was made."""
+
+
+def raising(error: Exception) -> Callable[[], Any]:
+    def function() -> Any:
+        raise error
+
+    return function
+
+
+def toolbox(function: Callable[..., Any], **options: Any) -> Tools:
+    """One tool `it`, which gives a whole number."""
+    tools = Tools()
+    schema: Json = {"properties": {"to": {"type": "string"}, "_output": {"type": "integer"}}}
+    tools.register("it", {**schema, **options})
+    tools.activity("it")(function)
+    return tools
+
+
+async def ended(tools: Tools, *calls: Json, **more: Any) -> list[tuple[str, str]]:
+    """How the calls of one answer have failed: the kinds of their errors, and what became of them."""
+    of = agent(answer(*calls), answer(output="done"), tools=tools, **more)
+    async with of.stream("go") as stream:
+        seen = [one async for one in stream]
+    return [(one.error.code, one.outcome) for one in seen if isinstance(one, events.CallFailed)]
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (ValueError("no"), "failed"),
+        (TimeoutError(), "unknown"),
+        (ReadTimeout(), "unknown"),
+        (ConnectionResetError(), "unknown"),
+        (ConnectionRefusedError(), "failed"),
+        (ConnectError(), "failed"),
+        (errors.ActivityError("who knows", outcome="unknown"), "unknown"),
+        (errors.InvalidParameters("of a call inside"), "failed"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else value,
+)
+async def test_code_that_raises_has_failed_or_leaves_open_what_it_did(error: Exception, outcome: str) -> None:
+    assert [came for _, came in await ended(toolbox(raising(error)), call("it"))] == [outcome]
+
+
+async def test_what_returns_something_unusable_was_carried_out() -> None:
+    assert await ended(toolbox(lambda: "no number"), call("it")) == [("invalid_result", "unusable")]
+    assert await ended(toolbox(object), call("it")) == [("invalid_result", "unusable")]
+    pushed = call("it", _outputPath="†state.x", _outputMethod="push")
+    schema: Json = {"_outputMethod": {"enum": ["push"]}}
+    context = [{"type": "state", "x": 1}]
+    tools = toolbox(lambda: 1, **schema)
+    of = agent(answer(pushed), answer(output=1), tools=tools)
+    async with of.stream(context) as stream:
+        failed = [one async for one in stream if isinstance(one, events.CallFailed)]
+    assert [one.outcome for one in failed] == ["unusable"]
+
+
+async def test_what_takes_too_long_may_have_had_its_effect() -> None:
+    forever = asyncio.Event()
+    found = await ended(toolbox(forever.wait, _timeout=0.01), call("it"))
+    assert found == [("activity", "unknown")]
+
+
+async def test_what_is_refused_denied_or_behind_a_failure_was_not_made() -> None:
+    async def approve(asked: Any, *_: Any) -> Any:
+        return "never" if asked.parameters.get("to") == "bob" else True
+
+    tools = toolbox(raising(ValueError()))
+    unknown = call("other")
+    behind = call("it", to="{†calls.0} of them")
+    found = await ended(tools, call("it"), unknown, behind, call("it", to="bob"), call("it", to=7), approve=approve)
+    assert sorted(found) == [
+        ("activity", "failed"),
+        ("approval_denied", "not made"),
+        ("invalid_parameters", "not made"),
+        ("unknown_tool", "not made"),
+        ("unresolved_reference", "not made"),
+    ]
+
+
+async def test_of_several_items_the_least_certain_counts() -> None:
+    def it(to: str) -> Any:
+        return raising(TimeoutError())() if to == "b" else "no number"
+
+    found = await ended(toolbox(it), call("it", _each=["a", "b"], to="†each"))
+    assert found == [("invalid_result", "unusable"), ("activity", "unknown"), ("activity", "unknown")]
+
+
+@pytest.mark.rule("D11")
+async def test_a_delegate_that_fails_after_an_effect_leaves_open_what_it_did() -> None:
+    for effects, outcome in (("some", "unknown"), ("none", "failed")):
+        tools = toolbox(lambda: 1)
+        tools.register("ask", {"_delegate": "d"})
+        own = answer(call("look"))
+        look: Json = {"type": "tool", "tool": {"look": {"_activity": "it", "_effects": effects}}}
+        delegates = {"d": {"context": [look], "schema": {"type": "integer"}}}
+        of = agent(
+            answer(call("ask")), own, *[answer(output="seven")] * 3, answer(output="done"),
+            tools=tools, delegates=delegates,
+        )  # fmt: skip
+        async with of.stream("go") as stream:
+            failed = [one async for one in stream if isinstance(one, events.CallFailed)]
+        assert [(one.depth, one.outcome) for one in failed] == [(0, outcome)]
