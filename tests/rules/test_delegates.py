@@ -281,6 +281,33 @@ async def test_the_input_message_holds_the_parameters_over_the_defaults(
     assert request.context == expected
 
 
+@pytest.mark.rule("D5", "S1")
+@pytest.mark.parametrize(
+    ("defaults", "caller", "scope", "parameters", "value"),
+    [
+        ({"tone": "warm", "n": 1}, {"tone": "cold"}, "", {"a": 1}, {"tone": "cold", "n": 1, "a": 1}),
+        ({"tone": "warm"}, {"tone": ""}, ".tone", {}, {"tone": ""}),
+        ({"a": {"x": 1, "y": 1}}, {"a": {"y": 2}}, "", {}, {"a": {"x": 1, "y": 2}}),
+        ({"a": {"x": 1}}, {"a": 0}, "", {}, {"a": 0}),
+        ({"a": 1}, {"a": 2}, "", {"a": 3}, {"a": 3}),
+        ({"a": 1}, ["b"], "", {}, ["b"]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["input", "state"])
+async def test_what_a_scope_brings_beats_a_delegates_own_default(
+    kind: str, defaults: Json, caller: Any, scope: str, parameters: Json, value: Any
+) -> None:
+    own = {"type": kind, kind: defaults, "description": "own"}
+    context = [{"type": kind, kind: caller}, tool_message(ask={"_delegate": "one", "_scopes": [f"{kind}{scope}"]})]
+    of = agent(answer(call("ask", **parameters), output="ok"), answer(output="x"), delegates={"one": idea(own)})
+    (request,) = await below(of, context)
+    seen = Context(request.context).data
+    if kind == "state":
+        value = value if "a" not in parameters else {"a": 2} if value == {"a": 3} else {"tone": "cold", "n": 1}
+    assert seen[kind] == value
+    assert sum("cold" in json.dumps(message) for message in request.context) <= 1
+
+
 @pytest.mark.rule("D6")
 async def test_parameters_that_do_not_fit_the_delegate_are_for_its_model_to_bridge() -> None:
     strict = {"type": "object", "properties": {"recipientId": TEXT}, "required": ["recipientId"]}

@@ -36,6 +36,22 @@ async def test_for_a_latent_call_a_scope_is_a_hint_and_no_filter() -> None:
     assert '"other":"O"' in shown
 
 
+@pytest.mark.rule("S4", "D16")
+async def test_outside_a_run_a_model_is_told_the_scopes_of_a_latent_call_and_sees_the_rest() -> None:
+    tools, model = Tools(), models.Scripted([answer(output="ok")] * 3)
+    tools.register("fixed", {"_scopes": ["state.article", "input"], "_output": TEXT})
+    tools.register("open", {"_output": TEXT})
+    context: list[Json] = [{"type": "state", "article": "A", "other": "O"}, {"type": "input", "q": 1}]
+    for made in (call("fixed"), call("open", _scopes=["input"]), call("open")):
+        assert await tools(made, context=context, model=model) == "ok"
+    shown = [text_of(request.messages) for request in model.requests]
+    hint = "¶scopes, what these calls are made from\n"
+    assert f"{hint}fixed: ¶state.article ¶input\n" in shown[0]
+    assert f"{hint}open: ¶input\n" in shown[1]
+    assert "¶scopes" not in shown[2]
+    assert all('"other":"O"' in one for one in shown)
+
+
 @dataclass(frozen=True)
 class Case:
     """Two parents that agree on what is scoped and on nothing else."""

@@ -215,7 +215,12 @@ async def test_a_delegate_whose_config_can_not_be_used_is_named_with_its_tool_an
         ({"context": [{"type": "nonsense"}]}, "'nonsense'"),
         ({"context": [tool(x={"_what": 1})]}, "'_what' is not a meta-property"),
         (idea(schema={"type": 5}), "5"),
-        ({"context": [], "config": []}, "'config' of a delegate must be an object"),
+        ({"context": [], "config": []}, "'config' must be an object"),
+        ({"contxt": [], "schema": {}}, "an Idea has no 'contxt'; it has meta, config, context, schema, solution"),
+        ({"schema": {}}, "'context' must be a list of messages"),
+        ({"context": [], "schema": "text"}, "not a valid JSON Schema"),
+        ({"context": [], "solution": 5}, "'solution' must be an answer"),
+        ([], "an Idea must be a JSON object"),
     ],
 )
 async def test_a_malformed_delegate_is_named_with_the_tool_that_led_to_it(delegate: Json, reason: str) -> None:

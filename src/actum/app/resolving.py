@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError, MessageError, SchemaError
+from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, IdeaError, MessageError
 from ..execution.delegation.resolver import SavedRequest
 from ..ideas.address import Address, parse_address
-from ..ideas.file import IdeaText, answer_of, read_idea
+from ..ideas.file import IdeaText, idea_of, read_idea
 from ..ideas.library import Library
 from ..ideas.store import Store
 from ..protocol.config import Config
@@ -21,7 +21,6 @@ from ..protocol.declaration import tools_of
 from ..protocol.message import DATA_KINDS
 from ..protocol.origin import is_url, told
 from ..protocol.tool import Tool
-from ..schema.json import JsonObject, is_object
 from ..sources.fetch import Fetcher, joined
 from ..sources.remote import SCHEMES
 from ..sources.roots import locate, read_below
@@ -141,19 +140,15 @@ class DelegateResolver:
             raise DelegateNotFound(error.message) from error
         try:
             return _sound(self._of_mapping(delegate), reference)
-        except (MessageError, TypeError, ValueError) as error:
+        except IdeaError as error:
             raise DelegateError(f"the delegate {told(reference)!r} is malformed: {error}") from error
 
     def _of_mapping(self, delegate: Mapping[str, Any]) -> SavedRequest:
-        """What a mapping with the members of an Idea says."""
-        context = Context(delegate.get("context", ()), kinds=self.kinds, data_kinds=self.data_kinds)
+        """What an Idea that is given as a dict says."""
+        own = idea_of(delegate, self.kinds, self.data_kinds)
+        context = Context(own.context, kinds=self.kinds, data_kinds=self.data_kinds)
         return SavedRequest(
-            context=context,
-            schema=delegate.get("schema"),
-            meta=_object(delegate, "meta"),
-            config=_object(delegate, "config"),
-            solution=answer_of(delegate.get("solution")),
-            roots=None,
+            context=context, schema=own.schema, meta=own.meta, config=own.config, solution=own.solution, roots=None
         )
 
     def _of_idea(self, idea: SavedIdea) -> SavedRequest:
@@ -207,13 +202,6 @@ def _sound(delegate: SavedRequest, reference: str) -> SavedRequest:
             except MessageError as error:
                 raise DelegateError(f"the delegate {told(reference)!r} is malformed: {error}") from error
     return delegate
-
-
-def _object(delegate: Mapping[str, Any], key: str) -> JsonObject:
-    value = delegate.get(key, {})
-    if not is_object(value):
-        raise SchemaError(f"{key!r} of a delegate must be an object", path=key)
-    return {**value}
 
 
 def _saved(text: IdeaText, origin: str | None, *, roots: Sequence[Path] = ()) -> SavedRequest:

@@ -25,6 +25,7 @@ from ..protocol.config import Config, Limits
 from ..protocol.context import Context
 from ..protocol.message import instance_of
 from ..protocol.registry import Registry
+from ..protocol.scopes import scopes_of
 from ..protocol.tool import Tool
 from ..sources.fetch import Fetcher
 from ..sources.media import MediaReader
@@ -188,7 +189,8 @@ def _with_model(toolset: Toolset, delegation: Delegation, context: Context) -> T
     async def carry_out(call: Call, tool: Tool) -> Any:
         if call.output is not None or tool.output is None:
             return call.output
-        return await delegation.latent(call, tool, _as_seen(context, call.instance))
+        seen = _as_seen(context, call.instance)
+        return await delegation.latent(call, tool, seen, hint=scopes_of(tool, call))
 
     latent = Activity(name="latent", function=carry_out)
     latent.undo(_nothing)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..messages import KINDS, Block, Volatility
 from ..messages.block import BLOCK_SIGIL
@@ -85,10 +85,15 @@ def _prose(tools: Sequence[Tool], hidden: Sequence[Tool]) -> Iterable[Block]:
 
 def _scope_hints(latent: Sequence[Tool]) -> Iterable[Block]:
     """What the calls that the model carries out itself are to be made from: a hint, not a filter (S4)."""
-    scopes = [(tool.name, tool.fixed("_scopes")) for tool in latent if tool.fixed("_scopes")]
+    scopes = {tool.name: tool.fixed("_scopes") for tool in latent if tool.fixed("_scopes")}
     if scopes:
-        lines = "\n".join(f"{name}: {' '.join(BLOCK_SIGIL + scope for scope in fixed)}" for name, fixed in scopes)
-        yield Block("system", f"{BLOCK_SIGIL}scopes, what these calls are made from\n{lines}")
+        yield Block("system", scope_hint(scopes))
+
+
+def scope_hint(scopes: Mapping[str, Sequence[str]]) -> str:
+    """What a model is told of the scopes of the calls that it carries out itself, by tool (S4)."""
+    lines = (f"{name}: {' '.join(BLOCK_SIGIL + scope for scope in own)}" for name, own in scopes.items())
+    return "\n".join((f"{BLOCK_SIGIL}scopes, what these calls are made from", *lines))
 
 
 def _first_line(text: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, cast
 
 from ..errors import IdeaError, MessageError, SchemaError
 from ..protocol.context import Context
-from ..protocol.message import BY
+from ..protocol.message import BY, DATA_KINDS
+from ..schema.infer import shape_of
 from ..schema.json import JsonObject, decode, is_list, is_object
 from ..schema.links import opened
 from ..schema.validator import Validator
@@ -68,11 +69,37 @@ def read_idea(text: str, name: str) -> IdeaText:
     Raises:
         IdeaError: saying where: line and column for what is not JSON, the key for what is not an Idea.
     """
-    parsed = parse_text(text, name)
-    wrong = _Complaints(text, name)
-    if not is_object(parsed):
+    return _judged(parse_text(text, name), _Complaints(text, name))
+
+
+def idea_of(value: object, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS) -> IdeaText:
+    """An Idea given as a dict: judged as one in a file is, but that its schema may be a type.
+
+    `kinds` and `data_kinds` are the types and kinds of messages that are registered.
+
+    Raises:
+        IdeaError: naming the key for what is not an Idea.
+    """
+    if not isinstance(value, Mapping):
+        return _judged(value, _complaint)
+    whole: JsonObject = {**cast("Mapping[str, Any]", value)}
+    if isinstance(messages := whole.get("context"), Sequence) and not isinstance(messages, str):
+        whole["context"] = [*cast("Sequence[Any]", messages)]
+    schema = whole.get("schema")
+    if schema is None or isinstance(schema, dict | list | str | int | float):
+        return _judged({**whole, "schema": True if schema is None else schema}, _complaint, kinds, data_kinds)
+    try:
+        shape_of(schema)
+    except SchemaError as error:
+        raise _complaint(("schema",), error.message) from error
+    return replace(_judged({**whole, "schema": True}, _complaint, kinds, data_kinds), schema=schema)
+
+
+def _judged(
+    value: Any, wrong: _Complaint, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS
+) -> IdeaText:
+    if not is_object(value):
         raise wrong((), "an Idea must be a JSON object")
-    value = parsed
     if unknown := [key for key in value if key not in _KEYS and not key.startswith("$")]:
         raise wrong((unknown[0],), f"an Idea has no {unknown[0]!r}; it has {', '.join(_KEYS)}")
     if not isinstance(value.get("context"), list):
@@ -85,7 +112,7 @@ def read_idea(text: str, name: str) -> IdeaText:
     except TypeError as error:
         raise wrong(("solution",), str(error)) from None
     try:
-        Context(value["context"])
+        Context(value["context"], kinds=kinds, data_kinds=data_kinds)
         Validator(opened(value.get("schema", True)))
     except MessageError as error:
         path = ("context",) if error.index is None else ("context", error.index)
@@ -97,6 +124,19 @@ def read_idea(text: str, name: str) -> IdeaText:
     except MessageError as error:
         raise wrong(("solution", "calls"), f"'solution' is not an answer: {error.message}") from error
     return IdeaText(solution=solution, **{key: value[key] for key in _KEYS if key in value and key != "solution"})
+
+
+class _Complaint(Protocol):
+    """What says where of an Idea something is wrong."""
+
+    def __call__(self, path: Sequence[str | int], message: str, *, index: int | None = None) -> IdeaError: ...
+
+
+def _complaint(path: Sequence[str | int], message: str, *, index: int | None = None) -> IdeaError:
+    """What is wrong with an Idea that has no text."""
+    error = IdeaError(message)
+    error.path, error.index = ".".join(map(str, path)) or None, index
+    return error
 
 
 _LONGEST_SEARCHED = 2_000_000
@@ -114,9 +154,7 @@ class _Complaints:
         if not self.name.endswith((".yaml", ".yml")) and len(self.text) <= _LONGEST_SEARCHED:
             line, column = Positions(self.text.removeprefix("\ufeff")).of(path)
             where = f"{self.name}:{line}:{column}"
-        error = IdeaError(f"{where}: {message}")
-        error.path, error.index = ".".join(map(str, path)) or None, index  # its message says where already
-        return error
+        return _complaint(path, f"{where}: {message}", index=index)  # its message says where already
 
 
 def write_idea(idea: IdeaText) -> str:

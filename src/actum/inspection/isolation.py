@@ -97,7 +97,8 @@ async def _own(agent: Agent, tool: Tool, call: Call, crossing: Context) -> tuple
     if not tool.is_delegated or call.get("_delegate") in {None, ANONYMOUS}:
         return None
     found = await agent.resolver(crossing.data_kinds)(str(call["_delegate"]), tool)
-    return tuple(context_of(found.context, (), call))
+    crosses = {id(message) for message in crossing}
+    return tuple(one for one in context_of(found.context, crossing, call) if id(one) not in crosses)
 
 
 def _hidden(context: Context, crossing: Context) -> Iterator[Hidden]:

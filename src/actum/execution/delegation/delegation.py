@@ -18,6 +18,7 @@ from ...errors import (
     LimitExceeded,
 )
 from ...generation.model import Model
+from ...generation.render import scope_hint
 from ...ideas.config import IdeaConfig
 from ...ideas.file import plan_of
 from ...ideas.identity import identified
@@ -152,9 +153,15 @@ class Delegation:
         config = self.runtime.config
         check_remote(name, tool, grants=tuple(config.grants), sealed=config.sealed)
 
-    async def latent(self, call: Call, tool: Tool, context: Context, kept: Suspension | None = None) -> Any:
-        """Let a model carry out one call by itself: one request whose schema is the tool's `_output` (D9)."""
-        told = Context([{"type": "system", "message": _described(tool)}])
+    async def latent(
+        self, call: Call, tool: Tool, context: Context, kept: Suspension | None = None, *, hint: Sequence[str] = ()
+    ) -> Any:
+        """Let a model carry out one call by itself: one request whose schema is the tool's `_output` (D9).
+
+        `hint` are scopes that it is to be made from, where more is seen of the context (S4).
+        """
+        words = [_described(tool), *([scope_hint({tool.name: hint})] if hint else [])]
+        told = Context([{"type": "system", "message": one} for one in words])
         found = SavedRequest(context=told, schema=tool.output or {})
         return await self._run(ANONYMOUS, call, tool, found, context, kept or Suspension(place=Place(0), call=call))
 
@@ -416,17 +423,39 @@ async def _kept(loop: Loop, kept: Suspension) -> Result[Any]:
 
 def context_of(own: Context, scoped: Iterable[JsonObject], call: Call) -> list[JsonObject]:
     """A delegate's context: its own messages, what crosses to it, and its Input message (D4)."""
-    return [*(message for message in own if not _is_input(message)), *scoped, *_input_message(own, call)]
+    crossing = list(scoped)
+    return [*(message for message in own if not _is_input(message)), *crossing, *_input_message(own, crossing, call)]
 
 
-def _input_message(own: Context, call: Call) -> Iterable[JsonObject]:
-    """The call's parameters over the delegate's own defaults, with its own schema (D5)."""
+def _input_message(own: Context, crossing: Iterable[JsonObject], call: Call) -> Iterable[JsonObject]:
+    """The call's parameters over the delegate's own defaults, with its own schema (D5).
+
+    A default stands back behind what crosses of its caller's input, too, which isn't said again: it is marked (S10).
+    """
     declared = _declared(own)
     if not declared and not call.parameters:
         return
-    given: list[JsonObject] = [{"type": "input", "input": call.parameters}] if call.parameters else []
-    value = Context.checked([*declared, *given], declared.data_kinds).get("†input", {})
-    yield {"type": "input", "input": value, **notes_of(declared, "input", declared.data_kinds)}
+    defaults: Any = declared.get("†input", {})
+    crossed: Any = Context.checked([one for one in crossing if _is_input(one)], own.data_kinds).get("†input", {})
+    value = defaults
+    if is_object(defaults) and crossed != {}:
+        value = _without(defaults, crossed) if is_object(crossed) else {}
+    if call.parameters:
+        given = [{"type": "input", "input": one} for one in (value, call.parameters)]
+        value = Context.checked(given, own.data_kinds).get("†input", {})
+    held = {"input": value} if value or is_object(crossed) else {}
+    yield {"type": "input", **held, **notes_of(declared, "input", declared.data_kinds)}
+
+
+def _without(defaults: JsonObject, crossed: JsonObject) -> JsonObject:
+    """What of a delegate's defaults nothing that crosses takes the place of."""
+    rest: JsonObject = {}
+    for key, one in defaults.items():
+        if key not in crossed:
+            rest[key] = one
+        elif is_object(one) and is_object(crossed[key]) and (inner := _without(one, crossed[key])):
+            rest[key] = inner
+    return rest
 
 
 def _declared(own: Context) -> Context:
