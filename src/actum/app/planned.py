@@ -21,7 +21,7 @@ def with_plans_approved(context: Context, held: Collection[str]) -> Context:
     messages = marks.marked(context.messages, urandom(8).hex())
     approved = [
         approval(str(plan.place(index)), call, "approve")
-        for plan in marks.plans
+        for plan in marks.standing
         for index, call in enumerate(plan.calls)
         if is_object(call) and call.get("_tool") in held
     ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from os import urandom
 from typing import Any
@@ -17,11 +18,13 @@ from ..events import RequestFinished, RunFinished
 from ..generation.ask import Answered, ask
 from ..generation.model import Model
 from ..generation.offer import REVEALED
+from ..protocol.approvals import is_decision
 from ..protocol.context import Context
 from ..protocol.marks import Marks
 from ..protocol.message import OF
 from ..protocol.readings import with_filters
 from ..protocol.solution import Result, Solution
+from ..protocol.turns import next_turn, turn_starts
 from ..protocol.usage import Usage
 from ..schema.json import Json, encode
 from ..spans import RunEnded, Span, within
@@ -48,6 +51,7 @@ class Loop:
         self._setup = setup
         self._budget = budget
         own, self._marks = _begun(setup.context, self._run)
+        own, said = next_turn(own, self._marks)
         self._frame = setup.frame(setup.context)
         self._judge = setup.judge()
         self._span: Span | None = None
@@ -56,7 +60,7 @@ class Loop:
             emit = replace(emit, trace=self._span, run=self._run)
         self._emit = emit
         trace = "" if self._span is None else self._span.traceparent
-        self._journal = Journal(own, setup.runtime.handlers, setup.record, run=self._run, trace=trace)
+        self._journal = Journal(own, setup.runtime.handlers, setup.record, run=self._run, trace=trace, said=said)
         scheduler = Scheduler(
             journal=self._journal,
             toolset=self._frame.toolset,
@@ -161,18 +165,34 @@ class Loop:
     async def _to_the_end(self) -> None:
         await self._resolve_beforehand()
         outcome = self._delivered() or await self._standing()
+        if self._journal.is_told_more:
+            outcome = await self._next_turn(outcome)
         if isinstance(outcome, GoOn):
             self._tell_model()
             if self._setup.runtime.model is None:
                 self._check_without_model()
             else:
-                self._withhold(*self._scripts)
+                self._withhold(*(script for script in self._scripts if script.turn == self._journal.turn))
                 outcome = await self._until_the_end(self._setup.runtime.model)
         await self._calls.drain()
         self._is_waiting = isinstance(outcome, Waiting)
         if isinstance(outcome, Finished):
             self._tell_model()  # what failed beside it comes first: the output is the last message
             self._deliver(outcome)
+
+    async def _next_turn(self, outcome: Outcome) -> Outcome:
+        """Leave the turn whose plan has stood, as far as it has come, and begin the next one (M4)."""
+        if isinstance(outcome, Finished):
+            await self._calls.drain()
+        self._tell_model()
+        if self._setup.runtime.model is None:
+            return outcome
+        if isinstance(outcome, Finished):
+            self._leave(outcome)
+        elif isinstance(outcome, GoOn):
+            self._withhold(*self._scripts)
+        self._journal.hear()
+        return await self._standing()
 
     async def _until_the_end(self, model: Model) -> Outcome:
         while isinstance(outcome := await self._tick(model), GoOn):
@@ -193,9 +213,15 @@ class Loop:
     # The output
 
     def _delivered(self) -> Finished | None:
-        """The output that an earlier run has left as the last message: there is nothing else to do (M4)."""
-        last = self._journal.messages[-1] if len(self._journal) else {}
-        if last.get("type") != "output" or OF not in last:
+        """The output that an earlier run has left as the last message: there is nothing else to do (M4).
+
+        A decision behind it may be about a plan that still stands; where none does, it changes nothing.
+        """
+        messages = self._journal.messages
+        last = next((one for one in reversed(messages) if not is_decision(one)), {})
+        if last.get("type") != "output" or OF not in last or self._journal.is_told_more:
+            return None
+        if last is not messages[-1] and self._marks.standing:
             return None
         try:
             self._output = self._judge.finished(last["output"])
@@ -205,12 +231,16 @@ class Loop:
         return Finished(self._output, None, "")
 
     def _deliver(self, outcome: Finished) -> None:
-        """Leave the output as the last message, so that a resumed run knows of it (M4)."""
+        """Give the run its output, and leave it as the last message (M4)."""
         self._output = outcome.output
         if outcome.of:
             self._tell_texts(outcome.value, of=outcome.of)
-            output = {"type": "output", "output": outcome.value, OF: outcome.of}
-            self._journal.add(with_filters(output, outcome.filters))
+            self._leave(outcome)
+
+    def _leave(self, outcome: Finished) -> None:
+        """Leave an output as a message, so that whoever goes on from here knows that its plan is settled (M4)."""
+        output = {"type": "output", "output": outcome.value, OF: outcome.of}
+        self._journal.add(with_filters(output, outcome.filters))
 
     def _tell_texts(self, output: Json, of: str = "") -> None:
         """Tell for good what has not been told so of the strings of the output that is delivered (O9)."""
@@ -222,20 +252,33 @@ class Loop:
     # Plans that stand
 
     async def _standing(self) -> Outcome:
-        """Make the calls of the plans that stand in the context (P3)."""
-        if not self._marks.plans:
+        """Make the calls of the plans that stand in the context, and deliver their outputs in order (M4, P3)."""
+        scripts = list(self._resumed()) if self._marks.standing else []
+        if not scripts:
             return GoOn()
-        wanted: Wanted | None = None
+        self._scripts += scripts
+        wanted = [
+            Wanted(output=template(script.output), script=script, finished=self._judge.finished)
+            for script in scripts
+            if script.output is not None
+        ]
+        for one in wanted[:-1]:
+            outcome = await self._calls.settle(one)
+            if isinstance(outcome, Finished):
+                self._leave(outcome)
+        return await self._calls.settle(wanted[-1] if wanted else None)
+
+    def _resumed(self) -> Iterator[Script]:
+        """The plans that stand, once each, with their calls taken in."""
         self._check_affordable()
         journal = self._journal
-        for plan in standing_plans(journal.messages, journal.memory, self._marks, journal.data_kinds):
-            if plan.mode == "lazy" or self._setup.config.mode == "lazy":
-                continue
-            script = self._calls.resume(plan)
-            self._scripts.append(script)
-            if script.output is not None:
-                wanted = Wanted(output=template(script.output), script=script, finished=self._judge.finished)
-        return await self._calls.settle(wanted) if self._scripts else GoOn()
+        marks, starts = Marks.of(journal.messages), turn_starts(journal.messages)
+        known = {script.number for script in self._scripts}
+        for plan in standing_plans(journal.messages, journal.memory, marks, journal.data_kinds):
+            if "lazy" not in (plan.mode, self._setup.config.mode) and plan.authored.number not in known:
+                script = self._calls.resume(plan)
+                script.turn = bisect(starts, plan.authored.start)
+                yield script
 
     def _check_affordable(self) -> None:
         """Don't even read a fresh plan of which no call could start: delegates that fan out hold many (L5)."""
@@ -266,7 +309,7 @@ class Loop:
         before = self._journal.writes
         is_lazy = self._setup.config.mode == "lazy"
         turn = self._turn = Turn(
-            script=Script(number=self._next_answer, run=self._run, start=len(self._journal)),
+            script=Script(number=self._next_answer, run=self._run, start=len(self._journal), turn=self._journal.turn),
             journal=self._journal,
             calls=None if is_lazy else self._calls,
             budget=self._budget,
@@ -310,8 +353,9 @@ class Loop:
     def _withhold(self, *scripts: Script) -> None:
         """Drop the outputs of answers beside which a call has failed; the model is told (O9)."""
         for script in scripts:
-            self._is_withheld = self._is_withheld or script.output is not None
-            script.output = None
+            if script.output is not None:
+                self._is_withheld, script.output = True, None
+                self._journal.withhold(script.number, script.start if script.is_planned else None)
 
     def _wanted(self, script: Script, answered: Answered) -> Wanted | None:
         if answered.output is None:

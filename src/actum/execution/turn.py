@@ -71,7 +71,7 @@ class Turn:
         if self.calls is not None:
             self.script = self.calls.restart(before)
         else:
-            self.script = Script(number=before.number, run=before.run, start=before.start)
+            self.script = Script(number=before.number, run=before.run, start=before.start, turn=before.turn)
         if self.journal.is_recorded:
             kept = {place: dict(call) for place, call in self.script.kept.items()}
             by = self.script.number

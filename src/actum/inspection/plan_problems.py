@@ -20,8 +20,9 @@ from ..execution.calls.diagnosis import hint
 from ..execution.calls.job import Job
 from ..execution.calls.register import Register
 from ..execution.calls.script import Script
-from ..execution.record.journal import Journal, is_gate
+from ..execution.record.journal import Journal
 from ..generation.offer import Toolset
+from ..protocol.approvals import is_gate
 from ..protocol.call import ONLY_THEN, THEN, Call
 from ..protocol.context import Context
 from ..protocol.message import RESERVED_KINDS

@@ -14,17 +14,18 @@ model is shown neither, no scope lets them through, and no call can write them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from ..dataflow.reference import ReferenceSyntax
+from ..dataflow.reference import Reference, ReferenceSyntax
 from ..dataflow.template import template
 from ..errors import IdeaError, InvalidParameters
 from ..schema.json import MAX_WRITTEN_DEPTH, JsonObject, is_object, nests_within
 from ..schema.validator import Validator
 from .call import WHEN, Call
 from .context import Context
+from .message import DATA_KINDS, Write, write_of
 from .readings import readings
 
 __all__ = ["Asked", "Pending", "Ruling", "decided", "opened", "pending"]
@@ -32,6 +33,32 @@ __all__ = ["Asked", "Pending", "Ruling", "decided", "opened", "pending"]
 Ruling = Literal["held", "approve", "deny"]
 PRIVATE = frozenset({"approval", "suspended"})
 """The types of these messages."""
+GATES = "approvals"
+"""The part of the state whose values open gates, between runs only (C7)."""
+
+
+def is_gate(reference: Reference) -> bool:
+    """Whether a reference names a gate."""
+    return reference.kind == "state" and reference.path[:1] == (GATES,)
+
+
+def opens_gate(write: Write) -> bool:
+    """Whether a message gives a value to a gate."""
+    return is_gate(write.reference) or (
+        write.kind == "state" and not write.path and is_object(write.value) and GATES in write.value
+    )
+
+
+def is_decision(message: JsonObject, data_kinds: Collection[str] = DATA_KINDS) -> bool:
+    """Whether a message, written between two runs, decides on a call or opens a gate, also in a delegate."""
+    match message.get("type"):
+        case "approval":
+            return message["decision"] != "held"
+        case "suspended":
+            return bool(message["context"]) and is_decision(message["context"][-1], data_kinds)
+        case _:
+            write = write_of(message, 0, data_kinds) if "_call" not in message else None
+            return write is not None and opens_gate(write)
 
 
 class Asked(Call):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..schema.json import JsonObject, encode, is_object
@@ -32,6 +32,8 @@ class Authored:
     """The id of the run that began it, empty if no run has yet."""
     places: Mapping[int, Place] = field(default_factory=dict[int, Place])
     """The places of the calls that an earlier attempt of the answer had started, by index (L3)."""
+    is_settled: bool = False
+    """Whether its output has been delivered, so that it stands no more (M4)."""
 
     def place(self, index: int) -> Place:
         """The place of its call with this index."""
@@ -47,6 +49,11 @@ class Marks:
     next_answer: int
     """The number of the next answer."""
 
+    @property
+    def standing(self) -> list[Authored]:
+        """The plans whose output has not been delivered: their calls can still be made (M4)."""
+        return [plan for plan in self.plans if not plan.is_settled]
+
     @classmethod
     def of(cls, messages: Sequence[JsonObject], answers: Iterable[Authored] = ()) -> Marks:
         """Read the marks of messages that were judged before; `answers` are those that aren't plans in it.
@@ -58,10 +65,13 @@ class Marks:
         plain: list[int] = []
         plans_at: list[int] = []
         decided: list[Place] = []
+        settled: set[int] = set()
         for index, message in enumerate(messages):
             place, kind = place_of(message), message.get("type")
             if place is not None and kind != "plan":
                 found.append((index, place))
+                if kind == "output":
+                    settled.add(place.answer)
             elif "_call" in message:
                 plain.append(index)
             if kind == "plan":
@@ -71,6 +81,7 @@ class Marks:
         if not (found or plain or plans_at or decided):
             return cls((), {}, 0)
         plans, count = _numbered(messages, plans_at, found, decided, is_old=bool(plain))
+        plans = [replace(plan, is_settled=True) if plan.number in settled else plan for plan in plans]
         if plain:  # the answers that left these are known by the indices of messages: others begin behind them
             count = max(count, plain[-1] + 1)
         left: defaultdict[Place, list[int]] = defaultdict(list)
@@ -119,6 +130,11 @@ def plan_message(calls: Iterable[Mapping[str, Any]], output: Any) -> JsonObject:
     """An answer as a plan message, so that its open calls can be made later (P2, L8)."""
     plan: JsonObject = {"type": "plan", "plan": [dict(call) for call in calls]}
     return plan if output is None else {**plan, "output": output}
+
+
+def without_output(plan: JsonObject) -> JsonObject:
+    """A plan whose output is not delivered any more: what is left of it are its calls (O9)."""
+    return {key: value for key, value in plan.items() if key != "output"}
 
 
 def plan_marks(number: int, run: str, places: Mapping[int, Place], trace: str = "") -> JsonObject:

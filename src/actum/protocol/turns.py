@@ -9,12 +9,55 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from ..schema.json import JsonObject, encode
+from .approvals import PRIVATE, is_decision
 from .context import Context
-from .message import NUMBER, is_item, is_record, is_skip
+from .marks import Marks
+from .message import BY, NUMBER, OF, is_item, is_record, is_skip
 from .numbering import is_numbered
 
 _SAID = frozenset({"user", "assistant", "text", None, "image", "audio", "file", "output", "error"})
 """The types of what is said in a turn; a raw message has none."""
+
+
+_WORDS = _SAID - {"output", "error"}
+
+
+def next_turn(context: Context, marks: Marks) -> tuple[Context, list[JsonObject]]:
+    """The turn of a conversation whose plan still stands, and the messages that open the next one (M4).
+
+    These stand behind all that a run has left, and somebody says something in them. What decides on the plan, or
+    opens a gate of it, belongs to the turn that it stands in.
+    """
+    messages, kinds = context.messages, context.data_kinds
+    left = [at for at, message in enumerate(messages) if _is_left(message)]
+    if not (left and marks.standing):
+        return context, []
+    behind = messages[left[-1] + 1 :]
+    said = [message for message in behind if not is_decision(message, kinds)]
+    if not any(message.get("type") in _WORDS for message in said):
+        return context, []
+    own = [*messages[: left[-1] + 1], *(message for message in behind if is_decision(message, kinds))]
+    return Context.checked(own, kinds, context.origin), said
+
+
+def turn_starts(messages: Sequence[JsonObject]) -> list[int]:
+    """Where turns of a conversation begin but the first: with words behind what a run has left."""
+    starts: list[int] = []
+    has_left = False
+    for at, message in enumerate(messages):
+        if _is_left(message):
+            has_left = True
+        elif has_left and message.get("type") in _WORDS:
+            starts.append(at)
+            has_left = False
+    return starts
+
+
+def _is_left(message: JsonObject) -> bool:
+    """Whether a run has left a message; of plans, those that it has written down of a model's answer."""
+    if message.get("type") in PRIVATE:
+        return not is_decision(message)
+    return "_call" in message or (BY if message.get("type") == "plan" else OF) in message
 
 
 def cut_to(context: Context, most: int) -> Context:

@@ -181,7 +181,8 @@ class Calls:
         self._graph.close(script)
         # The places of what has started are taken: the next attempt is an answer of its own.
         kept = attempts.kept()
-        again = Script(number=script.number + bool(kept), run=script.run, start=script.start, kept=kept)
+        number = script.number + bool(kept)
+        again = Script(number=number, run=script.run, start=script.start, turn=script.turn, kept=kept)
         attempts.begin(again)
         return again
 
@@ -212,7 +213,8 @@ class Calls:
         await self._scheduler.drain(self._drain)
         if is_withheld(self._endings.failures, wanted, self._register):
             return GoOn()
-        if any(job.node.status is Status.HELD for job in self._register.jobs.values()):
+        turn = wanted.script.turn
+        if any(job.node.status is Status.HELD and job.script.turn == turn for job in self._register.jobs.values()):
             return Waiting()
         try:
             return await self._finished(wanted)

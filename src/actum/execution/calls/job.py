@@ -17,13 +17,13 @@ from ...dataflow.reference import Path, Reference, print_path
 from ...dataflow.template import Template
 from ...errors import ActivityError, ActumError, DelegateError, Outcome
 from ...messages import MessageObject
+from ...protocol.approvals import GATES
 from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place
 from ...protocol.readings import marks_of
 from ...protocol.tool import Tool
 from ...schema.json import Json, JsonObject
 from ...spans import Span
-from ..record.journal import GATES
 from .script import Script
 
 OPENED_BETWEEN_RUNS = Reference("state", (GATES,))

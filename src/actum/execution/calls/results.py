@@ -15,6 +15,7 @@ from ...dataflow.graph import Graph, Status, any_overlap
 from ...dataflow.reference import Reference
 from ...errors import LONGEST_MESSAGE, ActumError, InvalidResult, ScopeDenied
 from ...events import CallFinished, CallProgress, CallRetried, CallStarted
+from ...protocol.approvals import GATES
 from ...protocol.call import Call
 from ...protocol.context import Progress
 from ...protocol.provenance import CODE, MODEL
@@ -22,7 +23,7 @@ from ...schema.json import JsonObject, NotJson, is_list, is_object, legible
 from ...schema.weight import LEAST
 from ..budget import MESSAGE, Budget
 from ..emitter import Emitter
-from ..record.journal import GATES, Journal
+from ..record.journal import Journal
 from .job import OPENED_BETWEEN_RUNS, Job, Yield
 from .tracing import begin_call
 

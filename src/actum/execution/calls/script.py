@@ -26,6 +26,8 @@ class Script(Answer):
     number: int = 0
     run: str = ""
     start: int = 0
+    turn: int = 0
+    """The turn of a conversation that it is of: what waits in an earlier one doesn't keep its output waiting (O9)."""
     calls: list[Call] = field(default_factory=list[Call])
     output: Any = None
     places: dict[int, Place] = field(default_factory=dict[int, Place])

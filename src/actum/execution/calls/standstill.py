@@ -8,8 +8,9 @@ from ...dataflow.graph import Status
 from ...dataflow.reference import Reference
 from ...dataflow.verdict import Fate, Verdict, verdicts
 from ...events import CallWaiting
+from ...protocol.approvals import is_gate
 from ..emitter import Emitter
-from ..record.journal import Journal, is_gate
+from ..record.journal import Journal
 from .diagnosis import complaint
 from .items import item_ended
 from .job import Ends, Job

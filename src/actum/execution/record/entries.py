@@ -18,18 +18,22 @@ from ...schema.json import JsonObject
 class Began:
     """A run has begun, with this context. `call` is the call that it carries out, for that of a delegate.
 
-    `trace` is the `traceparent` of its span, empty where nobody traces it.
+    `said` is how many of its last messages open the next turn of a conversation, while a plan of the turn before
+    still stands: until the run has `Heard` them, what it leaves comes before them (M4). `trace` is the `traceparent`
+    of its span, empty where nobody traces it.
     """
 
     context: list[JsonObject]
     run: str
     call: JsonObject | None = None
+    said: int = 0
     trace: str = ""
 
     def to_dict(self) -> JsonObject:
         """The entry as JSON."""
         own: JsonObject = {"began": self.context, "run": self.run}
         own |= {} if self.call is None else {"call": self.call}
+        own |= {"said": self.said} if self.said else {}
         return own | ({"trace": self.trace} if self.trace else {})
 
 
@@ -129,6 +133,26 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """The turn before is settled, or goes no further by itself: the next one begins (M4)."""
+
+    def to_dict(self) -> JsonObject:
+        """The entry as JSON."""
+        return {"heard": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """The output of an answer is not delivered any more: the model is asked for another one (O9)."""
+
+    answer: int
+
+    def to_dict(self) -> JsonObject:
+        """The entry as JSON."""
+        return {"answer": self.answer, "withheld": True}
+
+
+@dataclass(frozen=True, slots=True)
 class Closed:
     """Nothing of an answer is open any more."""
 
@@ -152,4 +176,6 @@ class Adopted:
         return {"answer": self.answer, "adopted": str(self.place), "index": self.index}
 
 
-Entry: TypeAlias = Began | Appended | Inserted | Arrived | Restarted | Failed | Answered | Shown | Closed | Adopted
+OfAnswer: TypeAlias = Arrived | Answered | Restarted | Adopted | Withheld | Closed
+"""What is told of an answer."""
+Entry: TypeAlias = Began | Appended | Inserted | Failed | Shown | Heard | OfAnswer

@@ -16,9 +16,10 @@ from ...dataflow.graph import call_index as numbered_index
 from ...dataflow.reference import Reference
 from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError, ScopeDenied
 from ...messages import MessageObject
-from ...protocol.approvals import PRIVATE, Decisions
+from ...protocol.approvals import GATES, PRIVATE, Decisions, is_gate, opens_gate
 from ...protocol.call import DERIVED, Call
 from ...protocol.context import Context, Memory, absorb
+from ...protocol.marks import without_output
 from ...protocol.message import (
     NUMBER,
     OF,
@@ -34,26 +35,12 @@ from ...protocol.message import (
 )
 from ...protocol.numbering import Numbering, result_of
 from ...protocol.scopes import Catalogue, scope_path, scoped
-from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, Json, JsonObject, is_object, legible, nests_within
+from ...protocol.turns import turn_starts
+from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
 from .brought import Brought
 from .crossing import Left, Recipient
-from .entries import Appended, Began, Entry, Inserted, Shown
+from .entries import Appended, Began, Entry, Heard, Inserted, Shown, Withheld
 from .recorder import Recorder
-
-GATES = "approvals"
-"""The part of the state whose values open gates, between runs only (C7)."""
-
-
-def is_gate(reference: Reference) -> bool:
-    """Whether a reference names a gate."""
-    return reference.kind == "state" and reference.path[:1] == (GATES,)
-
-
-def _opens_gate(write: Write) -> bool:
-    """Whether a message gives a value to a gate."""
-    return is_gate(write.reference) or (
-        write.kind == "state" and not write.path and is_object(write.value) and GATES in write.value
-    )
 
 
 class Journal:
@@ -67,15 +54,19 @@ class Journal:
         *,
         run: str = "",
         trace: str = "",
+        said: Sequence[JsonObject] = (),
     ) -> None:
         self._messages = context.messages
+        self._said = list(said)
+        """The messages that open the next turn of a conversation, as long as they have not been heard (M4)."""
         self._record = record or Recorder()
         self.is_recorded = self._record.tell is not None
         """Whether anybody is told the entries; else none has to be made."""
         self.settled, self.lease, self.gate = self._record.settled, self._record.lease, self._record.gate
         if self.is_recorded:
-            _check_recordable(self._messages)
-            self._record(Began(context=list(self._messages), run=run, call=self._record.call, trace=trace))
+            whole = [*self._messages, *said]
+            _check_recordable(whole)
+            self._record(Began(context=whole, run=run, call=self._record.call, said=len(said), trace=trace))
         self._trace = self._untold = trace
         """The `traceparent` of the run's span; and until a message has said it, again."""
         self.origin = context.origin
@@ -100,6 +91,8 @@ class Journal:
             if value is not MISSING:
                 self._gates.write(Write("state", instance, "set", (GATES,), value))
         self.instances = context.instances
+        self.turn = len(turn_starts(self._messages))
+        """Which turn of a conversation the run is at."""
         self._numbering = Numbering.of(self._messages)
         self._not_shown = 0
         """The index of the first message that may not have been shown to the model."""
@@ -138,8 +131,24 @@ class Journal:
         return scoped(catalogue, memory, scopes, instance, self.origin)
 
     def context(self) -> Context:
-        """The context as it is now."""
-        return Context.checked(self._messages, self.data_kinds, self.origin)
+        """The context as it is now, with what has been said at its end."""
+        return Context.checked([*self._messages, *self._said], self.data_kinds, self.origin)
+
+    @property
+    def is_told_more(self) -> bool:
+        """Whether messages open the next turn that have not been heard."""
+        return bool(self._said)
+
+    def hear(self) -> None:
+        """Begin the next turn: what opens it stands behind what the turn before has left (M4)."""
+        said, self._said = self._said, []
+        self._record(Heard())
+        for message in said:
+            absorb(self.memory, message, len(self._messages), self.data_kinds)
+            self._messages.append(message)
+            self.brought.add(message)
+        self.instances, self.turn = self.context().instances, self.turn + 1
+        self._catalogue = None
 
     def read(self, reference: Reference, instance: str | None) -> Any:
         """What a reference names for a call of that instance; a gate as it was when the run began (C7)."""
@@ -251,7 +260,7 @@ class Journal:
             if not nests_within(checked, MAX_WRITTEN_DEPTH + 1):
                 raise MessageError(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
             write = write_of(checked, len(self._messages), self.data_kinds)
-            if write is not None and _opens_gate(write):
+            if write is not None and opens_gate(write):
                 raise ScopeDenied("it would write gates, which a call can't open", tool=call.tool)
             absorb(self.memory, checked, len(self._messages), self.data_kinds)
         except MessageError as error:
@@ -281,6 +290,13 @@ class Journal:
         self._record(Inserted(index, message))
         self._catalogue = None
         self._left.forget()
+
+    def withhold(self, answer: int, plan: int | None) -> None:
+        """Let an answer have no output any more, nor its plan, at an index: the model is asked for another (O9)."""
+        self._record(Withheld(answer))
+        if plan is not None:
+            self._messages[plan] = without_output(self._messages[plan])
+            self._catalogue = None
 
     def tell(self, entry: Entry) -> None:
         """Write down what is known of an answer."""

@@ -10,7 +10,21 @@ from typing import Any
 
 from ...protocol.place import Place
 from ...schema.json import JsonObject, is_list, is_object
-from .entries import Adopted, Answered, Appended, Arrived, Began, Closed, Entry, Failed, Inserted, Restarted, Shown
+from .entries import (
+    Adopted,
+    Answered,
+    Appended,
+    Arrived,
+    Began,
+    Closed,
+    Entry,
+    Failed,
+    Heard,
+    Inserted,
+    Restarted,
+    Shown,
+    Withheld,
+)
 
 
 def parse_entry(entry: Mapping[str, Any]) -> Entry:
@@ -22,11 +36,16 @@ def parse_entry(entry: Mapping[str, Any]) -> Entry:
     if "began" in entry:
         call = _object(entry, "call") if "call" in entry else None
         own, run, trace = _objects(entry, "began"), _text(entry, "run", ""), _text(entry, "trace", "")
-        return Began(context=own, run=run, call=call, trace=trace)
+        said = _number(entry, "said", 0)
+        if said > len(own):
+            raise _wrong("said", "at most the number of messages")
+        return Began(context=own, run=run, call=call, said=said, trace=trace)
     if "inserted" in entry:
         return Inserted(_number(entry, "index"), _object(entry, "inserted"))
     if "message" in entry:
         return Appended(_object(entry, "message"))
+    if entry.get("heard") is True:
+        return Heard()
     if "shown" in entry:
         return Shown(_number(entry, "shown"))
     if "failed" in entry:
@@ -63,6 +82,8 @@ def _parse_answer(entry: Mapping[str, Any]) -> Entry:
         return Arrived(answer=answer, start=start, index=index, call=_object(entry, "call"), place=place)
     if "adopted" in entry:
         return Adopted(answer=answer, index=_number(entry, "index"), place=_place(entry["adopted"], "adopted"))
+    if entry.get("withheld") is True:
+        return Withheld(answer)
     if entry.get("closed") is True:
         return Closed(answer)
     if "output" in entry:

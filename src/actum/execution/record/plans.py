@@ -73,12 +73,12 @@ def standing_plans(
     Raises:
         MessageError: an element of a plan isn't a call, or its output has a malformed reference.
     """
-    if not marks.plans:
+    if not marks.standing:
         return
     decisions = Decisions(messages)
     items = _items(messages, marks)
     ending = _Ending(messages, memory, marks, data_kinds)
-    for plan in marks.plans:
+    for plan in marks.standing:
         calls = [
             _replaced(_call(call, plan.start, index), decisions, plan.place(index))
             for index, call in enumerate(plan.calls)

@@ -7,12 +7,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ...protocol.marks import plan_marks, plan_message
+from ...protocol.marks import plan_marks, plan_message, without_output
 from ...protocol.message import OF, check_message
 from ...protocol.numbering import Numbering
 from ...protocol.place import Place
 from ...schema.json import JsonObject, is_list, is_object
-from .entries import Adopted, Answered, Appended, Arrived, Began, Closed, Entry, Failed, Inserted, Restarted, Shown
+from .entries import (
+    Adopted,
+    Answered,
+    Appended,
+    Arrived,
+    Began,
+    Closed,
+    Entry,
+    Failed,
+    Heard,
+    Inserted,
+    OfAnswer,
+    Restarted,
+    Shown,
+    Withheld,
+)
 from .parsing import parse_at, parse_entry
 
 _At: TypeAlias = tuple[str, ...]
@@ -52,6 +67,8 @@ class _Run:
     messages: list[JsonObject] = field(default_factory=list[JsonObject])
     run: str = ""
     call: JsonObject | None = None
+    said: list[JsonObject] = field(default_factory=list[JsonObject])
+    """The messages that open the next turn, until the run has heard them."""
     trace: str = ""
     """The `traceparent` of its span."""
     answers: dict[int, _Told] = field(default_factory=dict[int, _Told])
@@ -75,10 +92,13 @@ class _Run:
             case Shown():
                 for index, marked in list(Numbering.of(self.messages).marked(self.messages)):
                     self.messages[index] = marked
+            case Heard():
+                self.messages += self.said
+                self.said = []
             case _:
                 self._take_of_answer(entry)
 
-    def _take_of_answer(self, entry: Arrived | Answered | Restarted | Adopted | Closed) -> None:
+    def _take_of_answer(self, entry: OfAnswer) -> None:
         match entry:
             case Arrived(answer=answer, start=start, index=index, call=call, place=place):
                 self._told(answer, start).arrived(index, call, place)
@@ -90,6 +110,12 @@ class _Run:
                     self.answers[by] = _Told(self._start(start), kept=dict(kept))
             case Adopted(answer=answer, index=index, place=place):
                 self._told(answer, len(self.messages)).adopt(index, place)
+            case Withheld(answer=answer):
+                if answer in self.answers:
+                    self.answers[answer].output = None
+                for index, message in enumerate(self.messages):
+                    if message["type"] == "plan" and message.get(OF) == str(answer):
+                        self.messages[index] = without_output(message)
             case Closed(answer=answer):
                 self.answers.pop(answer, None)
 
@@ -121,7 +147,7 @@ class _Run:
         whole: list[JsonObject] = []
         for index in range(len(self.messages) + 1):
             whole += [*plans.get(index, ()), *self.messages[index : index + 1]]
-        return whole + errors
+        return whole + errors + self.said
 
     def _plan(self, number: int, told: _Told) -> JsonObject:
         plan = plan_message([*told.calls, *told.kept.values()], told.output)
@@ -149,7 +175,8 @@ def recovered(entries: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
             if at in runs:
                 runs = {other: run for other, run in runs.items() if other[: len(at)] != at}
             messages = [_checked(message, index) for index, message in enumerate(told.context)]
-            runs[at] = _Run(messages, told.run, told.call, told.trace)
+            early = len(messages) - told.said
+            runs[at] = _Run(messages[:early], told.run, told.call, said=messages[early:], trace=told.trace)
         elif at in runs:
             runs[at].take(told)
         else:
