@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Agent, Context, Tools, approvals, errors
+from actum import HOLD, Agent, Context, Tools, approvals
 from actum.events import CallStarted
+from actum.execution.record.recovery import recovered
 
 from .scripts import agent, answer, call, sent
 
@@ -43,6 +44,10 @@ class Desk:
 
 def hold(*_: object) -> object:
     return HOLD
+
+
+def hold_first(asked: Json, *_: object) -> object:
+    return HOLD if asked["id"] == "o1" else True
 
 
 def again(context: Context) -> list[Json]:
@@ -193,6 +198,17 @@ async def test_a_cut_conversation_forgets_a_settled_plan_whole() -> None:
     assert not any(message["type"] in ("plan", "approval") for message in talk.context)
 
 
+@pytest.mark.rule("M4", "L8")
+async def test_a_cut_conversation_keeps_what_a_plan_that_waits_has_done() -> None:
+    both = answer(call("refund", id="o2"), call("refund", id="o1"), output="Done: {†calls.1}")
+    desk = Desk(both, *ANSWERS[1:], approve=hold_first)
+    talk = desk.agent.conversation(most=10)
+    assert await spoken(talk, "refund me", "and now?", "hello?") == [None, "SECOND", "THIRD"]
+    talk = desk.agent.conversation(again(approvals.decided(talk.context, "0.1", "approve")), most=10)
+    assert await turn(talk) == "Done: paid o1"
+    assert desk.paid == ["o2", "o1"]
+
+
 @pytest.mark.rule("M4")
 async def test_what_is_given_up_is_not_asked_about_any_more() -> None:
     desk = Desk(approve=hold)
@@ -206,7 +222,7 @@ async def test_what_is_given_up_is_not_asked_about_any_more() -> None:
 
 @pytest.mark.rule("M4", "P3")
 async def test_a_plan_among_new_messages_belongs_to_the_next_turn() -> None:
-    desk = Desk(approve=lambda one, *_: HOLD if one["id"] == "o1" else True)
+    desk = Desk(approve=hold_first)
     talk = desk.agent.conversation()
     await turn(talk, "refund me")
     context = approvals.decided(talk.context, "0.0", "approve")
@@ -233,8 +249,6 @@ async def test_a_gate_that_is_opened_beside_new_words_lets_the_plan_run_first() 
 
 @pytest.mark.rule("M4", "L8")
 async def test_the_record_of_two_turns_in_one_run_is_read_back() -> None:
-    from actum import kept
-
     desk = Desk(approve=hold)
     held = await desk.agent.run("refund me", str)
     decided = approvals.decided(held.context, "0.0", "approve")
@@ -243,19 +257,14 @@ async def test_the_record_of_two_turns_in_one_run_is_read_back() -> None:
     async with desk.agent.stream(context, str, record=entries.append) as run:
         async for _ in run:
             pass
-    from actum.execution.record.recovery import recovered
-
     for end in range(1, len(entries) + 1):
         messages = recovered(entries[:end])
-        assert [one["message"] for one in messages if one["type"] == "user"] == ["refund me", "and now?"]
+        assert [one for one in messages if one["type"] in ("text", "user")] == [
+            {"type": "text", "text": "refund me"},
+            {"type": "user", "message": "and now?"},
+        ]
         other = Desk(answer(output="SECOND"))
         result = await other.agent.resume(Context(messages), str)
         assert result.output == "SECOND"
         assert len(desk.paid + other.paid) == 1 + (not any("_call" in one for one in messages))
     assert in_substance(Context(recovered(entries))) == in_substance(run.context)
-    assert kept
-
-
-def test_the_settled_are_told_from_those_that_stand() -> None:
-    with pytest.raises(errors.MessageError):
-        Context([{"type": "output", "output": 1, "_of": "x"}])

@@ -12,8 +12,9 @@ from ..schema.json import JsonObject, encode
 from .approvals import PRIVATE, is_decision
 from .context import Context
 from .marks import Marks
-from .message import BY, NUMBER, OF, is_item, is_record, is_skip
+from .message import BY, NUMBER, OF, is_item, is_record, is_skip, place_of
 from .numbering import is_numbered
+from .place import Place
 
 _SAID = frozenset({"user", "assistant", "text", None, "image", "audio", "file", "output", "error"})
 """The types of what is said in a turn; a raw message has none."""
@@ -63,8 +64,9 @@ def _is_left(message: JsonObject) -> bool:
 def cut_to(context: Context, most: int) -> Context:
     """The context without the oldest turns that don't fit into so many characters; the newest always stays.
 
-    What was said, and the results of the calls that were made for it, go together, each with its call. Instructions,
-    tools, plans and data stay, and so does the newest result, so that its number is not given again (M9).
+    What was said, and the results of the calls that were made for it, go together, each with its call, and with them
+    the plan, once it is settled: what a plan that stands has left, stays with it, or its calls would be made again.
+    Instructions, tools and data stay, and so does the newest result, so that its number is not given again (M9).
     """
     return without(context, going(context, most))
 
@@ -76,12 +78,13 @@ def going(context: Context, most: int) -> frozenset[int]:
     sizes = [len(encode(message)) for message in messages]
     left = sum(sizes)
     newest = max((message.get(NUMBER, -1) for message in messages), default=-1)
+    standing = {plan.number for plan in Marks.of(messages).standing}
     gone: set[int] = set()
     start = _opening(messages, ends[0]) if ends else 0
     for end in ends[:-1]:
         if left <= most:
             break
-        turn = [at for at in range(start, end) if _goes(messages[at], newest)]
+        turn = [at for at in range(start, end) if _goes(messages[at], newest, standing)]
         gone.update(turn)
         left -= sum(sizes[at] for at in turn)
         start = end
@@ -100,8 +103,14 @@ def without(context: Context, gone: Collection[int], instead: JsonObject | None 
 
 
 def without_plans(context: Context) -> Context:
-    """The context without its plans: no call of them is made any more."""
-    kept = [message for message in context if message.get("type") != "plan"]
+    """The context without its plans, and without what waits of them: no call of them is made any more."""
+    standing = {plan.number for plan in Marks.of(context.messages).standing}
+    kept = [
+        message
+        for message in context
+        if message.get("type") != "plan"
+        and not (message.get("type") in PRIVATE and Place.parse(message["of"]).answer in standing)
+    ]
     return Context.checked(kept, context.data_kinds, context.origin)
 
 
@@ -133,7 +142,11 @@ def _opening(messages: Sequence[JsonObject], end: int) -> int:
     return said[-1] if said else end - 1
 
 
-def _goes(message: JsonObject, newest: int) -> bool:
+def _goes(message: JsonObject, newest: int, standing: Collection[int]) -> bool:
+    is_plan, is_private = message.get("type") == "plan", message.get("type") in PRIVATE
+    place = Place.parse(message["of"]) if is_private else place_of(message)
+    if is_plan or is_private or (place is not None and place.answer in standing):
+        return place is not None and place.answer not in standing
     if is_numbered(message):
         return message.get(NUMBER) != newest
     if is_record(message) or is_item(message) or is_skip(message):
