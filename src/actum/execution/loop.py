@@ -26,7 +26,7 @@ from ..protocol.readings import with_filters
 from ..protocol.solution import Result, Solution
 from ..protocol.turns import next_turn, turn_starts
 from ..protocol.usage import Usage
-from ..schema.json import Json, encode
+from ..schema.json import Json, JsonObject, encode
 from ..spans import RunEnded, Span, within
 from .budget import Budget
 from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting
@@ -51,7 +51,12 @@ class Loop:
         self._setup = setup
         self._budget = budget
         own, self._marks = _begun(setup.context, self._run)
-        own, said = next_turn(own, self._marks)
+        said: list[JsonObject] = []
+        self._at_turn = 0
+        """Which turn of a conversation it is, counted where plans of earlier ones stand."""
+        if self._marks.standing:
+            own, said = next_turn(own)
+            self._at_turn = len(turn_starts(own.messages))
         self._frame = setup.frame(setup.context)
         self._judge = setup.judge()
         self._span: Span | None = None
@@ -172,7 +177,7 @@ class Loop:
             if self._setup.runtime.model is None:
                 self._check_without_model()
             else:
-                self._withhold(*(script for script in self._scripts if script.turn == self._journal.turn))
+                self._withhold(*(script for script in self._scripts if script.turn == self._at_turn))
                 outcome = await self._until_the_end(self._setup.runtime.model)
         await self._calls.drain()
         self._is_waiting = isinstance(outcome, Waiting)
@@ -192,6 +197,7 @@ class Loop:
         elif isinstance(outcome, GoOn):
             self._withhold(*self._scripts)
         self._journal.hear()
+        self._at_turn += 1
         return await self._standing()
 
     async def _until_the_end(self, model: Model) -> Outcome:
@@ -218,10 +224,12 @@ class Loop:
         A decision behind it may be about a plan that still stands; where none does, it changes nothing.
         """
         messages = self._journal.messages
-        last = next((one for one in reversed(messages) if not is_decision(one)), {})
+        at = len(messages) - 1
+        if self._marks.plans and not self._marks.standing:
+            while at >= 0 and is_decision(messages[at]):
+                at -= 1
+        last = messages[at] if at >= 0 else {}
         if last.get("type") != "output" or OF not in last or self._journal.is_told_more:
-            return None
-        if last is not messages[-1] and self._marks.standing:
             return None
         try:
             self._output = self._judge.finished(last["output"])
@@ -309,7 +317,7 @@ class Loop:
         before = self._journal.writes
         is_lazy = self._setup.config.mode == "lazy"
         turn = self._turn = Turn(
-            script=Script(number=self._next_answer, run=self._run, start=len(self._journal), turn=self._journal.turn),
+            script=Script(number=self._next_answer, run=self._run, start=len(self._journal), turn=self._at_turn),
             journal=self._journal,
             calls=None if is_lazy else self._calls,
             budget=self._budget,

@@ -23,7 +23,7 @@ _SAID = frozenset({"user", "assistant", "text", None, "image", "audio", "file", 
 _WORDS = _SAID - {"output", "error"}
 
 
-def next_turn(context: Context, marks: Marks) -> tuple[Context, list[JsonObject]]:
+def next_turn(context: Context) -> tuple[Context, list[JsonObject]]:
     """The turn of a conversation whose plan still stands, and the messages that open the next one (M4).
 
     These stand behind all that a run has left, and somebody says something in them. What decides on the plan, or
@@ -31,7 +31,7 @@ def next_turn(context: Context, marks: Marks) -> tuple[Context, list[JsonObject]
     """
     messages, kinds = context.messages, context.data_kinds
     left = [at for at, message in enumerate(messages) if _is_left(message)]
-    if not (left and marks.standing):
+    if not left:
         return context, []
     behind = messages[left[-1] + 1 :]
     said = [message for message in behind if not is_decision(message, kinds)]

@@ -35,7 +35,6 @@ from ...protocol.message import (
 )
 from ...protocol.numbering import Numbering, result_of
 from ...protocol.scopes import Catalogue, scope_path, scoped
-from ...protocol.turns import turn_starts
 from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
 from .brought import Brought
 from .crossing import Left, Recipient
@@ -91,8 +90,6 @@ class Journal:
             if value is not MISSING:
                 self._gates.write(Write("state", instance, "set", (GATES,), value))
         self.instances = context.instances
-        self.turn = len(turn_starts(self._messages))
-        """Which turn of a conversation the run is at."""
         self._numbering = Numbering.of(self._messages)
         self._not_shown = 0
         """The index of the first message that may not have been shown to the model."""
@@ -147,7 +144,7 @@ class Journal:
             absorb(self.memory, message, len(self._messages), self.data_kinds)
             self._messages.append(message)
             self.brought.add(message)
-        self.instances, self.turn = self.context().instances, self.turn + 1
+        self.instances = self.context().instances
         self._catalogue = None
 
     def read(self, reference: Reference, instance: str | None) -> Any:
