@@ -160,7 +160,7 @@ def test_what_is_kept_of_schemas_is_right_when_tools_change() -> None:
     asyncio.run(agent.run("When?", Opens))
     agent.tools.register("later", {"properties": {"a": {"type": "string"}}})
     asyncio.run(agent.run("When?", Opens))
-    agent.tools.register("later", {"properties": {"a": {"type": "integer"}}})
+    agent.tools.register("later", {"properties": {"a": {"type": "integer"}}}, replace=True)
     asyncio.run(agent.run("When?", Opens))
     first, second, third = (json.dumps(request.schema) for request in model.requests)
     assert "later" not in first

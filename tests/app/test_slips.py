@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +79,34 @@ async def test_what_is_no_context_asks_nobody(given: Any) -> None:
         await agent().run(given)
 
 
+async def test_a_text_among_messages_is_the_users() -> None:
+    said = {"type": "text", "text": "go"}
+    system = {"type": "system", "message": "Be brief."}
+    model = Scripted([{"output": 1, "calls": []}], repeat_last=True)
+    of = Agent(model, tools=Tools())
+    await of.run([system, "go"])
+    await Idea(context=[system, "go"], schema={}).run(of)
+    await Idea(context="go", schema={}).run(of)
+    await of.run(Context([system]).extended(["go"]))
+    talk = of.conversation([system, "go"], schema=int)
+    async with talk.stream(["go"]) as turn:
+        assert [event async for event in turn]
+    assert {request.messages[-1]["content"] for request in model.requests} == {"go"}
+    assert [*Context([system, "go"])] == [*Idea(context=[system, "go"]).context] == [system, said]
+    with pytest.raises(errors.IdeaError, match="a message must be an object") as caught:
+        Idea.read('{"context": ["go"]}', "idea.json")
+    assert caught.value.index == 0
+
+
+def test_an_idea_is_made_of_what_a_run_is_given() -> None:
+    made: Any = Idea
+    for wrong in (5, [5], [{"type": "sytem"}]):
+        with pytest.raises(errors.MessageError):
+            made(context=wrong)
+    with pytest.raises(errors.IdeaError, match="'config' is an object"):
+        made(context="go", config=Limits())
+
+
 @pytest.mark.parametrize("given", [5, [1], "x", []])
 async def test_what_is_no_input_is_said(given: Any) -> None:
     with pytest.raises(errors.MessageError, match="the input is an object"):
@@ -107,3 +138,215 @@ async def test_a_model_that_yields_no_text_has_failed(delta: Any) -> None:
 def test_a_token_that_keeps_no_secret_says_how_one_is_made(token: Any) -> None:
     with pytest.raises(errors.ActumError, match=r"secrets\.token_urlsafe"):
         Served({"a": {"context": []}}).app(token=token)
+
+
+def pay(x: int) -> int:
+    """Pays."""
+    return x
+
+
+def price(x: int) -> int:
+    """Only reads."""
+    return -x
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("efects", "did you mean 'effects'"),
+        ("timout", "did you mean 'timeout'"),
+        ("outputPath", "did you mean '_outputPath'"),
+        ("output_path", "did you mean '_outputPath'"),
+        ("scopes", "did you mean '_scopes'"),
+        ("zzz", "it has name, description, effects"),
+    ],
+)
+def test_an_option_that_there_is_not_is_a_type_error_with_the_near_one(option: str, said: str) -> None:
+    tools: Any = Tools()
+    with pytest.raises(TypeError, match=f"no option '{option}'; {said}"):
+        tools.tool(**{option: "none"})
+    with pytest.raises(errors.SchemaError, match="'_efects' is not a meta-property; did you mean '_effects'"):
+        tools.tool(_efects="none")(pay)
+    assert len(tools) == 0
+
+
+async def test_a_second_tool_of_one_name_is_refused_and_replaces_it_where_that_is_said() -> None:
+    tools = Tools()
+    tools.tool(effects="ordered")(pay)
+    registering: list[Callable[[bool], Any]] = [
+        lambda replace: tools.tool(name="pay", effects="none", replace=replace)(price),
+        lambda replace: tools.activity("pay", price, replace=replace),
+        lambda replace: tools.register(
+            "pay", {"properties": {"x": {"type": "integer"}, "_output": {}}}, replace=replace
+        ),
+    ]
+    for register in registering:
+        with pytest.raises(errors.SchemaError, match=r"tool 'pay': .* is registered already.*replace=True"):
+            register(False)
+        assert (found := tools.find("pay")) is not None
+        assert found.effects == "ordered"
+        assert await tools({"_tool": "pay", "x": 2}) == 2
+    for register, effects in zip(registering, ("none", "none", "some"), strict=True):
+        register(True)
+        assert (found := tools.find("pay")) is not None
+        assert found.effects == effects
+        assert await tools({"_tool": "pay", "x": 2}) == -2
+
+
+def test_the_same_is_registered_as_often_as_one_likes() -> None:
+    tools, schema = Tools(), {"properties": {"x": {"type": "integer"}}}
+    for _ in range(2):
+        made = tools.tool(pay)
+        tools.tool(name="other")(pay)
+        tools.tool(made)
+        tools.register("latent", schema)
+        tools.activity("latent", pay)
+    assert [tool.name for tool in tools] == ["pay", "other", "latent"]
+    with pytest.raises(errors.SchemaError, match=r"a tool of this name, .*pay, is registered already"):
+        tools.tool(effects="none")(pay)
+
+
+MODULE = """
+from actum import Tools
+TOOLS = globals().get("TOOLS") or Tools()
+{between}
+@TOOLS.tool
+def look(x: int) -> int:
+    return {value}
+"""
+
+
+def test_a_module_that_is_loaded_again_replaces_its_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    file = tmp_path / "desk_that_is_edited.py"
+    file.write_text(MODULE.format(between="", value="1"))
+    desk: Any = importlib.import_module(file.stem)
+    file.write_text(MODULE.format(between="", value="2 * x"))
+    importlib.invalidate_caches()
+    assert importlib.reload(desk).look(4) == 8
+    assert [tool.name for tool in desk.TOOLS] == ["look"]
+
+
+def test_two_definitions_in_one_file_are_no_reload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    file = tmp_path / "desk_with_a_copy.py"
+    twice = "@TOOLS.tool\ndef look(x: int) -> int:\n    return 0\n"
+    file.write_text(MODULE.format(between=twice, value="1"))
+    with pytest.raises(errors.SchemaError, match=r"desk_with_a_copy\.look, is registered already"):
+        importlib.import_module(file.stem)
+
+
+def test_a_cell_that_is_run_again_replaces_its_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = Tools()
+    cell: dict[str, Any] = {"tools": tools, "__name__": "__main__"}
+    for value in (1, 2):
+        source = f"@tools.tool\ndef look(x: int) -> int:\n    return {value}\n"
+        exec(compile(source, f"<cell {value}>", "exec"), cell)
+    assert cell["look"](0) == 2
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)  # a session, where anything is defined again
+    exec(compile("\n\n@tools.tool\ndef look(x: int) -> int:\n    return 3\n", "<cell 2>", "exec"), cell)
+    with pytest.raises(errors.SchemaError, match="is registered already"):
+        tools.tool(name="look")(price)
+    assert [tool.name for tool in tools] == ["look"]
+
+
+def test_one_piece_of_code_that_makes_two_tools_of_one_name_is_refused() -> None:
+    tools = Tools()
+    for _ in range(2):
+
+        @tools.tool
+        def same(x: int) -> int:
+            return x
+
+        assert same(1) == 1
+    for factor in (2, 3):
+
+        def times(x: int, factor: int = factor) -> int:
+            return x * factor
+
+        if factor == 3:
+            with pytest.raises(errors.SchemaError, match=r"'times'.*is registered already"):
+                tools.tool(times)
+        else:
+            tools.tool(times)
+
+
+class Desk:
+    def look(self, x: int) -> int:
+        return x
+
+    @classmethod
+    def open(cls, x: int) -> int:
+        return x
+
+
+def everything(*xs: int) -> int:
+    return sum(xs)
+
+
+def by_position(x: int, /) -> int:
+    return x
+
+
+def unwrapped(*args: Any, **kwargs: Any) -> Any:
+    return pay(*args, **kwargs)
+
+
+MISTAKEN: dict[str, tuple[Any, str]] = {
+    "method": (Desk.look, "at self: it is a method.*tools.tool"),
+    "class method": (vars(Desk)["open"], "not of <classmethod"),
+    "args": (everything, r"at xs: calls give parameters by name: take a list instead of '\*xs'"),
+    "unwrapped": (unwrapped, r"at args: .*functools\.wraps"),
+    "position": (by_position, "at x: calls give parameters by name"),
+    "text": ("pay", "not of 'pay'; its name is said with name="),
+    "lambda": (lambda x: x, "no name of its own"),  # pyright: ignore[reportUnknownLambdaType]
+    "builtin": (max, "its parameters can't be read"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKEN)
+def test_a_function_whose_parameters_no_call_could_fill_is_no_tool(name: str) -> None:
+    function, said = MISTAKEN[name]
+    with pytest.raises(errors.SchemaError, match=said):
+        Tools().tool(function)
+    if name in {"method", "args", "position", "builtin"}:
+        with pytest.raises(errors.SchemaError, match=said):
+            Tools().activity("one", function)
+
+
+async def test_what_stands_in_for_a_method_is_the_one_of_an_object() -> None:
+    tools = Tools()
+    tools.tool(Desk().look)
+    tools.tool(Desk.open)
+    tools.activity("all", unwrapped)
+    tools.register("all", {"properties": {"x": {}, "_output": {}}})
+    assert await tools.all([{"_tool": one, "x": 2} for one in ("look", "open", "all")]) == [2, 2, 2]
+    with pytest.raises(errors.SchemaError, match="is registered already"):
+        tools.tool(Desk().look)  # of another object
+    one = Desk()
+    tools.tool(replace=True)(one.look)
+    tools.tool(one.look)
+
+
+async def test_tools_are_a_list_of_functions_too() -> None:
+    made = Tools().tool(effects="ordered", name="sent")(pay)
+    idea = Idea(context=Context("go"), schema={"type": "integer"})
+    of: Any = Agent(None, tools=[price, made, pay, idea.as_tool("asked")])
+    assert {tool.name: tool.effects for tool in of.tools} == {
+        "price": "some", "sent": "ordered", "pay": "some", "asked": "some"
+    }  # fmt: skip
+    plan = [{"type": "plan", "plan": [{"_tool": "sent", "x": 2}], "output": "†calls.0"}]
+    assert (await of.run(plan, int)).output == 2
+    given: Any
+    for given in (pay, "pay", {"pay": pay}, ["pay"], [5], 5):
+        with pytest.raises(errors.SchemaError, match="tools"):
+            Agent(None, tools=given)
+    with pytest.raises(errors.SchemaError, match="is registered already"):
+        Agent(None, tools=[pay, Tools().tool(name="pay")(price)])
+
+
+def test_an_interface_is_no_function() -> None:
+    tools: Any = Tools()
+    with pytest.raises(errors.SchemaError, match=r"tools\.tool"):
+        tools.register(pay)

@@ -128,7 +128,7 @@ def test_a_long_chain_and_a_ladder_of_shared_values_cost_what_they_are_long() ->
     context = [{"type": "plan", "plan": calls[13:], "output": "†state.s2000"}]
     own = tools()
 
-    @own.activity("join")
+    @own.activity("join", replace=True)
     async def short(a: Any, b: Any = None) -> str:
         return "j"
 

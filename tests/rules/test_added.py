@@ -100,7 +100,7 @@ async def test_a_models_call_that_a_run_has_written_down_may_add_none_either(add
         return HOLD if one["name"] == "held" else True
 
     said = answer(call("look", name="held"), call("look", name="b", after="†calls.0", **added))
-    tools.register("look", {"properties": {**LOOK["properties"], "after": {}}})
+    tools.register("look", {"properties": {**LOOK["properties"], "after": {}}}, replace=True)
     held = await Agent(models.Scripted([said, answer(output=None)]), tools=tools, approve=hold).run([STATE])
     assert held.waiting == ["approval 0.0"]
     decided = approvals.decided(held.context, "0.0", "approve")

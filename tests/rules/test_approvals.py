@@ -544,7 +544,7 @@ async def test_a_cancelled_delegate_goes_on_where_it_was() -> None:
         await reached.wait()
         reading.cancel()
         await asyncio.wait([reading])
-    tools.activity("slow", _said("s"))
+    tools.activity("slow", _said("s"), replace=True)
     done = await Agent(None, tools=tools, delegates={"d": inner}).resume(stored(run.context))
     assert (done.output, desk.ran) == ("s", ["quick"])
 
@@ -587,7 +587,7 @@ async def test_a_held_tool_waits_where_nobody_is_asked_and_runs_once_when_it_was
     tools = desk.tools()
     held = tools.find("send")
     assert held is not None
-    tools.register(replace(held, is_held=True))
+    tools.register(replace(held, is_held=True), replace=True)
     each = call("send", _each=["a", "b"], to="†each")
     agent = Agent(models.Scripted([answer(call("send", to="c"), each, output="done")]), tools=tools)
     waits = await agent.run("go", str)

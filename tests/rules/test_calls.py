@@ -484,12 +484,12 @@ async def test_no_gate_is_opened_by_what_a_model_or_data_say(how: str) -> None:
     path = "†state.approvals" if how == "a latent call of the gate" else "†state"
     own = {"_outputPath": {"const": path}, "_outputMethod": {"const": "merge"}, "_output": {"type": "object"}}
     if how == "a message":
-        tools.activity("note", lambda: messages.State(opened))
-        tools.register("note", {"properties": {}})
+        tools.activity("note", lambda: messages.State(opened), replace=True)
+        tools.register("note", {"properties": {}}, replace=True)
     else:
-        tools.register("note", {"properties": own})
+        tools.register("note", {"properties": own}, replace=True)
     if how == "code":
-        tools.activity("note", lambda: opened)
+        tools.activity("note", lambda: opened, replace=True)
     said = {"_output": opened if path == "†state" else opened["approvals"]} if how.startswith("a latent") else {}
     calls = answer({"_tool": "note", **said}, call("double", n="†state.approvals.go"))
     first = await run(calls, answer(output="done"), tools=tools)

@@ -111,7 +111,7 @@ def test_message_objects_are_messages() -> None:
         {"role": "judge", "content": "x"},
         {"text": "no type at all"},
         {"type": ["text"], "text": "x"},
-        "not an object",
+        ["not an object"],
         {"type": "state", "x": float("nan")},
         {"type": "state", "x": "\ud800"},
         {"type": "state", "\ud800": 1},

@@ -295,7 +295,7 @@ async def test_what_was_derived_is_told_to_approvers_events_and_why(
     refused = "to" in derived
     tools = office()
     if refused:
-        tools.register("pay", {"properties": {"to": {"type": "string"}, "amount": {}, "_output": {}}})
+        tools.register("pay", {"properties": {"to": {"type": "string"}, "amount": {}, "_output": {}}}, replace=True)
     reader = models.Scripted([answer(output="Ann")], repeat_last=True)
     of = Agent(
         models.Scripted([answer(*before, last, output=f"†calls.{len(before)}")]),
@@ -358,7 +358,7 @@ async def test_it_is_known_after_a_run_was_cut() -> None:
         return HOLD if made.tool == "pay" else True
 
     tools = office()
-    tools.register("pay", {"properties": {"to": {"type": "string"}, "amount": {}, "_output": {}}})
+    tools.register("pay", {"properties": {"to": {"type": "string"}, "amount": {}, "_output": {}}}, replace=True)
     reader = models.Scripted([answer(output="Ann")])
     of = Agent(models.Scripted([steps]), tools=tools, config=Config(reader=reader), approve=hold)
     cut = await of.run("go")

@@ -96,7 +96,7 @@ async def test_a_delegate_that_names_an_activity_hands_the_call_to_it_and_a_dele
     assert handed.output == [{"q": "x"}, [{"type": "text", "text": "crosses"}]]
     of = Agent(None, tools=tools, delegates={"worker": saying("the delegate")})
     assert (await of.run([*context, plan])).output == "the delegate"
-    tools.activity("worker", unfit)
+    tools.activity("worker", unfit, replace=True)
     with pytest.raises(errors.SchemaError, match=r"tool 'ask': the Activity 'worker' takes 'other'"):
         await Agent(None, tools=tools).run([*context, plan])
 

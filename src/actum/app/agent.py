@@ -28,7 +28,7 @@ from ..protocol.config import Config, Limits
 from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS
 from ..protocol.origin import is_url
-from ..protocol.registry import Registry
+from ..protocol.registry import AnyTools
 from ..protocol.solution import Result, Solution
 from ..protocol.turns import cut_to
 from ..schema.infer import shape_of
@@ -48,7 +48,7 @@ from .saved import SavedIdea
 from .stream import Stream
 from .summary import check_unused, shortened
 from .text import member_of, text_of
-from .tools import DEFAULT
+from .tools import DEFAULT, Tools
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -67,7 +67,7 @@ class Agent:
 
     Args:
         model: a name such as "openai:gpt-5.2", any `Model`, or None for plans of explicit calls.
-        tools: the registry; the process-wide `actum.tools` if none is given.
+        tools: the registry, or a list of functions; the process-wide `actum.tools` if none is given.
         config: how requests are made; limits: what a run may spend.
         approve: is asked before every call (L6).
         delegates: what the names in `_delegate` mean: an Idea, a dict or a path.
@@ -87,7 +87,7 @@ class Agent:
         self,
         model: Model | str | None = None,
         *,
-        tools: Registry | None = None,
+        tools: AnyTools | None = None,
         config: Config | None = None,
         limits: Limits | None = None,
         approve: Approve | None = None,
@@ -104,7 +104,7 @@ class Agent:
             if given is not None and not isinstance(given, kind):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
                 raise SchemaError(f"an agent is given a {kind.__name__}, not {given!r}", path=kind.__name__.lower())
         self.model = model_of(model)
-        self.tools = tools if tools is not None else DEFAULT
+        self.tools = Tools.of(tools) if tools is not None else DEFAULT
         self.config = config or Config()
         self.limits = limits or Limits()
         self.approve = approve

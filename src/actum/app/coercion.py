@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Coroutine, Iterable, Mapping
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from ..errors import MessageError, ModelError
 from ..generation.model import Model
@@ -13,8 +13,8 @@ from ..protocol.context import Context
 from ..protocol.message import DATA_KINDS, kind_of
 from ..schema.validator import Validator
 
-Given: TypeAlias = "Context | str | Iterable[Mapping[str, Any] | MessageObject]"
-"""A context as it is given: messages as dicts or objects, or one text of the user."""
+Given: TypeAlias = "Context | str | Iterable[Mapping[str, Any] | MessageObject | str]"
+"""A context as it is given: messages as dicts or objects, texts of the user among them, or one text."""
 
 
 T = TypeVar("T")
@@ -28,14 +28,18 @@ def context_of(given: Given, kinds: Collection[str] = (), data_kinds: Collection
     """
     if isinstance(given, Context):
         return given
-    if isinstance(given, str):
-        return Context(given)
-    plain = map(_plain, given) if isinstance(given, Iterable) else given  # pyright: ignore[reportUnnecessaryIsInstance] -- `Context` judges it
-    return Context(plain, kinds=kinds, data_kinds=data_kinds)
+    return Context(messages_of(given), kinds=kinds, data_kinds=data_kinds)
+
+
+def messages_of(given: Any) -> Any:
+    """Messages as dicts and texts, not judged yet; `Context` judges what is no list of them, too."""
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        return cast("Any", given)
+    return list(map(_plain, cast("Iterable[Any]", given)))
 
 
 def _plain(message: Any) -> Any:
-    """A message as a dict; what is neither is judged with the others, by its index."""
+    """A message as a dict; what is none is judged with the others, by its index."""
     return message.to_dict() if is_message(message) else message
 
 

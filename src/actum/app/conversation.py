@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -11,6 +11,7 @@ from ..events import AnyEvent
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..protocol.turns import without_plans
+from .coercion import Given, messages_of
 from .stream import Stream
 from .text import TextGiven, member_of
 
@@ -38,7 +39,7 @@ class Conversation:
         self._member = member
         self._is_open = False
 
-    def stream(self, said: str | Iterable[Mapping[str, Any]] | None = None) -> Turn:
+    def stream(self, said: Given | None = None) -> Turn:
         """The next turn as an async context manager and iterator of its events; `.result` when it is over.
 
         `said` is what the user says, or messages; without it the turn goes on that waited for a decision or was cut.
@@ -50,11 +51,11 @@ class Conversation:
         """
         if self._is_open:
             raise ActumError(_UNDER_WAY)
-        more = [] if said is None else [{"type": "user", "message": said}] if isinstance(said, str) else list(said)
+        more = [{"type": "user", "message": said}] if isinstance(said, str) else messages_of(said or [])
         self.context.extended(more)  # what is malformed is refused at once
         return Turn(self, more)
 
-    async def say(self, said: str | Iterable[Mapping[str, Any]]) -> AsyncGenerator[str]:
+    async def say(self, said: Given) -> AsyncGenerator[str]:
         """What the assistant answers, piece by piece, as `Agent.stream_text` gives it.
 
         Raises:

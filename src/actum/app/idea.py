@@ -14,7 +14,7 @@ from .saved import SavedIdea
 from .serving import servers_file, serving
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False)
 class Idea(SavedIdea):
     """A context and a schema; `config` says what it needs. Where it was read from is its context's `origin`."""
 

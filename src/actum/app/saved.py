@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 from ..errors import DelegateError, IdeaError
@@ -29,7 +29,7 @@ from ..sources.fetch import Fetcher
 from ..sources.files import path_given, read_text, write_text
 from ..sources.roots import default_roots
 from ..storage.open import default_store, open_store
-from .coercion import blocking
+from .coercion import Given, blocking, context_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,25 @@ class SavedIdea:
     solution: JsonObject | None = None
     file: Path | None = None
     """Where it was read from, None for one that was made in code, fetched, or in a store."""
+
+    if TYPE_CHECKING:  # what may be given: as for a run
+
+        def __init__(
+            self,
+            *,
+            context: Given,
+            schema: Any = None,
+            meta: JsonObject = ...,
+            config: JsonObject = ...,
+            solution: JsonObject | None = None,
+            file: Path | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        for name in ("meta", "config"):
+            if not is_object(getattr(self, name)):
+                raise IdeaError(f"{name!r} is an object, as in a file, not {getattr(self, name)!r}", path=name)
+        object.__setattr__(self, "context", context_of(self.context))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

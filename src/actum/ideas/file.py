@@ -104,6 +104,8 @@ def _judged(
         raise wrong((unknown[0],), f"an Idea has no {unknown[0]!r}; it has {', '.join(_KEYS)}")
     if not isinstance(value.get("context"), list):
         raise wrong(("context",), "'context' must be a list of messages")
+    if texts := [index for index, message in enumerate(value["context"]) if isinstance(message, str)]:
+        raise wrong(("context", texts[0]), 'a message must be an object: {"type": "text", "text": …}', index=texts[0])
     for key in ("meta", "config"):
         if not isinstance(value.get(key, {}), dict):
             raise wrong((key,), f"{key!r} must be an object")

@@ -111,7 +111,7 @@ class Activity(Generic[P, R_co]):
         self.check_retries(tool)
         known = tool.parameters["properties"]
         for name, parameter in self.signature.parameters.items():
-            if parameter.kind is inspect.Parameter.POSITIONAL_ONLY or (
+            if (
                 parameter.kind in _KEYWORD
                 and parameter.default is inspect.Parameter.empty
                 and name not in known
@@ -227,6 +227,36 @@ class Choice:
     def of(self, call: Call) -> Activity:
         """The one that a call has chosen, which has been judged."""
         return self.options[call["_activity"]]
+
+
+def check_function(function: Callable[..., Any], tool: str, *, takes_all: bool = True) -> None:
+    """Whether a call can fill all that a function takes: calls give parameters by name.
+
+    `takes_all`: a `*args` beside `**kwargs` stays empty; without, it is a slip like any other.
+
+    Raises:
+        SchemaError: naming the parameter.
+    """
+    try:
+        parameters = [*inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):
+        why = f"its parameters can't be read of {function!r}: write a function with typed parameters around it"
+        raise SchemaError(why, tool=tool) from None
+    first = parameters[0] if parameters else None
+    if first and first.name in {"self", "cls"} and first.annotation is first.default is inspect.Parameter.empty:
+        why = "it is a method, of which no call could fill this: register it of an object, tools.tool(desk.look)"
+        raise SchemaError(why, tool=tool, path=first.name)
+    is_open = takes_all and any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
+    for one in parameters:
+        if one.kind is inspect.Parameter.POSITIONAL_ONLY:
+            why = "calls give parameters by name, and the function takes it by its position alone (before '/')"
+            raise SchemaError(why, tool=tool, path=one.name)
+        if one.kind is inspect.Parameter.VAR_POSITIONAL and not is_open:
+            why = (
+                f"calls give parameters by name: take a list instead of '*{one.name}'; a decorator keeps the "
+                "parameters of its function by functools.wraps"
+            )
+            raise SchemaError(why, tool=tool, path=one.name)
 
 
 def is_given(name: str) -> bool:

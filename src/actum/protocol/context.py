@@ -62,7 +62,8 @@ class Context(Sequence[JsonObject]):
     """An immutable sequence of messages, with the folded value of each data kind by its name.
 
     `context.state` and `context["state"]` are the folded value of the kind `state`, `context[0]` the first message.
-    Values are copies. `kinds` are the types registered beside the protocol's, `data_kinds` those that carry data.
+    Values are copies. A text among the messages is the user's. `kinds` are the types registered beside the protocol's,
+    `data_kinds` those that carry data.
     `origin` is the file or URL that the messages were read from, None for code: what relative paths in them start from.
 
     Raises:
@@ -73,24 +74,24 @@ class Context(Sequence[JsonObject]):
 
     def __init__(
         self,
-        messages: Iterable[Mapping[str, Any]] | str = (),
+        messages: Iterable[Mapping[str, Any] | str] | str = (),
         *,
         kinds: Collection[str] = (),
         data_kinds: Collection[str] = DATA_KINDS,
         origin: str | None = None,
     ) -> None:
         if isinstance(messages, str):
-            messages = [{"type": "text", "text": messages}]
+            messages = [messages]
         self._data_kinds = frozenset(data_kinds) | DATA_KINDS
         self._origin = origin
         if isinstance(messages, Context):
             self._messages: tuple[JsonObject, ...] = messages._messages
             self._origin = origin or messages._origin
         else:
-            if not isinstance(messages, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
+            if isinstance(messages, Mapping) or not isinstance(messages, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
                 raise MessageError(f"a context is a text or a list of messages, not {messages!r}")
             self._messages = tuple(
-                check_message(message, index, kinds, self._data_kinds) for index, message in enumerate(messages)
+                check_message(_said(message), index, kinds, self._data_kinds) for index, message in enumerate(messages)
             )
             if is_url(origin):  # what is from outside has no say in where its paths start from (D12)
                 for message in self._messages:
@@ -230,8 +231,8 @@ class Context(Sequence[JsonObject]):
         """The message types that carry data in this context."""
         return self._data_kinds
 
-    def extended(self, messages: Iterable[Mapping[str, Any]]) -> Context:
-        """The same context with more messages behind it.
+    def extended(self, messages: Iterable[Mapping[str, Any] | str]) -> Context:
+        """The same context with more messages behind it, texts of the user among them.
 
         Raises:
             MessageError: for a malformed one among them, naming its index there.
@@ -255,6 +256,10 @@ class Context(Sequence[JsonObject]):
 
     def _read(self, reference: Reference) -> Any:
         return self.memory().read(reference, self._instance)
+
+
+def _said(message: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    return {"type": "text", "text": message} if isinstance(message, str) else message
 
 
 def _unheard(done: float, total: float | None = None, message: str | None = None) -> None:

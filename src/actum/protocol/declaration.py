@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from ..dataflow.fold import METHODS
@@ -138,9 +139,10 @@ def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
 
 def _as_schema(key: str, value: Any, name: str | None, path: str) -> JsonObject:
     """A meta-property as a schema: it is declared by one, or by its fixed value alone (T1)."""
-    if key not in {*META, *AUTHORS}:
-        known = ", ".join((*META, *AUTHORS))
-        raise SchemaError(f"{key!r} is not a meta-property; these are: {known}", tool=name, path=path)
+    if key not in known_meta():
+        meant = near(key, known_meta())
+        words = f"did you mean {meant!r}?" if meant else f"these are: {', '.join(known_meta())}"
+        raise SchemaError(f"{key!r} is not a meta-property; {words}", tool=name, path=path)
     if is_object(value):
         return value
     if key != "_output":
@@ -148,6 +150,18 @@ def _as_schema(key: str, value: Any, name: str | None, path: str) -> JsonObject:
     if value is not True:
         raise SchemaError(f"'_output' must be the schema of the result, not {value!r}", tool=name, path=path)
     return {}
+
+
+def known_meta() -> tuple[str, ...]:
+    """The meta-properties that a tool may have."""
+    return (*META, *AUTHORS)
+
+
+def near(key: str, names: Iterable[str]) -> str | None:
+    """The name that was meant, None if none is near; `outputPath` and `_output_path` mean `_outputPath`."""
+    bare = {name.strip("_").lower(): name for name in names}
+    found = get_close_matches(key[:60].replace("_", "").lower(), bare, 1, 0.6)
+    return bare[found[0]] if found else None
 
 
 def _is_text(value: object) -> bool:

@@ -5,22 +5,46 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, ParamSpec, Self, TypeVar, cast, overload
+from typing import Any, ParamSpec, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
 
 from ..errors import SchemaError
 from ..schema.gathering import gathered
 from ..schema.infer import adapter_of, schema_of
 from ..schema.json import JsonObject
-from .activity import Activity, Choice, is_given, type_hints
+from .activity import Activity, Choice, check_function, is_given, type_hints
+from .anew import is_made_anew
 from .backoff import Backoff
-from .declaration import is_count, parse_tool
+from .declaration import is_count, known_meta, near, parse_tool
 from .elsewhere import ACTIVITY, ELSEWHERE, is_elsewhere
 from .tool import Effects, Tool
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SPELT = {"effects": "_effects", "timeout": "_timeout", "retries": "_retries"}
+_SPELT = {"effects": "_effects", "timeout": "_timeout", "retries": "_retries", "delegate": "_delegate"}
 """The keywords of a decorator that are meta-properties."""
+_OPTIONS = ("name", "description", *_SPELT, "replace")
+AnyTools: TypeAlias = "Registry | Iterable[Tool | Callable[..., Any]]"
+"""Tools as they are given: a registry, or a list of functions and of what `register` and `Idea.as_tool` return."""
+
+
+class MetaOptions(TypedDict, total=False):
+    """Meta-properties that a decorator fixes, each by its value, or leaves open by a schema (T1)."""
+
+    _activity: Any
+    _delegate: Any
+    _module: Any
+    _scopes: Any
+    _imports: Any
+    _output: Any
+    _outputPath: Any
+    _outputMethod: Any
+    _instance: Any
+    _reasoningForCall: Any
+    _why: Any
+    _resolution: Any
+    _effects: Any
+    _timeout: Any
+    _retries: Any
 
 
 class Registry:
@@ -32,6 +56,33 @@ class Registry:
         self._activities: dict[str, Activity] = {}
         self._of_modules: dict[str, Registry] = {}
         """What the code of modules has registered here that were loaded for those who name them, by module."""
+        self._around: Mapping[str, object] = {}
+        """What was registered before the module that is being loaded: names that it may use as well."""
+
+    @classmethod
+    def of(cls, given: AnyTools) -> Registry:
+        """The registry that was given, or one of the functions and the tools that were.
+
+        Raises:
+            SchemaError: what was given is neither; otherwise as `tool` and `register`.
+        """
+        if isinstance(given, Registry):
+            return given
+        if isinstance(given, str | Mapping) or not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
+            raise SchemaError(f"tools are a registry or a list of functions, [f, g], not {given!r}", path="tools")
+        made = cls()
+        for one in given:
+            if isinstance(one, Tool):
+                made.register(one)
+            elif callable(one):
+                made.tool(one)
+            else:
+                raise SchemaError(
+                    f"a list of tools holds functions and what `Idea.as_tool` returns, not {one!r}; which registered "
+                    "ones are offered is said by their names in Config(tools=[…])",
+                    path="tools",
+                )
+        return made
 
     @overload
     def tool(self, function: Callable[P, R], /) -> Activity[P, R]: ...
@@ -45,26 +96,34 @@ class Registry:
         effects: Effects | None = None,
         timeout: float | None = None,
         retries: int | None = None,
-        **meta: Any,
+        delegate: str | None = None,
+        replace: bool = False,
+        **meta: Unpack[MetaOptions],
     ) -> Callable[[Callable[P, R]], Activity[P, R]]: ...
     def tool(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Make an interface and its implementation from one typed function.
 
         Name, description, parameters and `_output` come from the function; `name=` and `description=` overrule.
         `effects` says what its calls do (T14), `timeout` how many seconds one may take, `retries` how often a function
-        that has raised is tried again; further keywords fix meta-properties (`_outputPath="†state.x"`,
-        `_scopes=["state"]`). A function that returns None has no result: it is started and not waited for (C8).
+        that has raised is tried again, `delegate` in whose place it runs (D13); further keywords fix meta-properties
+        (`_outputPath="†state.x"`, `_scopes=["state"]`). A function that returns None has no result: it is started and
+        not waited for (C8). `replace` takes the place of what has this name already.
 
         Raises:
-            SchemaError: no schema can be made of its types, a meta-property has a value that it can't have, or the
-                function may not be tried again: it neither says `effects="none"` nor takes the key of its call, `_key`.
+            SchemaError: no schema can be made of its types, a meta-property has a value that it can't have, there is
+                another tool of this name, or the function may not be tried again: it neither says `effects="none"` nor
+                takes the key of its call, `_key`.
+            TypeError: there is no such option.
         """
+        _check_options(options)
         if function is None:
             return partial(self.tool, **options)
-        activity = self.activity_of(function, options)
-        if activity.tool is not None:
-            self._tools[activity.name] = activity.tool
-        self._activities[activity.name] = activity
+        same = _registered(function)
+        if same is not None and same.tool is not None and not options.keys() - {"replace"}:
+            activity = same  # the tool of another registry as it is
+        else:
+            activity = self.activity_of(function, options)
+        self._put(activity.name, activity.tool, activity, replace=options.get("replace", False))
         return activity
 
     @staticmethod
@@ -73,45 +132,90 @@ class Registry:
         same = _registered(function)
         function = same.function if same else function
         name = options.get("name") or getattr(function, "__name__", None)
-        if not isinstance(name, str):
+        if isinstance(function, str) or not callable(function):
+            raise SchemaError(f"a tool is made of a function, not of {function!r}; its name is said with name='…'")
+        if not isinstance(name, str) or name == "<lambda>":
             raise SchemaError("it has no name of its own: give it one with name=")
         schema = _inferred(function, name, options.get("description"))
         for key, value in options.items():
             if key in _SPELT and value is not None:
                 schema["properties"][_SPELT[key]] = {"const": value}
-            elif key not in {"name", "description", *_SPELT}:
+            elif key not in _OPTIONS:
                 schema["properties"][key] = value if isinstance(value, dict) and key != "_tool" else {"const": value}
         tool = parse_tool(schema, name)
         activity = same.under(name, tool) if same else Activity(name=name, function=function, tool=tool)
         activity.check(tool)
         return activity
 
-    def register(self, tool: str | Tool, schema: Mapping[str, Any] | None = None) -> Tool:
+    def _put(self, name: str, tool: Tool | None, activity: Activity | None, *, replace: bool) -> None:
+        """Register under a name, which nothing else has unless it is to be replaced."""
+        if not replace:
+            self._check_name(name, tool, activity)
+        if tool is not None:
+            self._tools[name] = tool
+        if activity is not None:
+            self._activities[name] = activity
+
+    def _check_name(self, name: str, tool: Tool | None, activity: Activity | None) -> None:
+        """Whether a name is free: what has it is the same, made anew as a cell or a module runs again, or around."""
+        other, interface = self._activities.get(name), self._tools.get(name)
+        is_anew = activity is not None and other is not None and is_made_anew(other.function, activity.function)
+        made_it = other if other is not None and other.tool is interface else None
+        if not (
+            tool is None
+            or interface is None
+            or interface is self._around.get(f"tool {name}")
+            or interface.is_like(tool)
+            or (is_anew and made_it is not None)
+        ):
+            raise _taken(name, "a tool", made_it)
+        if not (
+            activity is None
+            or other is None
+            or other is self._around.get(f"activity {name}")
+            or other.function == activity.function  # a method of one object is made anew each time
+            or is_anew
+        ):
+            raise _taken(name, "an Activity", other)
+
+    def register(self, tool: str | Tool, schema: Mapping[str, Any] | None = None, *, replace: bool = False) -> Tool:
         """Register an interface: a name and a schema, or a tool that was made elsewhere (T1-T3).
 
+        `replace` takes the place of another one of this name.
+
         Raises:
-            SchemaError: naming the tool and the JSON path.
+            SchemaError: naming the tool and the JSON path; or there is another tool of this name.
         """
+        if not isinstance(tool, str | Tool):  # pyright: ignore[reportUnnecessaryIsInstance] -- a function is a likely slip
+            raise SchemaError(
+                f"an interface is registered by its name and schema, not {tool!r}; one is made of a typed function by "
+                "tools.tool, of an Idea by tools.register(idea.as_tool('name'))"
+            )
         parsed = tool if isinstance(tool, Tool) else parse_tool(schema, tool)
         if (own := self._activities.get(parsed.name)) is not None and "_activity" not in parsed.meta:
             own.check_retries(parsed)
-        self._tools[parsed.name] = parsed
+        self._put(parsed.name, parsed, None, replace=replace)
         return parsed
 
     @overload
-    def activity(self, name: str, function: Callable[P, R], *, retries: int = 0) -> Activity[P, R]: ...
+    def activity(
+        self, name: str, function: Callable[P, R], *, retries: int = 0, replace: bool = False
+    ) -> Activity[P, R]: ...
     @overload
     def activity(
-        self, name: str, function: None = None, *, retries: int = 0
+        self, name: str, function: None = None, *, retries: int = 0, replace: bool = False
     ) -> Callable[[Callable[P, R]], Activity[P, R]]: ...
-    def activity(self, name: str, function: Callable[..., Any] | None = None, *, retries: int = 0) -> Any:
+    def activity(
+        self, name: str, function: Callable[..., Any] | None = None, *, retries: int = 0, replace: bool = False
+    ) -> Any:
         """Register an implementation under a name, as a decorator or at once; under several, one by one (A1, A6).
 
-        `retries` is how often it is tried again where its tool doesn't say, `_retries` (T14).
+        `retries` is how often it is tried again where its tool doesn't say, `_retries` (T14); `replace` takes the place
+        of another one of this name.
 
         Raises:
-            SchemaError: it has no name, or that of calls which whoever has begun the run makes ("elsewhere"), or may
-                not be tried again for the tool of its name.
+            SchemaError: it has no name, that of another one, or that of calls which whoever has begun the run makes
+                ("elsewhere"); it takes what no call gives, or may not be tried again for the tool of its name.
         """
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- a bare @activity is a likely slip
             raise SchemaError("an Activity needs a name: @tools.activity('name')")
@@ -122,17 +226,18 @@ class Registry:
                 path=name,
             )
         if function is None:
-            return partial(self.activity, name, retries=retries)
+            return partial(self.activity, name, retries=retries, replace=replace)
         if not is_count(retries):
             raise SchemaError(f"retries must be a whole number that is not negative, not {retries!r}", path=name)
         if not callable(function):
             raise SchemaError(f"an Activity is a function, not {function!r}", path=name)
         same = _registered(function)
         activity = same.under(name) if same else Activity(name=name, function=function)
+        check_function(activity.function, name)
         activity.retries = retries
         if (own := self._tools.get(name)) is not None and "_activity" not in own.meta:
             activity.check_retries(own)
-        self._activities[name] = activity
+        self._put(name, None, activity, replace=replace)
         return activity
 
     def find(self, name: str) -> Tool | None:
@@ -168,12 +273,16 @@ class Registry:
         It is no longer here afterwards, so that Ideas whose modules use the same names don't meet. What other modules
         register that it imports stays. `load` returns its name; what it registers is known from the first time on.
         """
-        before = self._tools.copy(), self._activities.copy()
+        before, around = (self._tools.copy(), self._activities.copy()), self._around
+        self._around = {f"tool {name}": one for name, one in self._tools.items()}
+        self._around |= {f"activity {name}": one for name, one in self._activities.items()}
         try:
             module = load()
         except BaseException:
             self._tools, self._activities = before
             raise
+        finally:
+            self._around = around
         own = self._parted(module, *before)
         if own._tools or own._activities:
             self._of_modules[module] = own
@@ -258,19 +367,40 @@ def _registered(function: Callable[..., Any]) -> Activity | None:
     return cast("Activity", function) if isinstance(function, Activity) else None
 
 
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Raise a `TypeError`, as a call of a function does, for what is no option of a decorator."""
+    for key in options:
+        if key not in _OPTIONS and key[:1] != "_":
+            meant = near(key, [*known_meta(), *_OPTIONS])
+            raise TypeError(
+                f"a tool has no option {key!r}; "
+                + (f"did you mean {meant!r}?" if meant else f"it has {', '.join(_OPTIONS)}, and meta-properties (_…)")
+            )
+
+
+def _taken(name: str, what: str, by: Activity | None) -> SchemaError:
+    function: Any = None if by is None else by.function
+    made_of = getattr(function, "__qualname__", None)
+    whose = f", {function.__module__}.{made_of}," if made_of else ""
+    return SchemaError(
+        f"{what} of this name{whose} is registered already: give it another name, or say replace=True", tool=name
+    )
+
+
 def _is_of(function: Callable[..., Any], modules: Collection[str]) -> bool:
     module = getattr(function, "__module__", None) or ""
     return any(module == one or module.startswith(f"{one}.") for one in modules)
 
 
 def _inferred(function: Callable[..., Any], name: str, description: str | None) -> JsonObject:
+    check_function(function, name, takes_all=False)
     hints = type_hints(function)
     properties: JsonObject = {}
     required: list[str] = []
     parameters = inspect.signature(function).parameters.values()
     kinds = {parameter.kind for parameter in parameters}
     for parameter in parameters:
-        if is_given(parameter.name) or parameter.kind in _VARIADIC:
+        if is_given(parameter.name) or parameter.kind is inspect.Parameter.VAR_KEYWORD:
             continue
         if parameter.default is inspect.Parameter.empty:
             required.append(parameter.name)
@@ -290,9 +420,6 @@ def _inferred(function: Callable[..., Any], name: str, description: str | None) 
     if definitions:
         schema["$defs"] = definitions
     return schema
-
-
-_VARIADIC = {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
 
 
 def _schema(annotation: object, mode: str, tool: str, path: str) -> JsonObject:

@@ -93,6 +93,12 @@ class Tool:
         """What is declared of its parameters (O11)."""
         return type_of(self.parameters, is_open=True)
 
+    def is_like(self, other: Tool) -> bool:
+        """Whether another tool says the same."""
+        return (self.name, self.schema, self.bound, self.is_held, self.origin) == (
+            other.name, other.schema, other.bound, other.is_held, other.origin
+        )  # fmt: skip
+
     @cached_property
     def size(self) -> int:
         """The characters of its schema (T12)."""

@@ -4,7 +4,7 @@ from typing import Any, Literal, assert_type
 
 from pydantic import BaseModel
 
-from actum import Activity, Agent, Call, Config, Limits, Result, Solution, Stream, Tools, events
+from actum import Activity, Agent, Call, Config, Idea, Limits, Result, Solution, Stream, Tools, events
 
 tools = Tools()
 
@@ -52,6 +52,10 @@ assert_type(counted(["a"]), int)
 assert_type(tools.activity("plain", plainly)(1), str)
 population(1)  # type: ignore[arg-type]
 
+tools.tool(efects="none")(plainly)  # type: ignore[call-overload]
+tools.tool(name="fixed", effects="none", delegate="anonymous", replace=True, _scopes=["state"])(plainly)
+tools.register(plainly)  # type: ignore[arg-type]
+
 by_name: dict[str, Activity] = {"population": population, "book": booked}
 
 
@@ -90,4 +94,6 @@ def asked(call: Call) -> bool:
     return call.tool != "book"
 
 
+LISTED = Agent(None, tools=[population, plainly, Idea(context="Where?").as_tool("where")])
+Agent(None, tools=[5])  # type: ignore[list-item]
 AGENT = Agent("openai:gpt-5.2", tools=tools, config=Config(retries=1), limits=Limits(usd=0.5))

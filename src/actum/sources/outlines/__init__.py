@@ -37,6 +37,8 @@ def read_activities(name: str, base: Path, registry: Registry, roots: Sequence[P
         raise IdeaError(f"the Activities {name!r}: not written in Python")
     folder = path.parent if name.endswith(".py") else path.parents[name.count(".") + (path.name == "__init__.py")]
     modules = Modules(folder, None if roots is None else [*roots])
-    registering = Registering(registry, modules, Types(modules, made_class))
+    own = Registry()  # as when it is loaded, what has its names already is not in its way
+    registering = Registering(own, modules, Types(modules, made_class))
     registering.all_of(modules.read(path))
+    registry.take(own)
     return registering.left_out

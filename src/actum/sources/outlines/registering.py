@@ -105,7 +105,8 @@ class Registering:
 
         def register() -> None:
             if verb == "register" and len(node.args) == 2:
-                self.registry.register(self._name(node, module), literal(node.args[1], module, self.modules))
+                schema = literal(node.args[1], module, self.modules)
+                self.registry.register(self._name(node, module), schema, **self._told(node, module))
             elif verb == "activity" and len(node.args) == 2:
                 function, _ = self._function(node.args[1], module)
                 self.registry.activity(self._name(node, module), _stand_in(function), **self._told(node, module))
@@ -125,7 +126,7 @@ class Registering:
         return name
 
     def _told(self, node: ast.Call, module: Module) -> dict[str, Any]:
-        """What is said of an Activity beside its name."""
+        """What is said of an Activity or an interface beside its name."""
         return keywords([one for one in node.keywords if one.arg not in {"name", "function"}], module, self.modules)
 
     def _function(self, node: ast.expr, module: Module) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, Module]:
@@ -142,6 +143,8 @@ class Registering:
             self._leave_out(module, node, f"{name!r} {error}")
         except ActumError as error:
             self._leave_out(module, node, f"{name!r}: {error.message}")
+        except TypeError as error:  # no such option
+            self._leave_out(module, node, f"{name!r}: {error}")
         except Exception as error:  # what it is made of is anybody's: whatever Pydantic has against it
             self._leave_out(module, node, f"{name!r}: no schema can be made of it ({type(error).__name__})")
 
