@@ -89,6 +89,8 @@ class Loop:
         self._last: tuple[Counter[str], int] | None = None
         self._is_withheld = False
         """Whether the last answer had an output that was not delivered (O9)."""
+        self._may_be_done = False
+        """Whether a call beside it was carried out, or may have been, and has no result (C15)."""
         self._is_waiting = False
         """Whether the run ends because what is left of it waits for decisions (L4)."""
 
@@ -323,9 +325,9 @@ class Loop:
             budget=self._budget,
             emit=self._emit,
             spent=self._spend,
-            notices=(_WITHHELD,) if self._is_withheld else (),
+            notices=(_WITHHELD.format(_LEAVE if self._may_be_done else _MAKE),) if self._is_withheld else (),
         )
-        self._is_withheld = False
+        self._is_withheld = self._may_be_done = False
         retries = self._setup.config.retries
         settled = self._journal.settled
         answered, self._frame = await ask(
@@ -414,8 +416,9 @@ class Loop:
         """Append the errors of the tick together, behind what its calls have written (L2)."""
         for failure in self._calls.take_failures() if self._calls.failures else ():
             told = failure.told if self._setup.config.sealed else None
-            self._journal.fail(failure.error, failure.call, failure.of, told)
+            self._journal.fail(failure.error, failure.call, failure.of, told, failure.marks)
             self._errors.append(failure.error)
+            self._may_be_done = self._may_be_done or failure.outcome in ("unusable", "unknown")
         for number in self._ended:  # only now: in an answer that is closed, no call is open that has failed
             if self._journal.is_recorded:
                 self._journal.tell(entries.Closed(number))
@@ -441,11 +444,10 @@ class Loop:
         self._scripts = stay
 
 
-_WITHHELD = (
-    "Your last `output` was not delivered: something failed. What has been done stays done: "
-    "make what is missing, and answer the output again."
-)
+_WITHHELD = "Your last `output` was not delivered: something failed. What has been done stays done: {}."
 """What a model is told beside the errors, so that it repeats neither what is done nor what is not true."""
+_MAKE = "make what is missing, and answer the output again"
+_LEAVE = "don't repeat what was, or may have been; answer the output again"
 
 
 def _begun(context: Context, run: str) -> tuple[Context, Marks]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ...protocol.marks import plan_marks, plan_message, without_output
-from ...protocol.message import OF, check_message
+from ...protocol.message import OF, OUTCOME, check_message
 from ...protocol.numbering import Numbering
 from ...protocol.place import Place
 from ...schema.json import JsonObject, is_list, is_object
@@ -87,8 +87,8 @@ class _Run:
             case Inserted(index=index, message=message):
                 self.messages.insert(self._start(index), _checked(message, index))
                 self.answers = {number: told for number, told in self.answers.items() if told.start != index}
-            case Failed(place=place, call=call, error=error):
-                self.failed[str(place)] = {"type": "error", "call": call, "error": error, OF: str(place)}
+            case Failed(place=place, call=call, error=error, marks=marks):
+                self.failed[str(place)] = {"type": "error", "call": call, "error": error, OF: str(place), **marks}
             case Shown():
                 for index, marked in list(Numbering.of(self.messages).marked(self.messages)):
                     self.messages[index] = marked
@@ -134,14 +134,16 @@ class _Run:
         """The messages, with the answers under way as plans where they began.
 
         A call that an earlier attempt of an answer had started and that has failed is not in its plan: it is not made
-        again beside the one that the model has written in its stead, and the model is told of it.
+        again beside the one that the model has written in its stead, and the model is told of it. Nor is one made again
+        that was carried out with a result that can't be used (C15).
         """
         plans: defaultdict[int, list[JsonObject]] = defaultdict(list)
-        errors: list[JsonObject] = []
+        errors = [error for error in self.failed.values() if error.get(OUTCOME) == "unusable"]
         for number, told in sorted(self.answers.items()):
             for place in [place for place in told.kept if str(place) in self.failed]:
                 del told.kept[place]
-                errors.append(self.failed[str(place)])
+                if self.failed[str(place)] not in errors:
+                    errors.append(self.failed[str(place)])
             if told.calls or told.kept or told.output is not None:
                 plans[told.start].append(self._plan(number, told))
         whole: list[JsonObject] = []
