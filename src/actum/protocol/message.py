@@ -105,6 +105,8 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
         raise MessageError(f"{of_kind!r} is no name for a kind: †{of_kind} means something else", index=index)
     if kind is not None and "of" in kind.keys:
         _check_place("of", own["of"], index)
+    if not is_object(own.get("_call", {})):
+        raise MessageError("'_call' must be the call that has left the message, an object", index=index)
     if OF in own or RUN in own or PLACES in own:
         _check_marks(own, index)
     for mark in (SHOWN, NUMBER):

@@ -107,8 +107,6 @@ def _check_output(output: Any, index: int) -> None:
 
 
 def _call(call: Any, index: int, number: int) -> Call:
-    if not is_object(call):
-        raise MessageError(f"a call is a JSON object, not {type(call).__name__}", index=index, path=f"plan[{number}]")
     try:
         return Call(call)
     except ActumError as error:
