@@ -12,7 +12,7 @@ from typing import Any
 
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
-from ..dataflow.template import template
+from ..dataflow.template import Reading, template
 from ..errors import ActumError, MessageError, ModelError, NoProgress, SolutionError
 from ..events import RequestFinished, RunFinished
 from ..generation.ask import Answered, ask
@@ -58,7 +58,7 @@ class Loop:
             own, said = next_turn(own)
             self._at_turn = len(turn_starts(own.messages))
         self._frame = setup.frame(setup.context)
-        self._judge = setup.judge()
+        self._judge = setup.judge(budget)
         self._span: Span | None = None
         if emit.trace is not None:
             self._span = emit.trace.begin(run_begun(self._run, setup.runtime.model, own.messages, emit))
@@ -267,8 +267,9 @@ class Loop:
         if not scripts:
             return GoOn()
         self._scripts += scripts
+        reading = Reading(allowance=self._budget.allowance)
         wanted = [
-            Wanted(output=template(script.output), script=script, finished=self._judge.finished)
+            Wanted(output=template(script.output, reading), script=script, finished=self._judge.finished)
             for script in scripts
             if script.output is not None
         ]
@@ -284,7 +285,8 @@ class Loop:
         journal = self._journal
         marks, starts = Marks.of(journal.messages), turn_starts(journal.messages)
         known = {script.number for script in self._scripts}
-        for plan in standing_plans(journal.messages, journal.memory, marks, journal.data_kinds):
+        reading = Reading(allowance=self._budget.allowance)
+        for plan in standing_plans(journal.messages, journal.memory, marks, journal.data_kinds, reading):
             if "lazy" not in (plan.mode, self._setup.config.mode) and plan.authored.number not in known:
                 script = self._calls.resume(plan)
                 script.turn = bisect(starts, plan.authored.start)

@@ -12,15 +12,13 @@ from ..errors import MessageError
 from ..messages import KINDS, Kind
 from ..messages.data import data_kind
 from ..messages.role import RAW
-from ..schema.json import Json, JsonObject, NotJson, is_object, plain
+from ..schema.json import Json, JsonObject, NotJson, index_of, is_object, plain
 from .place import Place
 
 DATA_KINDS = frozenset(kind.type for kind in KINDS.values() if kind.has_short_form)
 """The types whose own key may be left out (M2); a runtime may know more of them."""
 
 RESERVED = frozenset({"type", "schema", "description"})
-_MOST_DIGITS = 10
-"""How many digits the index of a call may have, in a mark."""
 SUSPENDED = "suspended"
 """The type of a message that holds what a delegate had left when it was cut (L8)."""
 RECORD = "record"
@@ -132,7 +130,7 @@ def _check_marks(message: JsonObject, index: int) -> None:
     run, places = message.get(RUN, ""), message.get(PLACES, {})
     if not isinstance(run, str):
         raise MessageError(f"{RUN!r} must be the id of a run, not {run!r}", index=index)
-    if not is_object(places) or not all(key.isdecimal() and len(key) < _MOST_DIGITS for key in places):
+    if not is_object(places) or any(index_of(key) is None for key in places):
         raise MessageError(f"{PLACES!r} must map indices of calls to places", index=index)
     for mark, text in ((OF, message.get(OF, "0")), *((PLACES, place) for place in places.values())):
         _check_place(mark, text, index)

@@ -151,8 +151,8 @@ class Approvals:
         return item
 
     def _judged(self, call: Call, job: Job, node: Node) -> Job:
-        kinds = self._journal.memory
-        return judge(call, self._register.toolset, self._journal.instances, node, job.script, kinds)
+        register = self._register
+        return judge(call, register.toolset, self._journal.instances, node, job.script, register.reading)
 
 
 def shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:

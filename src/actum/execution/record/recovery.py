@@ -11,7 +11,7 @@ from ...protocol.marks import plan_marks, plan_message, without_output
 from ...protocol.message import OF, OUTCOME, check_message
 from ...protocol.numbering import Numbering
 from ...protocol.place import Place
-from ...schema.json import JsonObject, is_list, is_object
+from ...schema.json import JsonObject, index_of, is_list, is_object
 from .entries import (
     Adopted,
     Answered,
@@ -220,15 +220,15 @@ def _suspend(parent: _Run, of: str, inner: _Run) -> None:
 
 def _call_before_places(parent: _Run, of: str) -> JsonObject | None:
     """The call of a delegate in a log that doesn't name it; None where it is done, or can't be told."""
-    start, _, index = of.partition(".")
-    if not (start.isdecimal() and index.isdecimal()):
+    start, index = map(index_of, of.partition(".")[::2])
+    if start is None or index is None:
         return None
-    told = next((one for one in parent.answers.values() if one.start == int(start)), None)
-    plan = parent.messages[int(start)].get("plan") if told is None and int(start) < len(parent.messages) else None
+    told = next((one for one in parent.answers.values() if one.start == start), None)
+    plan = parent.messages[start].get("plan") if told is None and start < len(parent.messages) else None
     calls: Any = told.calls if told is not None else plan
-    if not is_list(calls) or int(index) >= len(calls) or not is_object(calls[int(index)]):
+    if not is_list(calls) or index >= len(calls) or not is_object(calls[index]):
         return None
-    call: JsonObject = calls[int(index)]
+    call: JsonObject = calls[index]
     # Of equal calls, the first are those that are done.
-    done = sum(message.get("_call") == call for message in parent.messages[int(start) :])
-    return call if calls[: int(index)].count(call) >= done else None
+    done = sum(message.get("_call") == call for message in parent.messages[start:])
+    return call if calls[:index].count(call) >= done else None
