@@ -128,8 +128,8 @@ class Endings:
     def fail(self, failure: Failure) -> None:
         """Note a failure for the model, and emit it."""
         job = failure.job
-        # What only reads, and nothing waits for, can fail without anybody missing it (C8).
-        is_missed = job is None or job.has_result or job.is_awaited or not job.has_begun or job.tool.effects != "none"
+        # What only reads and has no result can fail without anybody missing it; who refers to it fails then (C8).
+        is_missed = job is None or job.has_result or not job.has_failed_running or job.tool.effects != "none"
         if is_missed and (job is None or job.parent is None):
             self.failures.append(failure)
             self._count(len(failure.error.message))

@@ -178,6 +178,12 @@ class Job:
             held += job.followers
 
     @property
+    def has_failed_running(self) -> bool:
+        """Whether its failure is one of what has really run, for each of its items that has failed."""
+        failed = () if self.batch is None else self.batch.errors
+        return self.has_begun and all(self.batch is None or self.batch.jobs[item].has_begun for item in failed)
+
+    @property
     def has_result(self) -> bool:
         """Whether anything waits for it (C8)."""
         if self.parent is not None:
