@@ -73,7 +73,7 @@ def carry(tool: str, arguments: Json) -> Any:
     if tool == "give":
         return arguments.get("x")
     if "crossing" in arguments:
-        return [arguments.get("n"), arguments["crossing"]]
+        return [arguments.get("n"), dict(sorted(arguments["crossing"].items()))]
     return [arguments.get("n"), arguments.get("x")]
 
 
@@ -227,9 +227,9 @@ class Drawing:
         if self.paths[index] is not None:
             call["_outputPath"] = self.paths[index]
         if tool == "give" and self.features.has_methods and not is_each and self.one_in(2):
-            path, method, value = self.draw(st.sampled_from(_written(index)))
-            call |= {"_outputPath": path, "_outputMethod": method, "x": value}
-            self.paths[index] = path
+            own, method, value = self.draw(st.sampled_from(_written(index)))
+            call |= {"_outputPath": own, "_outputMethod": method, "x": value}
+            self.paths[index] = own
         if self.instances and self.one_in(2):
             call["_instance"] = self.of("①", "②")
         return call
