@@ -214,6 +214,18 @@ def test_a_kept_conversation_says_who_decides_and_goes_on_so(tmp_path: Path) -> 
     assert (resumed.stdout, "approval 2.0" in resumed.stderr) == ("", True), resumed.stderr
 
 
+@pytest.mark.rule("M4", "L6", "L8")
+@pytest.mark.parametrize("given", ["and now?\n", "\nand now?\n"])
+def test_a_kept_conversation_goes_on_after_an_approved_call(tmp_path: Path, given: str) -> None:
+    path = talker(tmp_path, {"calls": [{"_tool": "quick", "n": 1}], "output": "Done: {†calls.0}"})
+    held = chat(path, "--model", "any", "--save", "kept.json", "--approve", "hold", given="hi\n")
+    assert held.returncode == 3, held.stderr
+    kept.approve(tmp_path / "kept.json")
+    talker(tmp_path, said("SECOND"))
+    assert chat(path, "--model", "any", "--save", "kept.json", given=given).stdout == "Done: quick\nSECOND\n"
+    assert chat(path, "--model", "any", "--save", "kept.json", given="hello?\n").stdout == "SECOND\n"
+
+
 def test_what_has_no_text_or_no_model_is_refused(tmp_path: Path) -> None:
     path = talker(tmp_path, said("One"), schema={"type": "object"})
     for more, words in ((["--model", "any"], "no text"), ([], "needs a model")):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Agent, Context, Tools, approvals
+from actum import HOLD, Agent, Context, Limits, Tools, approvals, errors
 from actum.events import CallStarted
 from actum.execution.record.recovery import recovered
 
@@ -42,11 +42,11 @@ class Desk:
         return [[(one["role"], one["content"]) for one in request.messages] for request in sent(self.agent)]
 
 
-def hold(*_: object) -> object:
+def hold(*_: object) -> Any:
     return HOLD
 
 
-def hold_first(asked: Json, *_: object) -> object:
+def hold_first(asked: Json, *_: object) -> Any:
     return HOLD if asked["id"] == "o1" else True
 
 
@@ -268,3 +268,14 @@ async def test_the_record_of_two_turns_in_one_run_is_read_back() -> None:
         assert result.output == "SECOND"
         assert len(desk.paid + other.paid) == 1 + (not any("_call" in one for one in messages))
     assert in_substance(Context(recovered(entries))) == in_substance(run.context)
+
+
+@pytest.mark.rule("L5")
+async def test_a_turn_that_goes_on_counts_its_limits_from_its_beginning() -> None:
+    desk = Desk(answer(call("refund", id="bad"), output="Done."), *ANSWERS[1:], approve=hold)
+    talk = Agent(desk.agent.model, tools=desk.tools, approve=hold, limits=Limits(requests=1)).conversation()
+    assert await turn(talk, "refund me") is None
+    talk.context = approvals.decided(talk.context, "0.0", "approve")
+    with pytest.raises(errors.LimitExceeded, match="1 requests"):
+        await turn(talk)  # the call fails, and the turn has made its request
+    assert await turn(talk, "and now?") == "SECOND"

@@ -69,17 +69,21 @@ async def test_no_worker_takes_up_a_run_by_itself_that_was_cut_by_hand(tmp_path:
 
 
 @pytest.mark.rule("L5")
-async def test_a_run_that_is_resumed_by_hand_has_its_limits_anew_and_all_that_it_has_cost(tmp_path: Path) -> None:
+async def test_a_run_that_is_resumed_by_hand_has_its_limits_anew_only_where_that_is_said(tmp_path: Path) -> None:
     steps = [{"calls": [{"_tool": "step", "of": str(n)}], "output": None} for n in range(3)]
     model = models.Scripted([*steps, {"calls": [], "output": "done"}])
     agent = Desk().agent(model=model, limits=Limits(requests=2))
     with pytest.raises(errors.LimitExceeded):
         await kept.start(tmp_path / "mine.json", idea(context=[{"type": "text", "text": "go"}]), agent)
+    with pytest.raises(errors.LimitExceeded) as again:
+        await kept.resume(tmp_path / "mine.json", agent)
+    assert again.value.result is not None
+    assert again.value.result.usage.requests == len(model.requests) == 2
     async with Runs(tmp_path) as runs:
         run = await runs.get("mine")
         assert run.row.about["usage"]["requests"] == 2
         async with serving(runs, agent):
-            await run.resume()
+            await run.resume(anew=True)
             result = await run.result(timeout=PATIENCE)
     assert (result.output, result.usage.requests, len(result.solutions)) == ("done", 4, 4)
 

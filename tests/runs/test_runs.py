@@ -226,6 +226,25 @@ async def test_a_run_that_waits_holds_nothing_and_goes_on_when_it_is_decided(pla
             await run.decide("0.1", "approve")
 
 
+@pytest.mark.rule("M4", "L6")
+async def test_a_conversation_goes_on_in_another_run_after_an_approved_call(place: str) -> None:
+    desk = Desk()
+    first = {"calls": [{"_tool": "step", "of": "a"}], "output": "Done: {†calls.0}"}
+    model = models.Scripted([first, {"calls": [], "output": "SECOND"}, {"calls": [], "output": "THIRD"}])
+    outputs: list[Any] = []
+    async with Runs(place) as runs, serving(runs, desk.agent(model=model, approve=hold)):
+        run = await runs.submit({"context": [{"type": "user", "message": "go"}], "schema": {"type": "string"}})
+        await run.result(timeout=PATIENCE)
+        await run.decide("0.0", "approve")
+        for words in ("and now?", "hello?"):
+            outputs.append((await _done(run)).output)
+            more = [*(await run.context()).messages, {"type": "user", "message": words}]
+            run = await runs.submit({"context": more, "schema": {"type": "string"}})
+        outputs.append((await _done(run)).output)
+    assert outputs == ["Done: a.", "SECOND", "THIRD"]
+    assert (desk.made, len(model.requests)) == ([("step", "a")], 3)
+
+
 @pytest.mark.rule("L6")
 async def test_a_denial_reaches_the_model_of_the_run_that_goes_on(place: str) -> None:
     desk = Desk()

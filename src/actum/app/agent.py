@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from ..errors import MessageError, SchemaError
 from ..events import AnyEvent
-from ..execution.budget import Budget
-from ..execution.calls.approval import Approve, check_approver
+from ..execution.budget import Budget, Spent
+from ..execution.calls.approval import Approve
 from ..execution.delegation.delegation import Delegation
 from ..execution.delegation.linking import Linking, has_links
 from ..execution.delegation.resolver import Resolver, SavedRequest
@@ -103,7 +103,6 @@ class Agent:
         for given, kind in ((config, Config), (limits, Limits)):
             if given is not None and not isinstance(given, kind):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
                 raise SchemaError(f"an agent is given a {kind.__name__}, not {given!r}", path=kind.__name__.lower())
-        check_approver(approve)
         self.model = model_of(model)
         self.tools = Tools.of(tools) if tools is not None else DEFAULT
         self.config = config or Config()
@@ -179,12 +178,12 @@ class Agent:
         self,
         context: Context,
         schema: Any,
-        record: Record,
+        record: Tell | Record,
         *,
         budget: Budget,
         lineage: Sequence[Ancestor] = (),
     ) -> Stream:
-        """The run as a worker carries it out: going on with what was spent, and within the delegates that led to it."""
+        """The run as it is kept: going on with what was spent, and within the delegates that led to it."""
         return self._streamed(context, schema, None, Recorder.of(record), budget, lineage)
 
     def stream_text(
@@ -237,9 +236,9 @@ class Agent:
         if summary:
             check_unused(own)
 
-        def begin(so_far: Context, said: Sequence[Mapping[str, Any]]) -> Stream:
+        def begin(so_far: Context, said: Sequence[Mapping[str, Any]], spent: Spent) -> Stream:
             async def loop(sink: Callable[[AnyEvent], None]) -> Loop:
-                emit, budget = Emitter(sink, trace=tracer_of(self.trace)), Budget(self.limits)
+                emit, budget = Emitter(sink, trace=tracer_of(self.trace)), Budget.going_on(self.limits, spent)
                 cut = await self._cut(so_far, most, budget, emit, summary=summary)
                 return await self._loop(cut.extended(said), schema, None, emit, budget=budget)
 

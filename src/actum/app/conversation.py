@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import ActumError
 from ..events import AnyEvent
+from ..execution.budget import Spent
 from ..protocol.context import Context
 from ..protocol.solution import Result
 from ..protocol.turns import without_plans
@@ -27,7 +28,7 @@ class Conversation:
 
     def __init__(
         self,
-        begin: Callable[[Context, Sequence[Mapping[str, Any]]], Stream],
+        begin: Callable[[Context, Sequence[Mapping[str, Any]], Spent], Stream],
         context: Context,
         *,
         schema: Any,
@@ -38,6 +39,8 @@ class Conversation:
         self._schema = schema
         self._member = member
         self._is_open = False
+        self._spent = Spent()
+        """What the last turn has spent, which counts where it goes on (L5)."""
 
     def stream(self, said: Given | None = None) -> Turn:
         """The next turn as an async context manager and iterator of its events; `.result` when it is over.
@@ -88,7 +91,8 @@ class Turn:
             raise ActumError(_UNDER_WAY)
         if self._begun is not None:
             raise ActumError(_ENTERED)
-        self._begun = talk._begin(talk.context, self._said)  # pyright: ignore[reportPrivateUsage]
+        spent = Spent() if self._said else talk._spent  # pyright: ignore[reportPrivateUsage]
+        self._begun = talk._begin(talk.context, self._said, spent)  # pyright: ignore[reportPrivateUsage]
         talk._is_open = True  # pyright: ignore[reportPrivateUsage]
         try:
             await self._begun.__aenter__()
@@ -104,6 +108,7 @@ class Turn:
             await self._stream.__aexit__(kind, error, trace)
         finally:
             self._talk._is_open = False  # pyright: ignore[reportPrivateUsage]
+            self._talk._spent = self._stream.spent  # pyright: ignore[reportPrivateUsage]
             self._talk.context = self._stream.context
 
     async def __aiter__(self) -> AsyncGenerator[AnyEvent]:

@@ -1,4 +1,9 @@
-"""`actum.kept`: what can be done with a run that is kept in a file (L6, L8, X5)."""
+"""Runs that are kept in files: started, listed, resumed, forked, decided on and replayed (L6, L8, X5).
+
+A kept run is an Idea file whose context holds what the run has left, and a log beside it (`FILE.log`) for what is newer
+than the file; a process that was killed loses nothing that was logged. While one process has a run open, others are
+refused with an `IdeaError`. A `run` is named by the path of its file. Public as `actum.kept`.
+"""
 
 from __future__ import annotations
 
@@ -117,12 +122,14 @@ async def resume(
     show: Callable[[AnyEvent], None] | None = None,
     versions: Versions | None = None,
     keeps_approve: bool = True,
+    anew: bool = False,
 ) -> Result[Any]:
     """Continue a run that was cut, or that waited for a decision (L8).
 
     Calls whose results are recorded are not made again; calls that still wait for a decision keep waiting. What was
     begun to be held, or to be asked about, is held whatever the agent's own approver lets run, and what was to run
-    nothing runs nothing (`approve_of`); without `keeps_approve`, the agent's alone decides.
+    nothing runs nothing (`approve_of`); without `keeps_approve`, the agent's alone decides. The agent's limits count
+    from the run's beginning (L5); `anew` lets them begin anew.
 
     Raises:
         IdeaError: no run is kept there, or another process has it open.
@@ -131,7 +138,7 @@ async def resume(
     with KeptRun.open(path_given(run)) as kept:
         runner = copy(_agent_for(agent, kept.idea, str(run)))
         runner.approve = as_begun(kept.idea, runner.approve) if keeps_approve else runner.approve
-        return await carry_on(kept, runner, show, versions)
+        return await carry_on(kept, runner, show, versions, anew=anew)
 
 
 def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], object] | None = None) -> list[Summary]:

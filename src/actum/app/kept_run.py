@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from os import urandom
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import IdeaError, MessageError
 from ..events import AnyEvent, RequestFinished, RequestStarted
+from ..execution.budget import Budget, Spent
 from ..execution.record.recovery import recovered
 from ..ideas.address import Address
 from ..ideas.course import COURSE, Sums, course_entry, is_note, told_course
@@ -29,17 +30,24 @@ from ..ideas.ticks import (
     told_ticks,
     version_of,
 )
+from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..protocol.marks import Marks
 from ..protocol.message import OF
 from ..protocol.origin import is_url
 from ..protocol.solution import Result
+from ..protocol.turns import is_said
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, is_object
 from ..sources.run_log import RunLog
 from .agent import Agent
 from .idea import Idea
 from .noting import Noting
+
+SPENT = "spent"
+"""The member of `meta.run` that holds what its limits have counted (L5)."""
+_SAID = "said"
+"""That which holds how much had been said when they began to count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +194,14 @@ class KeptRun:
             self.log.run = urandom(8).hex()
             self.keep(self.idea.context, {**self.about, ID: self.log.run})
 
+    def count(self, *, anew: bool) -> None:
+        """Begin what its limits count, unless the run goes on within the turn of which that was begun (L5)."""
+        said = sum(map(is_said, self.idea.context.messages))
+        if self.about.get(_SAID) != said or anew:
+            about = {key: value for key, value in self.about.items() if key != SPENT}
+            sums = Sums.of(about).anew()
+            self.keep(self.idea.context, {**about, **sums.to_dict(), _SAID: said})
+
     def _told_about(self, entries: Sequence[JsonObject]) -> JsonObject:
         """What is known of the run, including the requests and the course that only its log holds."""
         told = [entry["tick"] for entry in entries if "tick" in entry]
@@ -229,16 +245,32 @@ def _loaded(path: Path) -> Idea:
     return idea
 
 
+def budget_of(limits: Limits, about: Mapping[str, Any], sums: Sums) -> Budget:
+    """What a kept run may spend, less what it has spent, whoever had it (L5)."""
+    spent, counted = Spent.of(about.get(SPENT, {})), sums.counted
+    return Budget.going_on(limits, replace(spent, requests=max(spent.requests, counted.requests), usage=counted))
+
+
 async def carry_on(
-    kept: KeptRun, agent: Agent, show: Callable[[AnyEvent], None] | None, versions: Versions | None
+    kept: KeptRun,
+    agent: Agent,
+    show: Callable[[AnyEvent], None] | None,
+    versions: Versions | None,
+    *,
+    anew: bool = False,
 ) -> Result[Any]:
-    """Run from the kept context on; whatever ends the run, the file holds what had been done."""
+    """Run from the kept context on; whatever ends the run, the file holds what had been done.
+
+    Its limits count from its beginning, in a conversation from that of the turn; or they begin `anew`.
+    """
     kept.identify()
+    kept.count(anew=anew)
     ticks = kept.ticks
-    sums = Sums.of(kept.about).anew()
+    sums = Sums.of(kept.about)
     noting = Noting()
     about: JsonObject = {"output": None, "waiting": []}
-    stream = agent.stream(kept.idea.context, kept.idea.schema, record=kept.log)
+    budget = budget_of(agent.limits, kept.about, sums)
+    stream = agent.carried(kept.idea.context, kept.idea.schema, kept.log, budget=budget)
     try:
         async with stream:
             async for event in stream:
@@ -254,7 +286,7 @@ async def carry_on(
                         await versions.answered(so_far, len(ticks), ticks[-1])
         about = {"output": jsonable(stream.result.output), "waiting": list(stream.result.waiting)}
     finally:
-        told: JsonObject = {"ticks": [tick.to_dict() for tick in ticks]}
+        told: JsonObject = {"ticks": [tick.to_dict() for tick in ticks], SPENT: asdict(budget.spent)}
         told |= sums.so_far(stream.usage, stream.makers).to_dict()
         told[COURSE] = told_course(kept.about.get(COURSE), [course_entry(noting.rows())])
         told |= {"dialect": dialect.name} if (dialect := agent.dialect) is not None else {}

@@ -11,6 +11,7 @@ from typing_extensions import TypeVar
 
 from ..errors import ActumError
 from ..events import AnyEvent
+from ..execution.budget import Spent
 from ..execution.loop import Loop
 from ..protocol.context import Context
 from ..protocol.solution import Result
@@ -82,6 +83,11 @@ class Stream(Generic[T_co]):
     def usage(self) -> Usage:
         """What the run has cost so far."""
         return self._loop.usage if self._loop is not None else Usage()
+
+    @property
+    def spent(self) -> Spent:
+        """What it has spent of its limits so far."""
+        return self._loop.spent if self._loop is not None else Spent()
 
     @property
     def makers(self) -> dict[str, str]:

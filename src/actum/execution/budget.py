@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from ..dataflow.computing.allowance import Allowance, RunAllowance
+from ..dataflow.computing.evaluator import RunAllowance
 from ..errors import InvalidParameters, LimitExceeded
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
@@ -31,6 +31,8 @@ class Spent:
     requests: int = 0
     calls: int = 0
     bytes: int = 0
+    seconds: float = 0.0
+    """How long it has been carried out; time in which it waited for somebody isn't counted."""
     usage: Usage = field(default_factory=Usage)
     tokens: int = 0
     """What is known of the tokens, also where those of some request are not."""
@@ -43,7 +45,8 @@ class Spent:
         usage = Usage.of(told.get("usage"))
         counts = {name: Usage.of({"requests": told.get(name)}).requests for name in ("requests", "calls", "bytes")}
         known = Usage.of({"input_tokens": told.get("tokens"), "usd": told.get("usd")})
-        return cls(usage=usage, tokens=known.known_tokens, usd=known.usd or 0.0, **counts)
+        seconds = Usage.of({"usd": told.get("seconds")}).usd or 0.0
+        return cls(usage=usage, tokens=known.known_tokens, usd=known.usd or 0.0, seconds=seconds, **counts)
 
 
 @dataclass(slots=True)
@@ -80,10 +83,18 @@ class Budget:
         if self.limits.seconds is not None:
             self._end = self.started + self.limits.seconds
 
+    @classmethod
+    def going_on(cls, limits: Limits, spent: Spent) -> Budget:
+        """The budget of a run that goes on, of which so much was spent before (L5)."""
+        own = cls(limits, started=time.monotonic() - spent.seconds)
+        own.charge(spent)
+        return own
+
     @property
     def spent(self) -> Spent:
         """What has been spent so far."""
         return Spent(
+            seconds=time.monotonic() - self.started,
             requests=self.requests,
             calls=self.calls,
             bytes=self.bytes,
@@ -93,17 +104,16 @@ class Budget:
         )
 
     def charge(self, spent: Spent) -> None:
-        """Count what a part of the run has spent elsewhere; what begins next finds out that it was too much."""
+        """Count what a part of the run has spent elsewhere, but for its time, in which others ran, too.
+
+        What begins next finds out that it was too much.
+        """
         self.requests += spent.requests
         self.calls += spent.calls
         self.bytes += spent.bytes
         self.usage += spent.usage
         self.tokens += max(spent.tokens, spent.usage.known_tokens)
         self.usd += max(spent.usd, spent.usage.usd or 0.0)
-
-    def allowance(self) -> Allowance:
-        """What reading or computing one expression may take of it (E4)."""
-        return Allowance(run=self.computing, check=self.check)
 
     @property
     def left(self) -> Limits:

@@ -115,7 +115,7 @@ class Sums:
 
     usage: Usage = field(default_factory=Usage)
     before: Usage = field(default_factory=Usage)
-    """What of that was before somebody had it go on with its limits anew."""
+    """What of that no limit counts: earlier turns of a conversation, and what was before the limits began anew."""
     makers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod

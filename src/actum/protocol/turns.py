@@ -35,7 +35,7 @@ def next_turn(context: Context) -> tuple[Context, list[JsonObject]]:
         return context, []
     behind = messages[left[-1] + 1 :]
     said = [message for message in behind if not is_decision(message, kinds)]
-    if not any(message.get("type") in _WORDS for message in said):
+    if not any(map(is_said, said)):
         return context, []
     own = [*messages[: left[-1] + 1], *(message for message in behind if is_decision(message, kinds))]
     return Context.checked(own, kinds, context.origin), said
@@ -48,10 +48,15 @@ def turn_starts(messages: Sequence[JsonObject]) -> list[int]:
     for at, message in enumerate(messages):
         if _is_left(message):
             has_left = True
-        elif has_left and message.get("type") in _WORDS:
+        elif has_left and is_said(message):
             starts.append(at)
             has_left = False
     return starts
+
+
+def is_said(message: JsonObject) -> bool:
+    """Whether somebody says something in a message that no run has left."""
+    return message.get("type") in _WORDS and "_call" not in message and OF not in message
 
 
 def _is_left(message: JsonObject) -> bool:

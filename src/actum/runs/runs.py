@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from os import urandom
@@ -33,7 +33,7 @@ from .queue import Queue
 from .retention import sweep
 from .row import QUEUE, Page, Row, State, Submission, check_id
 from .schedules import Missed, Schedule, Schedules
-from .sending import RESUME, applied, check, decision, result, signal
+from .sending import ANEW, RESUME, applied, check, decision, result, signal
 from .spreading import parts_of
 from .store import RunStore
 from .submitting import Given, submission_of
@@ -184,16 +184,6 @@ class Runs:
     async def result(self, id: str, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
         """What a run has come to; raises as `Run.result`."""
         return await (await self.get(id)).result(timeout=timeout)
-
-    @overload
-    def follow(self, id: str, after: int = 0, *, live: Literal[False] = False) -> AsyncGenerator[Entry]: ...
-    @overload
-    def follow(self, id: str, after: int = 0, *, live: bool) -> AsyncGenerator[Entry | Live]: ...
-    async def follow(self, id: str, after: int = 0, *, live: bool = False) -> AsyncGenerator[Any]:
-        """What a run does, as `Run.follow`."""
-        async with aclosing((await self.get(id)).follow(after, live=live)) as entries:
-            async for entry in entries:
-                yield entry
 
     async def sweep(self, keep: Mapping[State, float]) -> int:
         """Delete the runs that have been over for longer than so many days, by state, with their records.
@@ -438,8 +428,10 @@ class Run:
         about |= begun_with(idea.meta)
         return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
 
-    async def resume(self) -> None:
+    async def resume(self, *, anew: bool = False) -> None:
         """Have workers go on with a run that `actum run --save` has kept and that was cut (L8).
+
+        Its limits count from its beginning; `anew` lets them begin anew.
 
         Raises:
             RunError: it wasn't cut: it is over, waits for a decision, or workers go on with it already.
@@ -447,7 +439,7 @@ class Run:
         row = await self.refresh()
         if not row.is_cut:
             raise RunError(f"run {self.id} is {row.state}: only a run that was cut is resumed by hand")
-        await self._send([RESUME], None)
+        await self._send([ANEW if anew else RESUME], None)
 
     async def again(self, id: str | None = None) -> Run:
         """Submit a new run that goes on from what this one has left; calls whose results it holds are not made again.

@@ -21,6 +21,7 @@ DEADLINE: JsonObject = {"deadline": True}
 OVER: JsonObject = {"over": True}
 """The runs that it has waited for are over."""
 RESUME: JsonObject = {"resume": True}
+ANEW: JsonObject = {"resume": "anew"}
 """A run that was cut is to go on."""
 _LONGEST_REASON = 100_000
 _TOO_LATE = "nobody has decided on it in time"

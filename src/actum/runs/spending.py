@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
+from ..app.kept_run import SPENT, budget_of
 from ..app.stream import Stream
-from ..execution.budget import Budget, Spent
+from ..execution.budget import Budget
 from ..ideas.course import Sums
 from ..protocol.config import Limits
 from ..schema.json import JsonObject
 from .row import Row, Submission, Taken
-from .sending import RESUME
+from .sending import ANEW
 
 
 @dataclass(slots=True)
@@ -24,11 +25,11 @@ class Spending:
 
     @classmethod
     def of(cls, row: Row, taken: Taken) -> Spending:
-        """What is known of a run that was claimed. By hand it goes on with its limits anew, as with `actum resume`."""
+        """What is known of a run that was claimed; of what its limits count, nothing if they begin anew."""
         sums, known = Sums.of(row.about, taken.entries), dict(row.about)
-        if RESUME not in taken.sent:
+        if ANEW not in taken.sent:
             return cls(sums, known)
-        known.pop("spent", None)
+        known.pop(SPENT, None)
         return cls(sums.anew(), known)
 
     def begin(self, limits: Limits, source: Submission) -> Budget:
@@ -37,10 +38,8 @@ class Spending:
         Calls and bytes count from when it last waited: what was under way when its worker was lost is made again.
         """
         own = Limits(**source.child["limits"]) if source.child is not None else limits
-        spent, counted = Spent.of(self.known.get("spent", {})), self.sums.counted
-        budget = self.budget = Budget(own)
-        budget.charge(replace(spent, requests=max(spent.requests, counted.requests), usage=counted))
-        return budget
+        self.budget = budget_of(own, self.known, self.sums)
+        return self.budget
 
     def take(self, stream: Stream) -> bool:
         """Take in how far the run is; whether it comes to more than was known."""
@@ -51,5 +50,5 @@ class Spending:
     @property
     def about(self) -> JsonObject:
         """What is to be known of it when it ends, for now or for good."""
-        spent: JsonObject = {} if self.budget is None else {"spent": asdict(self.budget.spent)}
+        spent: JsonObject = {} if self.budget is None else {SPENT: asdict(self.budget.spent)}
         return {**self.known, **self.sums.to_dict(), **spent}

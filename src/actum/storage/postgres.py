@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -64,13 +65,15 @@ class PostgresStore:
         """The lines below a path."""
         async with self._connected() as database:
             found = await _all(database, *rows.lines_of(domain, prefix))
-        return [rows.line_of(row) for row in found]
+        return [Line(domain=row[0], path=row[1], branch=row[2]) for row in found]
 
     async def content(self, digest: str) -> bytes:
         """A content, checked against its digest."""
         async with self._connected() as database:
             found = await _one(database, rows.CONTENT, [digest])
-        return rows.checked(None if found is None else found[0], digest)
+        if found is None or hashlib.sha256(found[0]).hexdigest() != digest:
+            raise IdeaError(f"the content {digest[:12]}… is missing or damaged")
+        return bytes(found[0])
 
     async def aclose(self) -> None:
         """Close the connection."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -56,12 +57,14 @@ class SqliteStore:
         """The lines below a path."""
         query, values = rows.lines_of(domain, prefix)
         found = await self._on_thread(lambda database: database.execute(query, values).fetchall())
-        return [rows.line_of(row) for row in found]
+        return [Line(domain=row[0], path=row[1], branch=row[2]) for row in found]
 
     async def content(self, digest: str) -> bytes:
         """A content, checked against its digest."""
         found = await self._on_thread(lambda database: database.execute(rows.CONTENT, [digest]).fetchone())
-        return rows.checked(None if found is None else found[0], digest)
+        if found is None or hashlib.sha256(found[0]).hexdigest() != digest:
+            raise IdeaError(f"{self._path}: the content {digest[:12]}… is missing or damaged")
+        return bytes(found[0])
 
     async def aclose(self) -> None:
         """Close the file."""

@@ -20,6 +20,7 @@ from ...app.loading import Code, Loaded, load
 from ...app.text import TextGiven, member_of
 from ...errors import ActumError, SolutionError
 from ...events import AnyEvent, ReasoningDelta
+from ...protocol.marks import Marks
 from ...protocol.solution import Result
 from ...protocol.turns import without_plans
 from ...schema.json import JsonObject
@@ -105,7 +106,7 @@ async def chat(
             else:
                 kept = stack.enter_context(await _opened(Path(save), loaded, agent, given, approve))
                 take = _kept(kept, agent, most, summary=summary)
-                is_open = any(message.get("type") == "plan" for message in kept.idea.context)
+                is_open = bool(Marks.of(kept.idea.context.messages).standing)
             return await _talk(take, where, typed, is_open=is_open)
 
 

@@ -10,7 +10,7 @@ from ...app.idea import Idea
 from ...app.loading import Code, load_servers, ready
 from ...app.tools import DEFAULT
 from ..connecting import McpFile, servers_at
-from ..options import Approval, CommandError, JsonFlag, QuietFlag, Roots, Several, StoreName, runs_at, versions_at
+from ..options import Approval, CommandError, Flag, JsonFlag, QuietFlag, Roots, Several, StoreName, runs_at, versions_at
 from ..questions import Questions, approver
 from ..render.outcome import finish, renderer_of
 from ..render.telling import say
@@ -24,6 +24,7 @@ async def resume(
     json: JsonFlag = False,
     quiet: QuietFlag = False,
     approve: Approval | None = None,
+    anew: Flag = False,
     record: str | None = None,
     versions: str | None = None,
     store: StoreName = None,
@@ -48,6 +49,8 @@ async def resume(
         Print only the output.
     approve
         Who decides on calls that were not held before; where nothing is said, who did when the run began.
+    anew
+        Let the limits begin anew; they count from the run's beginning.
     record
         A file to record the model's requests and answers in.
     versions
@@ -81,7 +84,9 @@ async def resume(
 
     async with servers_at(mcp, DEFAULT, code.servers), versions_at(versions, store) as saved:
         with renderer:
-            result = await kept.resume(run, agent_for, show=renderer.show, versions=saved, keeps_approve=False)
+            result = await kept.resume(
+                run, agent_for, show=renderer.show, versions=saved, keeps_approve=False, anew=anew
+            )
         return finish(result, is_json=json)
 
 

@@ -24,10 +24,14 @@ def one(_: Meter, values: Any) -> Any:
     raise ComputingError(f"one() found {len(found):,} items" + (", not exactly one" if found else ": nothing fits"))
 
 
-def first(_: Meter, values: Any, default: Any = None) -> Any:
+def first(_: Meter, values: Any, default: Any = _NOTHING) -> Any:
     """The first item, or a default where there is none."""
     found = items(values, "next()")
-    return found[0] if found else default
+    if found:
+        return found[0]
+    if default is _NOTHING:
+        raise ComputingError("next() found nothing: give it a default")
+    return default
 
 
 def least(meter: Meter, *values: Any, key: _Key | None = None, default: Any = _NOTHING) -> Any:
