@@ -129,7 +129,10 @@ async def test_a_delegate_can_not_call_a_tool_of_the_registry() -> None:
     tools.tool(_outputPath="†state.customer")(job.find_customer)
     model = models.Scripted(answers)
     agent = Agent(
-        model, tools=tools, delegates={"Translator": {"schema": {"type": "string"}}}, limits=Limits(requests=2)
+        model,
+        tools=tools,
+        delegates={"Translator": {"context": [], "schema": {"type": "string"}}},
+        limits=Limits(requests=2),
     )
     with pytest.raises(errors.LimitExceeded):
         await agent.run(context, str)
