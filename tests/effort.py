@@ -32,6 +32,11 @@ def trials(most: int, *, least: int = 20) -> int:
     return max(min(most, least), most // _OF[EFFORT])
 
 
+def cases(*, little: int, more: int, most: int) -> int:
+    """How many cases a test draws whose price is known: in `make test`, in CI, in `make chaos`."""
+    return {"little": little, "more": more, "all": most}[EFFORT]
+
+
 def spread(cases: Sequence[T], *, least: int) -> Sequence[T]:
     """Those that a test tries of the cases it knows: all where everything is tried, at least `least` from all over."""
     return cases[:: max(1, len(cases) // trials(len(cases), least=least))] if cases else cases

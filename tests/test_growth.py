@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Tools, errors, models
+from actum.dataflow.arriving import Arriving
 
 tools = Tools()
 Json = dict[str, Any]
@@ -87,6 +88,10 @@ def refused_calls(n: int) -> Json:
     return answer([{"_tool": "no such tool", "n": i} for i in range(n)])
 
 
+def braces_in_a_parameter(n: int) -> Json:
+    return answer([{"_tool": "inc", "n": ("{" * 50 + "† ") * n}], ("{†† " * 9 + "it's ") * n)
+
+
 def run(
     said: Json, context: Any = "go", own: Tools = tools, chunk: int | None = None, config: Config | None = None
 ) -> None:
@@ -125,6 +130,13 @@ def streamed_characters(n: int) -> None:
     run(answer([{"_tool": "no such tool", "text": 'a"\\é' * n}]), chunk=4)
 
 
+def streamed_braces(n: int) -> None:
+    arriving = Arriving()
+    for piece in '{"{}† ' * n:
+        arriving.add(piece)
+    arriving.end()
+
+
 def concurrent_runs(n: int) -> None:
     async def all_at_once() -> None:
         agent = Agent(models.Scripted([answer([{"_tool": "inc", "n": 1}], "†calls.0")] * n), tools=tools)
@@ -156,6 +168,7 @@ ANSWERS = [
     a_whole_whose_parts_never_come,
     a_cycle,
     refused_calls,
+    braces_in_a_parameter,
 ]
 RUNS = [
     messages,
@@ -163,6 +176,7 @@ RUNS = [
     instances,
     a_delegate_for_each_instance,
     streamed_characters,
+    streamed_braces,
     concurrent_runs,
     pushes_on_one_list,
     definitions_in_a_chain,

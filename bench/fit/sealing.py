@@ -16,9 +16,12 @@ from .running import Reading
 _HEAD = re.compile(r"¶(?:result \d+ of|error in|skipped) ")
 _ERROR = "¶error"
 """The head of an error that belongs to no call, such as that of an output which can't be computed."""
+_KIND = r"(?:null|true or false|a text|a number|a list of \d+ items?|an object of \d+ keys?)"
 _KINDS = re.compile(
-    r"\((?:†[\w.]+ is )?(?:null|true or false|a text|a number|a list of \d+ items?|an object of \d+ keys?), not shown"
-    r"(?:; †results\.\d+ refers to it)?\)|it failed: [a-z_]+|done|¶notice Your last `output` was not delivered: .*"
+    rf"\((?:†[\w.]+ is )?{_KIND}, not shown(?:; †results\.\d+ refers to it)?\)|it failed: [a-z_]+|done"
+    rf"|It was carried out(?:, and returned {_KIND}, which is not shown)?\. Don't make it again for that\."
+    r"|It may have had its effect: don't make it again unchecked\."
+    r"|¶notice Your last `output` was not delivered: .*"
 )
 
 

@@ -15,7 +15,6 @@ from markup import code, prose, shown, signature, table, told
 
 import actum
 from actum import events
-from actum.app import conversation
 
 _INNER: Mapping[str, tuple[str, ...]] = {
     "Activity": ("of", "under", "check", "retries_of", "check_retries", "arguments", "sees_context", "compensation"),
@@ -29,15 +28,13 @@ _INNER: Mapping[str, tuple[str, ...]] = {
     "Tools": ("withdraw", "activity_of"),
 }  # fmt: skip
 """What is public for other modules of Actum, and left out here."""
-_RETURNED = {"Conversation": conversation.Conversation}
-"""Classes that nobody makes by name, but gets."""
 _FURTHER = ("serving", "studio")
 """Public packages that `import actum` does not name, where they are installed."""
 
 
 def names_page() -> str:
     """Every class, function and value of `actum` itself."""
-    own = [*((name, getattr(actum, name)) for name in actum.__all__), *_RETURNED.items()]
+    own = [(name, getattr(actum, name)) for name in actum.__all__]
     shown = [(name, one) for name, one in own if not isinstance(one, ModuleType)]
     parts = [
         "# Python: `actum`\n",

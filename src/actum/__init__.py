@@ -1,19 +1,19 @@
 """Actum: a runtime for LLM agents in which one answer becomes a graph of calls that runs while it streams."""
 
 from importlib import import_module
+from sys import modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import connections, errors, events, inspection, messages, models, serving
-    from .app import kept
+    from . import approvals, connections, errors, events, inspection, kept, messages, models, serving
     from .app.agent import Agent
+    from .app.conversation import Conversation
     from .app.idea import Idea
     from .app.stream import Stream
     from .app.tools import DEFAULT as tools  # noqa: N811 -- the process-wide default registry, as users know it
     from .app.tools import Tools
     from .execution.calls.approval import HOLD, Reply
     from .execution.calls.invoking import Output
-    from .protocol import approvals
     from .protocol.activity import Activity
     from .protocol.backoff import Backoff
     from .protocol.call import Call
@@ -36,6 +36,7 @@ __all__ = [
     "Call",
     "Config",
     "Context",
+    "Conversation",
     "Idea",
     "Limits",
     "Output",
@@ -71,6 +72,7 @@ _HOMES = {
     "Call": "protocol.call:Call",
     "Config": "protocol.config:Config",
     "Context": "protocol.context:Context",
+    "Conversation": "app.conversation:Conversation",
     "Idea": "app.idea:Idea",
     "Limits": "protocol.config:Limits",
     "Output": "execution.calls.invoking:Output",
@@ -86,12 +88,12 @@ _HOMES = {
     "Trace": "tracing.trace:Trace",
     "Usage": "protocol.usage:Usage",
     "Worker": "runs.worker:Worker",
-    "approvals": "protocol.approvals",
+    "approvals": "approvals",
     "connections": "connections",
     "errors": "errors",
     "events": "events",
     "inspection": "inspection",
-    "kept": "app.kept",
+    "kept": "kept",
     "messages": "messages",
     "models": "models",
     "serving": "serving",
@@ -102,7 +104,7 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=modules[__name__])
     module, _, member = _HOMES[name].partition(":")
     found: Any = import_module(f".{module}", __name__)
     globals()[name] = found = getattr(found, member) if member else found

@@ -207,7 +207,7 @@ class ActivityError(ActumError):
 
 
 class InvalidResult(ActivityError):
-    """What the code behind a call, or its delegate, returned can't be used; `value` is that, where it is JSON (A4).
+    """What the code behind a call, or its delegate, returned can't be used; `value` is what that was (A4).
 
     The call was carried out all the same (C15).
     """
@@ -215,9 +215,17 @@ class InvalidResult(ActivityError):
     code = "invalid_result"
     outcome = "unusable"
 
-    def __init__(self, message: str, *, tool: str | None = None, path: str | None = None, value: Any = None) -> None:
+    def __init__(
+        self, message: str, *, tool: str | None = None, path: str | None = None, returned: tuple[Any, ...] = ()
+    ) -> None:
         super().__init__(message, tool=tool, path=path)
-        self.value = value
+        self.returned = returned
+        """What was returned, as the only element; none where that is not JSON."""
+
+    @property
+    def value(self) -> Any:
+        """What was returned, None where that is not JSON."""
+        return self.returned[0] if self.returned else None
 
 
 class AllCallsFailed(ActumError):

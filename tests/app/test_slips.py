@@ -350,3 +350,62 @@ def test_an_interface_is_no_function() -> None:
     tools: Any = Tools()
     with pytest.raises(errors.SchemaError, match=r"tools\.tool"):
         tools.register(pay)
+
+
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("approve", None),
+        (" Approve ", None),
+        ("deny", "tool 'pay': denied"),
+        (False, "tool 'pay': denied"),
+        ("", "tool 'pay': denied"),
+        ("too dear", "tool 'pay': too dear"),
+        ("approve it? no", "tool 'pay': approve it\\? no"),
+        ("yes", "the approver failed: it returned 'yes'; it returns True"),
+        ("OK", "the approver failed: it returned 'ok'"),
+        (None, "the approver failed: it returned None"),
+        (1, "the approver failed: it returned a int"),
+    ],
+)
+async def test_what_an_approver_says_is_never_taken_for_the_opposite(reply: Any, said: str | None) -> None:
+    tools, paid = Tools(), list[int]()
+
+    @tools.tool(name="pay")
+    def noted(x: int) -> int:
+        paid.append(x)
+        return x
+
+    assert callable(noted)
+
+    async def decide(*_: object) -> Any:
+        return reply
+
+    making = tools({"_tool": "pay", "x": 2}, approve=decide)
+    if said is None:
+        assert await making == 2
+    else:
+        with pytest.raises(errors.ApprovalDenied, match=said):
+            await making
+    assert paid == ([2] if said is None else [])
+
+
+@pytest.mark.rule("L6")
+async def test_a_word_to_wait_waits() -> None:
+    plan = [{"type": "plan", "plan": [{"_tool": "pay", "x": 2}], "output": "†calls.0"}]
+
+    def wait(*_: object) -> str:
+        return "hold"
+
+    held = await Agent(None, tools=[pay], approve=wait).run(plan, int)
+    assert held.waiting == ["approval 0.0"]
+
+
+@pytest.mark.parametrize("given", [True, "all", price, len])
+async def test_what_can_not_be_asked_about_a_call_is_no_approver(given: Any) -> None:
+    with pytest.raises(errors.SchemaError, match=r"approver .*\(call, tool, context\)") as caught:
+        Agent(None, approve=given)
+    assert caught.value.path == "approve"
+    with pytest.raises(errors.SchemaError, match="approver"):
+        await Tools().all([{"_tool": "pay"}], approve=given)

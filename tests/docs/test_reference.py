@@ -28,6 +28,19 @@ def test_every_page_of_the_reference_is_what_the_code_says(made: dict[str, str])
     assert reference.stale(made) == [], "make reference"
 
 
+@pytest.mark.parametrize("page", ["api.md", "modules.md", "errors.md", "events.md"])
+def test_every_name_that_has_a_heading_is_imported_by_it(page: str, made: dict[str, str]) -> None:
+    module, names = {"errors.md": "actum.errors", "events.md": "actum.events"}.get(page, "actum"), 0
+    for mark, name in re.findall(r"^(##+) (`?[\w.]+`?(?:\(\))?)$", made[page], re.MULTILINE):
+        if name[:1] == "`":
+            module = name.strip("`")
+            importlib.import_module(module)
+        elif "." not in name and "()" not in name and (mark == "##" or page != "api.md"):
+            assert hasattr(importlib.import_module(module), name), f"{module}.{name}"
+            names += 1
+    assert names > 10
+
+
 def test_a_page_that_is_changed_by_hand_or_left_over_is_found(made: dict[str, str], tmp_path: Path) -> None:
     for name, text in made.items():
         (tmp_path / name).write_text(text + ("x" if name == "tools.md" else ""), encoding="utf-8")

@@ -110,9 +110,11 @@ class _Clock:
         [{"_tool": "nobody"}] * 8_000,
         [{"_tool": "same", "_when": False, "value": 1}] * 8_000,
         [{"_value": 1}] * 8_000,
+        [{"_value": "{†calls.9}" * 8_000}],
+        [{"_value": ("{" * 50 + "† ") * 8_000}],
         [{"_value": 900}, {"_value": "{sum(x for x in range(†calls.0) for y in range(†calls.0))}"}],
     ],
-    ids=["items", "refused", "skipped", "computed", "an expression"],
+    ids=["items", "refused", "skipped", "computed", "groups", "braces", "an expression"],
 )
 def test_no_step_works_on_without_looking_at_the_clock(
     tools: Tools, monkeypatch: pytest.MonkeyPatch, calls: list[Json]

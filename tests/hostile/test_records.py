@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from actum import HOLD, Agent, Call, Context, Idea, Limits, errors, inspection, kept, models
+from actum import HOLD, Agent, Call, Config, Context, Idea, Limits, errors, inspection, kept, models
 from actum.app.kept_run import KeptRun
 from actum.execution.record.recovery import recovered
 from actum.ideas.course import is_note
@@ -235,6 +235,13 @@ USES: list[Callable[[Path], Any]] = [
     lambda path: kept.fork(path, path.with_name("fork.json"), at=1),
     lambda path: kept.open_gate(path, "†state.approvals.x", 1),
     inspection.why,
+    lambda path: inspection.why(path, "†result"),
+    lambda path: inspection.why(path, "†results.0"),
+    inspection.check,
+    lambda path: inspection.account_of(Idea.load(path), "the run"),
+    lambda path: inspection.graph_of(Idea.load(path).context, Idea.load(path).solution),
+    lambda path: Agent(None, tools=deep_tools()).render(Idea.load(path).context),
+    lambda path: Agent(None, tools=deep_tools(), config=Config(sealed=True)).render(Idea.load(path).context),
     lambda path: inspection.compare(Idea.load(path).text, Idea.load(path).text),
 ]
 

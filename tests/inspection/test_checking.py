@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actum import Idea, errors, inspection
+from actum import Context, Idea, errors, inspection
 from actum.cli.dispatch import run_command
 from actum.inspection import Problem
 
@@ -47,7 +47,6 @@ def found(path: Path) -> list[tuple[str, tuple[str | int, ...], str]]:
 CALLS: dict[str, tuple[list[Any], Any, list[tuple[tuple[Any, ...], str]]]] = {
     "a sound chain": ([step(1), step("†calls.0")], "†calls.1", []),
     "an unknown tool": ([{"_tool": "stp"}], None, [((0,), "unknown_tool")]),
-    "no call": ([5], None, [((0,), "invalid_parameters")]),
     "a cycle by number": ([step("†calls.1"), step("†calls.0")], None, [((0,), "cyclic_plan")]),
     "a cycle by path": (
         [step("†state.b", "†state.a"), step("†state.a", "†state.b")],
@@ -86,6 +85,20 @@ def test_the_calls_of_a_plan_and_of_a_saved_solution_are_judged_alike(here: Path
         wanted = [one for one in wanted if one[0] != ("output",)]
     placed = [((*(last if place == ("output",) else top), *place), code) for place, code in wanted]
     assert [(place, code) for _, place, code in found(path)] == placed
+
+
+@pytest.mark.rule("M1")
+def test_an_element_that_is_no_object_is_told_and_looked_at_no_further(here: Path) -> None:
+    delegated: Json = {"type": "tool", "tool": {"ask": {"properties": {"_output": {}}, "_delegate": "inner.json"}}}
+    write(here, "inner.json", context=[plan(output=1)])
+    path = write(here, context=[delegated, plan(5)])
+    assert found(path) == [("idea.json", ("context", 2), "message")]
+    with pytest.raises(errors.IdeaError, match=r"message 2: 'plan' must hold calls, .* element 0 is"):
+        Idea.load(path)
+    path = write(here, context=[], solution={"calls": [5], "output": None})
+    assert found(path) == [("idea.json", ("solution", "calls", 0), "invalid_parameters")]
+    with pytest.raises(errors.ActumError, match="element 0 is"):
+        inspection.graph_of(Context(), Idea.load(path).solution)
 
 
 @pytest.mark.rule("P1")

@@ -238,3 +238,25 @@ async def test_of_a_failed_response_no_more_is_read_than_is_told(server: Server,
     async with asyncio.timeout(BOUND):
         _, error = await failure(wire.hosted(server))
     assert (error.code, error.status, len(str(error)) < 1_000) == ("model_rejected", 400, True)
+
+
+@every_wire
+@pytest.mark.parametrize(
+    "part",
+    ["data: {\n" * 2_000, "data:\n" * 2_000, "x" * 65_536, ": hi\r" * 2_000, "data: {\r\n" * 2_000],
+    ids=["lines", "empty data", "one line", "comments", "lines of another end"],
+)
+async def test_an_event_without_an_end_is_not_waited_for(server: Server, wire: Wire, part: str) -> None:
+    """After what is sent here nothing comes: who waits for more, hangs."""
+    server.reply(Reply(parts=[*[part] * (9 * 2**20 // len(part) if len(part) > 2**15 else 8), asyncio.Event()]))
+    texts, error = await failure(wire.hosted(server))
+    assert (texts, error.code, error.retryable) == ([], "model_content", False)
+    assert ("an event of more than" in str(error)) or wire.kind == "google"  # whose library reads line by line
+
+
+async def test_a_refusal_without_an_end_is_cut(server: Server) -> None:
+    wire = WIRES["openai"]
+    said = event({"choices": [{"delta": {"refusal": "no " * 10_000}}]})
+    server.reply(Reply(parts=[said] * 20))
+    _, error = await failure(wire.hosted(server))
+    assert (error.code, len(str(error)) < 1_000) == ("model_refused", True)

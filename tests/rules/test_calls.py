@@ -608,6 +608,41 @@ async def test_what_nothing_waits_for_is_drained_and_its_failure_counts_unless_i
     assert [error.code for error in stream.result.errors] == ([] if is_read else ["activity"])
 
 
+@pytest.mark.rule("C8", "C12", "L6")
+@pytest.mark.parametrize("each", [{}, {"_each": [1, 2]}])
+async def test_a_denial_of_what_only_reads_is_told_though_nothing_waits_for_it(each: dict[str, Any]) -> None:
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    async def look() -> None:
+        """Look."""
+
+    async def deny(*_: object) -> str:
+        return "not now"
+
+    said = answer(call("look", **each), output=1)
+    result = await run(said, answer(output=2), tools=tools, approve=deny)
+    assert (look.name, result.output) == ("look", 2)
+    assert ["not now" in error.message for error in result.errors] == [True]
+
+
+@pytest.mark.rule("C8", "O9")
+@pytest.mark.parametrize("chunk", [1, None])
+async def test_what_only_reads_and_fails_is_told_by_who_reads_it_whichever_comes_first(chunk: int | None) -> None:
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    async def look() -> None:
+        """Look."""
+        raise ValueError("blind")
+
+    said = [answer(call("look"), output=["†calls.0"]), answer(output=[2])]
+    one = Agent(models.Scripted(said, chunk=chunk), tools=tools)
+    result = await one.run("go")
+    assert (look.name, result.output) == ("look", [2])
+    assert [message["_of"] for message in result.context if message["type"] == "error"] == ["0"]
+
+
 @pytest.mark.rule("C8")
 async def test_a_result_without_a_path_is_a_message_of_kind_result_with_its_call() -> None:
     result = await run(answer(call("double", n=2), output=1), tools=toolbox())

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from actum import Tools, errors, events
+from actum import Agent, Config, Tools, errors, events
 
-from .scripts import Json, agent, answer, call
+from .scripts import Json, agent, answer, call, sent, text_of
 
 pytestmark = pytest.mark.rule("C15")
 
@@ -34,10 +34,10 @@ def raising(error: Exception) -> Callable[[], Any]:
     return function
 
 
-def toolbox(function: Callable[..., Any], **options: Any) -> Tools:
-    """One tool `it`, which gives a whole number."""
+def toolbox(function: Callable[..., Any], gives: Any = None, **options: Any) -> Tools:
+    """One tool `it`, which gives a whole number unless something else is said."""
     tools = Tools()
-    schema: Json = {"properties": {"to": {"type": "string"}, "_output": {"type": "integer"}}}
+    schema: Json = {"properties": {"to": {"type": "string"}, "_output": gives or {"type": "integer"}}}
     tools.register("it", {**schema, **options})
     tools.activity("it")(function)
     return tools
@@ -128,3 +128,64 @@ async def test_a_delegate_that_fails_after_an_effect_leaves_open_what_it_did() -
         async with of.stream("go") as stream:
             failed = [one async for one in stream if isinstance(one, events.CallFailed)]
         assert [(one.depth, one.outcome) for one in failed] == [(0, outcome)]
+
+
+# What the model is told
+
+
+def told(of: Agent) -> str:
+    """The error that the second request shows, and the notices behind it."""
+    shown = text_of(sent(of)[1].messages)
+    return shown[shown.index("¶error") :]
+
+
+CAR: Json = {
+    "type": "object",
+    "properties": {"status": {"type": "object", "properties": {"fuelLevel": {"type": "number"}}}},
+    "required": ["status"],
+}
+
+
+async def test_what_was_carried_out_is_shown_with_its_value_and_not_asked_for_again() -> None:
+    tools = toolbox(lambda: {"fuelLevel": 7}, CAR)
+    of = agent(answer(call("it"), output="Sent."), answer(output="done"), tools=tools)
+    result = await of.run("go")
+    assert told(of).splitlines() == [
+        '¶error in {"_tool":"it"}',
+        "tool 'it', at _output: the result doesn't fit '_output': \"status\" is a required property; "
+        "it has 'fuelLevel'",
+        'It was carried out, and returned {"fuelLevel":7}. Don\'t make it again for that.',
+        "¶notice Your last `output` was not delivered: something failed. What has been done stays done: don't repeat "
+        "what was, or may have been; answer the output again.",
+    ]
+    error = result.errors[0]
+    assert isinstance(error, errors.InvalidResult)
+    assert error.value == {"fuelLevel": 7}
+
+
+async def test_what_may_have_been_done_is_said_to_be_so_and_a_read_is_not() -> None:
+    for effects, words in (("some", "It may have had its effect: don't make it again unchecked."), ("none", "")):
+        tools = toolbox(raising(TimeoutError()), _effects=effects)
+        of = agent(answer(call("it"), output="Sent."), answer(output="done"), tools=tools)
+        await of.run("go")
+        assert [line for line in told(of).splitlines() if "effect" in line] == [words][: effects == "some"]
+        assert ("make what is missing" in told(of)) == (effects == "none")
+
+
+@pytest.mark.rule("S10")
+async def test_a_sealed_planner_sees_of_an_unusable_result_its_kind() -> None:
+    tools = toolbox(lambda: {"secret": "s3"})
+    of = agent(answer(call("it"), output="Sent."), answer(output="done"), tools=tools, config=Config(sealed=True))
+    await of.run("go")
+    assert told(of).splitlines()[1:3] == [
+        "it failed: invalid_result",
+        "It was carried out, and returned an object of 1 key, which is not shown. Don't make it again for that.",
+    ]
+    assert "secret" not in text_of(sent(of)[1].messages)
+
+
+async def test_what_is_long_is_cut() -> None:
+    tools = toolbox(lambda: "x" * 100_000)
+    of = agent(answer(call("it")), answer(output="done"), tools=tools)
+    await of.run("go")
+    assert len(told(of)) < 1_500

@@ -120,6 +120,7 @@ async def test_a_follower_that_asks_for_no_more_sees_entries_alone(place: str) -
         run = await runs.submit(IDEA)
         async with serving(runs, talking([{"calls": [], "output": TEXT}])):
             assert all([isinstance(one, Entry) async for one in run.follow()])
+        assert [one async for one in runs.follow(run.id)] == [one async for one in run.follow()]
 
 
 async def test_nothing_is_sent_for_a_run_that_nobody_listens_to() -> None:

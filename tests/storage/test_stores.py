@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -454,3 +454,55 @@ def test_an_agent_makes_no_store_where_its_name_is_misspelt(
     with pytest.raises(errors.IdeaError, match="there is no store at"):
         Agent(None, tools=Tools(), store=name)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "damage", [b"{\xe0", b"", b"[1]", b'{"a": 1}', b"[[]]", b'["1", "2"]', b"null", b"[" * 100_000]
+)
+async def test_a_damaged_number_of_the_last_version_is_told(tmp_path: Path, damage: bytes) -> None:
+    store = FolderStore(tmp_path / "ideas")
+    await saved(store, 2)
+    (tmp_path / "ideas/last.json").write_bytes(damage)
+    with pytest.raises(errors.IdeaError, match="damaged"):
+        await Library(store=store).save(idea(9), HERE)
+    assert len(await store.entries(LINE)) == 2
+
+
+@pytest.mark.parametrize("column", ["domain", "path", "branch", "breaking", "digest", "created_at", "parent", "note"])
+@pytest.mark.parametrize("value", [b"\xff", "x", 1.5, b"1"])
+async def test_a_damaged_row_of_a_database_is_told(tmp_path: Path, column: str, value: Any) -> None:
+    store = SqliteStore(tmp_path / "ideas.db")
+    await saved(store, 2)
+    with closing(sqlite3.connect(tmp_path / "ideas.db")) as database, database:
+        database.execute(f"UPDATE entries SET {column} = ? WHERE sequence = 2", [value])
+    for ask in (
+        lambda: store.entries(LINE),
+        store.lines,
+        lambda: store.latest(LINE),
+        lambda: saved(store, 1),
+    ):
+        with suppress(errors.IdeaError):
+            await ask()
+    with closing(sqlite3.connect(tmp_path / "ideas.db")) as database, database:
+        database.execute("UPDATE contents SET content = ?", ["a text"])
+    with pytest.raises(errors.IdeaError, match="missing or damaged"):
+        await store.content("0" * 64)
+    await store.aclose()
+
+
+@pytest.mark.parametrize("column", ["idea", "output", "waiting", "error", "about", "state", "lease", "created"])
+@pytest.mark.parametrize("value", [b"\xff", "{", "[", "5", "null", "[[" * 50_000])
+async def test_a_damaged_run_of_a_database_is_told(tmp_path: Path, column: str, value: Any) -> None:
+    place = tmp_path / "runs.db"
+    async with Runs(f"sqlite:///{place}") as runs:
+        await runs.submit(idea(1).to_dict(), id="one")
+    with closing(sqlite3.connect(place)) as database, database:
+        database.execute(f"UPDATE actum_runs SET {column} = ?", [value])
+    async with Runs(f"sqlite:///{place}") as runs:
+        with suppress(errors.ActumError):
+            run = await runs.get("one")
+            assert run.id == "one"
+        with suppress(errors.ActumError):
+            await runs.list()
+        with suppress(errors.ActumError):
+            await runs.cancel("one")

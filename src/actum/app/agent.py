@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 from ..errors import MessageError, SchemaError
 from ..events import AnyEvent
 from ..execution.budget import Budget, Spent
-from ..execution.calls.approval import Approve
+from ..execution.calls.approval import Approve, check_approver
 from ..execution.delegation.delegation import Delegation
 from ..execution.delegation.linking import Linking, has_links
 from ..execution.delegation.resolver import Resolver, SavedRequest
@@ -103,6 +103,7 @@ class Agent:
         for given, kind in ((config, Config), (limits, Limits)):
             if given is not None and not isinstance(given, kind):  # pyright: ignore[reportUnnecessaryIsInstance] -- it is whatever a caller gives
                 raise SchemaError(f"an agent is given a {kind.__name__}, not {given!r}", path=kind.__name__.lower())
+        check_approver(approve)
         self.model = model_of(model)
         self.tools = Tools.of(tools) if tools is not None else DEFAULT
         self.config = config or Config()

@@ -10,7 +10,7 @@ from typing import Any, TypedDict, Unpack
 
 from ..errors import CallError
 from ..execution.budget import Budget
-from ..execution.calls.approval import Approve
+from ..execution.calls.approval import Approve, check_approver
 from ..execution.calls.undoing import Doings
 from ..execution.delegation.delegation import Delegation
 from ..execution.emitter import Emitter
@@ -121,6 +121,7 @@ class Tools(Registry):
     ) -> list[Any]:
         if wrong := [call for call in calls if not isinstance(call, Mapping)]:  # pyright: ignore[reportUnnecessaryIsInstance] -- as below
             raise CallError(f"a call is an object, {_CALL}, not {wrong[0]!r}")
+        check_approver(approve)
         own, config, named = context_of(context), config or Config(), dict(delegates or {})
         budget = Budget(limits or Limits())
         folders = [Path(root) for root in roots]

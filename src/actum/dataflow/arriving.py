@@ -10,25 +10,29 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..schema.json import Json, is_list, is_object
-from .computing.text import REACH, group_end
-from .computing.tokens import ComputingSyntax
+from .computing.allowance import Allowance, Meter
+from .computing.groups import REACH, braces
+from .computing.kinds import ComputingError
 from .reference import SIGIL, Path
 
 _OPENING = re.compile(r"(?:†|\([( ]*+)?\Z")
 """All of a text of which it isn't known yet whether it is an expression (see `is_expression`)."""
 _EXPRESSION = re.compile(r"†(?!†)|\([( ]*+†")
-_SIGN = re.compile("[{†]")
+_MOST_READINGS = 4
+"""How often a character may be read again, on average, before more of what may be a group is waited for."""
 
 
 class Arriving:
     """One text, piece by piece. `is_filled`: parts of it are filled in later, and nothing behind those is shown."""
 
-    __slots__ = ("_depth", "_is_begun", "_length", "_pieces", "is_filled")
+    __slots__ = ("_depth", "_is_begun", "_left", "_length", "_pieces", "is_filled")
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
         """What has arrived and isn't shown."""
         self._length = self._depth = 0
+        self._left = _MOST_READINGS * REACH
+        """How many characters may be read."""
         self._is_begun = False
         self.is_filled = False
 
@@ -38,6 +42,7 @@ class Arriving:
             return ""
         self._pieces.append(piece)
         self._length += len(piece)
+        self._left += _MOST_READINGS * len(piece)
         self._depth += piece.count("{") - piece.count("}")
         if self._can_wait(piece):
             return ""
@@ -48,12 +53,12 @@ class Arriving:
         return "" if self.is_filled else self._released(is_whole=True)
 
     def _can_wait(self, piece: str) -> bool:
-        """Whether this piece can't decide what the text before it is, so that all of it need not be read again."""
+        """Whether what has arrived need not be read again: this piece decides nothing, or it was read too often."""
         if len(self._pieces) == 1:
             return False
         if not self._is_begun:
             return not piece.strip("( ")
-        return self._depth > 0 and self._length < REACH
+        return (self._depth > 0 and self._length < REACH) or self._length > self._left
 
     def _released(self, *, is_whole: bool) -> str:
         text = "".join(self._pieces)
@@ -68,37 +73,21 @@ class Arriving:
 
     def _literal(self, text: str, *, is_whole: bool) -> str:
         """What is literal up to where that can't be known yet; that is kept."""
-        shown: list[str] = []
-        position = 0
-        while sign := _SIGN.search(text, position):
-            at = sign.start()
-            shown.append(text[position:at])
-            position = at
-            if sign.group() == "{":
-                end = _group_end(text, at, is_whole=is_whole)
-                if end != 0:
-                    self.is_filled = end is not None
+        self._left -= len(text)
+        end = len(text)
+        try:
+            for brace in braces(text, 0, end, Meter(Allowance()), is_whole=is_whole):
+                if brace.end != 0:
+                    end, self.is_filled = brace.start, brace.end is not None
                     break
-                position += 1
-            elif at + 1 == len(text) and not is_whole:
-                break
-            else:
-                position += 2 if text.startswith(SIGIL, at + 1) else 1
-            shown.append(sign.group())
-        else:
-            shown.append(text[position:])
-            position = len(text)
-        rest = text[position:]
+        except ComputingError:  # the answer will be refused
+            end, self.is_filled = 0, True
+        literal, rest = text[:end], text[end:]
+        if not rest and not is_whole and (len(literal) - len(literal.rstrip(SIGIL))) % 2:
+            literal, rest = literal[:-1], SIGIL
         self._pieces = [rest] if rest else []
         self._length, self._depth = len(rest), rest.count("{") - rest.count("}")
-        return "".join(shown)
-
-
-def _group_end(text: str, start: int, *, is_whole: bool) -> int | None:
-    try:
-        return group_end(text, start, is_whole=is_whole)
-    except ComputingSyntax:
-        return len(text)  # the answer will be refused
+        return literal.replace(SIGIL * 2, SIGIL)
 
 
 def shown(value: Json, *, is_whole: bool) -> Any:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..schema.json import is_list, is_object
+from .computing.allowance import Allowance, Meter
+from .computing.kinds import ComputingError
 from .computing.source import ComputingSyntax
 from .computing.text import Computed, read_text
 from .expression import Expression, is_expression, parse
 from .fold import SCALARS
 from .reference import SIGIL, Path, ReferenceSyntax, print_path
+
+
+class Reading(NamedTuple):
+    """What reading a value goes by."""
+
+    kinds: Container[str] = ()
+    """The data kinds that exist: a text that seems to refer to one of them, but doesn't, is refused."""
+    allowance: Callable[[], Allowance] = Allowance
+    """What it may take, asked where anything has to be computed (E4, L5)."""
+
+
+ALONE = Reading()
+"""For a value that belongs to no run."""
+_TOO_MUCH = "there are too many braces and references to read: leave out what isn't computed, or make several calls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +51,23 @@ class Template(NamedTuple):
         return _fill(self.value, values)
 
 
-def template(value: Any, kinds: Container[str] = ()) -> Template:
+def template(value: Any, reading: Reading = ALONE) -> Template:
     """Parse the references and the computed values of a JSON value; `††` is a literal † (E1, O1).
-
-    `kinds` are the data kinds that exist: a text that seems to refer to one of them, but doesn't, is refused.
 
     Raises:
         ReferenceSyntax: naming the path of what can't be read.
+        LimitExceeded: the run may not go on.
     """
     if _is_flat(value):
         return Template(value, (), (), is_flat=True)
     if _is_literal(value):
         return Template(value, (), ())
-    compiler = _Compiler(kinds)
-    return Template(compiler.visit(value, ()), tuple(compiler.expressions), tuple(compiler.paths))
+    compiler = _Compiler(reading)
+    try:
+        return Template(compiler.visit(value, ()), tuple(compiler.expressions), tuple(compiler.paths))
+    finally:
+        if compiler.meter is not None:
+            compiler.meter.settle()
 
 
 def escaped(value: Any) -> Any:
@@ -83,8 +102,9 @@ def _is_literal(value: Any) -> bool:
 
 
 class _Compiler:
-    def __init__(self, kinds: Container[str]) -> None:
-        self.kinds = kinds
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.meter: Meter | None = None
         self.expressions: list[Expression] = []
         self.paths: list[Path] = []
 
@@ -104,6 +124,8 @@ class _Compiler:
             expression = self._expression(text)
         except (ReferenceSyntax, ComputingSyntax) as error:
             raise ReferenceSyntax(str(error), print_path(path).lstrip(".")) from None
+        except ComputingError:
+            raise ReferenceSyntax(_TOO_MUCH, print_path(path).lstrip(".")) from None
         if isinstance(expression, str):
             return expression
         self.expressions.append(expression)
@@ -118,10 +140,15 @@ class _Compiler:
                 return parse(text)
             except ReferenceSyntax as error:
                 problem = error
-        found: Computed | str = read_text(text, self.kinds)
+        found: Computed | str = self._read(text)
         if problem is not None and text.startswith(SIGIL) and isinstance(found, str):
             raise problem
         return found
+
+    def _read(self, text: str) -> Computed | str:
+        if self.meter is None:
+            self.meter = Meter(self.reading.allowance())
+        return read_text(text, self.reading.kinds, self.meter)
 
 
 def _fill(value: Any, values: list[Any]) -> Any:

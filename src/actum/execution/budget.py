@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from ..dataflow.computing.evaluator import RunAllowance
+from ..dataflow.computing.allowance import Allowance, RunAllowance
 from ..errors import InvalidParameters, LimitExceeded
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
@@ -114,6 +114,10 @@ class Budget:
         self.usage += spent.usage
         self.tokens += max(spent.tokens, spent.usage.known_tokens)
         self.usd += max(spent.usd, spent.usage.usd or 0.0)
+
+    def allowance(self) -> Allowance:
+        """What reading or computing one expression may take of it (E4)."""
+        return Allowance(run=self.computing, check=self.check)
 
     @property
     def left(self) -> Limits:

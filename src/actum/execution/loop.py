@@ -12,7 +12,7 @@ from typing import Any
 
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
-from ..dataflow.template import template
+from ..dataflow.template import Reading, template
 from ..errors import ActumError, MessageError, ModelError, NoProgress, SolutionError
 from ..events import RequestFinished, RunFinished
 from ..generation.ask import Answered, ask
@@ -58,7 +58,7 @@ class Loop:
             own, said = next_turn(own)
             self._at_turn = len(turn_starts(own.messages))
         self._frame = setup.frame(setup.context)
-        self._judge = setup.judge()
+        self._judge = setup.judge(budget)
         self._span: Span | None = None
         if emit.trace is not None:
             self._span = emit.trace.begin(run_begun(self._run, setup.runtime.model, own.messages, emit))
@@ -89,6 +89,8 @@ class Loop:
         self._last: tuple[Counter[str], int] | None = None
         self._is_withheld = False
         """Whether the last answer had an output that was not delivered (O9)."""
+        self._may_be_done = False
+        """Whether a call beside it was carried out, or may have been, and has no result (C15)."""
         self._is_waiting = False
         """Whether the run ends because what is left of it waits for decisions (L4)."""
 
@@ -270,8 +272,9 @@ class Loop:
         if not scripts:
             return GoOn()
         self._scripts += scripts
+        reading = Reading(allowance=self._budget.allowance)
         wanted = [
-            Wanted(output=template(script.output), script=script, finished=self._judge.finished)
+            Wanted(output=template(script.output, reading), script=script, finished=self._judge.finished)
             for script in scripts
             if script.output is not None
         ]
@@ -287,7 +290,8 @@ class Loop:
         journal = self._journal
         marks, starts = Marks.of(journal.messages), turn_starts(journal.messages)
         known = {script.number for script in self._scripts}
-        for plan in standing_plans(journal.messages, journal.memory, marks, journal.data_kinds):
+        reading = Reading(allowance=self._budget.allowance)
+        for plan in standing_plans(journal.messages, journal.memory, marks, journal.data_kinds, reading):
             if "lazy" not in (plan.mode, self._setup.config.mode) and plan.authored.number not in known:
                 script = self._calls.resume(plan)
                 script.turn = bisect(starts, plan.authored.start)
@@ -328,9 +332,9 @@ class Loop:
             budget=self._budget,
             emit=self._emit,
             spent=self._spend,
-            notices=(_WITHHELD,) if self._is_withheld else (),
+            notices=(_WITHHELD.format(_LEAVE if self._may_be_done else _MAKE),) if self._is_withheld else (),
         )
-        self._is_withheld = False
+        self._is_withheld = self._may_be_done = False
         retries = self._setup.config.retries
         settled = self._journal.settled
         answered, self._frame = await ask(
@@ -419,8 +423,9 @@ class Loop:
         """Append the errors of the tick together, behind what its calls have written (L2)."""
         for failure in self._calls.take_failures() if self._calls.failures else ():
             told = failure.told if self._setup.config.sealed else None
-            self._journal.fail(failure.error, failure.call, failure.of, told)
+            self._journal.fail(failure.error, failure.call, failure.of, told, failure.marks)
             self._errors.append(failure.error)
+            self._may_be_done = self._may_be_done or failure.outcome in ("unusable", "unknown")
         for number in self._ended:  # only now: in an answer that is closed, no call is open that has failed
             if self._journal.is_recorded:
                 self._journal.tell(entries.Closed(number))
@@ -446,11 +451,10 @@ class Loop:
         self._scripts = stay
 
 
-_WITHHELD = (
-    "Your last `output` was not delivered: something failed. What has been done stays done: "
-    "make what is missing, and answer the output again."
-)
+_WITHHELD = "Your last `output` was not delivered: something failed. What has been done stays done: {}."
 """What a model is told beside the errors, so that it repeats neither what is done nor what is not true."""
+_MAKE = "make what is missing, and answer the output again"
+_LEAVE = "don't repeat what was, or may have been; answer the output again"
 
 
 def _begun(context: Context, run: str) -> tuple[Context, Marks]:

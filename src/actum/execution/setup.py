@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ..dataflow.template import Reading
 from ..generation.ask import Judge
 from ..generation.compile import Frame, Handler, frame
 from ..generation.media import MediaSource, takes_of
@@ -23,6 +24,7 @@ from ..schema.compose import META_SCHEMA
 from ..schema.infer import Shape
 from ..schema.json import encode
 from ..schema.validator import Validator
+from .budget import Budget
 from .calls.approval import Approve
 from .calls.carrying import Delegate
 from .calls.undoing import Doings
@@ -104,13 +106,14 @@ class Setup:
             media=self.runtime.media,
         )
 
-    def judge(self) -> Judge:
+    def judge(self, budget: Budget) -> Judge:
         """What judges the answers."""
         schema, shape = self.shape.schema, self.shape
         if self.config.instanced_output and self.context.instances:
             schema = per_instance(schema, self.context.instances)
             shape = shape.of_each()
-        return Judge(shape, _closed(encode(schema)), _identity(), self.context.memory())
+        reading = Reading(self.context.memory(), budget.allowance)
+        return Judge(shape, _closed(encode(schema)), _identity(), reading)
 
 
 @cache

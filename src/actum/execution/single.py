@@ -28,7 +28,7 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     assert model is not None
     setup = await setup.contracted()
     journal = Journal(setup.context, setup.runtime.handlers)
-    judge = setup.judge()
+    judge = setup.judge(budget)
     script = Script(number=Marks.of(setup.context.messages).next_answer, start=len(journal))
     spent: list[Usage] = []
     turn = Turn(script=script, journal=journal, calls=None, budget=budget, emit=emit, spent=spent.append)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from ..dataflow.reference import Path, ReferenceSyntax
-from ..dataflow.template import Template, template
+from ..dataflow.template import ALONE, Reading, Template, template
 from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError, words_of
 from ..protocol.call import Call, normalised
 from ..protocol.usage import Usage
@@ -109,8 +109,8 @@ class Judge:
     shape: Shape[Any]
     output: Validator
     meta: Validator
-    kinds: Container[str] = ()
-    """The data kinds that an output may refer to."""
+    reading: Reading = ALONE
+    """What reading an output goes by."""
     is_literal: bool = False
     """Whether an output refers to nothing: what looks like a reference is text (D18)."""
 
@@ -363,7 +363,7 @@ def _output(value: Json, judge: Judge) -> tuple[Template | None, Any]:
     if judge.is_literal:
         return Template(value, (), ()), judge.finished(value)
     try:
-        parsed = template(value, judge.kinds)
+        parsed = template(value, judge.reading)
     except ReferenceSyntax as error:
         where = "output" + ("" if error.at.startswith("[") else ".") * bool(error.at) + error.at
         raise SolutionError(error.reason, path=where) from None

@@ -10,7 +10,7 @@ from typing import Any
 from ..dataflow.reference import SIGIL, Reference
 from ..protocol.approvals import Decisions
 from ..protocol.context import Context
-from ..protocol.message import BROUGHT, NUMBER, OF, TOLD, instance_of, is_brought, place_of, write_of
+from ..protocol.message import BROUGHT, NUMBER, OF, RETURNED, TOLD, instance_of, is_brought, place_of, write_of
 from ..protocol.numbering import result_of
 from ..schema.json import JsonObject, is_list, is_object
 from ..schema.quoting import told
@@ -75,9 +75,12 @@ class SealedView(ContextView):
     def _decisions(self) -> Decisions:
         return Decisions(self._context.messages)
 
-    def error(self, message: JsonObject) -> str:
+    def _of_error(self, message: JsonObject) -> str:
         """What may be told of an error: all of it if it was found before anything ran, else its kind."""
-        return message.get(TOLD, _FAILED) if OF in message else super().error(message)
+        return message.get(TOLD, _FAILED) if OF in message else super()._of_error(message)
+
+    def _returned(self, message: JsonObject) -> str:
+        return f"{told(message[RETURNED])}, which is not shown"
 
     def output(self, message: JsonObject) -> str:
         """An output of an earlier turn: it may hold anything that calls have brought."""

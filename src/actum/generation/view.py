@@ -11,7 +11,7 @@ from ..dataflow.reference import Reference
 from ..messages.kind import Trace
 from ..protocol.call import VALUE
 from ..protocol.context import Context
-from ..protocol.message import NUMBER, is_item, is_record, is_result, is_skip
+from ..protocol.message import NUMBER, OUTCOME, RETURNED, is_item, is_record, is_result, is_skip
 from ..protocol.numbering import result_of
 from ..protocol.scopes import notes_of
 from ..schema.json import JsonObject, encode
@@ -69,9 +69,25 @@ class ContextView:
         return message["call"] if message["type"] == "error" else message["_call"]
 
     def error(self, message: JsonObject) -> str:
-        """What is told of an error."""
+        """What is told of an error, and what became of its call where that isn't plain (C15)."""
+        what = self._of_error(message)
+        match message.get(OUTCOME):
+            case "unknown":
+                return f"{what}\nIt may have had its effect: don't make it again unchecked."
+            case "unusable":
+                returned = f", and returned {self._returned(message)}" if RETURNED in message else ""
+                return f"{what}\nIt was carried out{returned}. Don't make it again for that."
+            case _:
+                return what
+
+    def _of_error(self, message: JsonObject) -> str:
         error = message["error"]
         return error if isinstance(error, str) else encode(error)
+
+    def _returned(self, message: JsonObject) -> str:
+        """What a call has returned that can't be used."""
+        text = encode(message[RETURNED])
+        return text if len(text) <= _MOST_OF_PAST else f"{text[:_MOST_OF_PAST]}… ({told(message[RETURNED])})"
 
     def output(self, message: JsonObject) -> str:
         """What is told of an output that was delivered."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, is_object
+from ..schema.quoting import told
 from .block import BLOCK_SIGIL, Block, Volatility
 from .kind import Key, Kind, View
 
@@ -27,6 +28,11 @@ def _show(message: JsonObject, view: View) -> Iterable[Block]:
     yield Block("user", f"{BLOCK_SIGIL}error{of}\n{view.error(message)}", Volatility.APPENDED)
 
 
+def _complaint(message: JsonObject) -> str | None:
+    call = message.get("call")
+    return None if call is None or is_object(call) else f"'call' of an error must be a call, or null, not {told(call)}"
+
+
 KINDS = [
     Kind(
         type="error",
@@ -35,6 +41,7 @@ KINDS = [
             "error": Key(is_required=True, about="What went wrong."),
             "call": Key(about="The call that it is about."),
         },
+        judge=_complaint,
         value=Error,
         show=_show,
     )

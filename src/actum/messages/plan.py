@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, is_object
+from ..schema.quoting import told
 from .block import BLOCK_SIGIL, Block, Volatility
 from .kind import Key, Kind, hidden
 
@@ -40,6 +41,13 @@ def open_calls(waiting: Sequence[JsonObject], owed: Sequence[JsonObject]) -> Ite
         yield Block("user", f"{BLOCK_SIGIL}owed, make these calls again with their _output\n{lines}", _DERIVED)
 
 
+def _complaint(message: JsonObject) -> str | None:
+    for number, call in enumerate(message["plan"]):
+        if not is_object(call):
+            return f"'plan' must hold calls, which are objects; element {number} is {told(call)}"
+    return None
+
+
 _DERIVED = Volatility.DERIVED
 
 KINDS = [
@@ -56,6 +64,7 @@ KINDS = [
             "mode": Key(choices=("eager", "lazy"), about="Whether the calls run, or are only planned."),
             "output": Key(about="The answer once the plan has run; it may refer to results."),
         },
+        judge=_complaint,
         value=Plan,
         show=hidden,
     )

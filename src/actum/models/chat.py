@@ -25,6 +25,7 @@ from ..schema.json import JsonObject, encode, is_object
 from . import failures
 from .ended import Ended
 from .endpoint import Endpoint
+from .event_size import EventSize
 from .parts import content_of
 from .pool import IDLE_SECONDS, Client, check_content, client_of
 
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
     import ssl
 
 _URL = "https://api.openai.com/v1"
-_LONGEST_LINE = 64 * 2**20
 _PATIENCE = 0.5
 """Seconds to wait for a stream to close that has said it is done."""
 _DONE = b"[DONE]"
+_LONGEST_REFUSAL = 10_000
 _SETTINGS = {
     "stop_sequences": "stop",
     "openai_text_verbosity": "verbosity",
@@ -183,17 +184,17 @@ class _Datas:
         """What has come of the first three bytes, None once they have."""
         self._is_after_return = False
         self._line: list[bytes] = []
-        self._size = 0
+        self._size = EventSize()
         self._data: list[bytes] = []
 
     def take(self, chunk: bytes) -> Iterable[bytes]:
         """The data of the events that are whole now.
 
         Raises:
-            ValueError: a line has no end.
+            ValueError: an event has no end.
         """
         chunk = self._plain(chunk)
-        if not self._size and not self._data and chunk.endswith(b"\n\n"):
+        if not self._line and not self._data and chunk.endswith(b"\n\n"):
             events = chunk[:-2].split(b"\n\n")
             if all(event.startswith(b"data:") and b"\n" not in event for event in events):
                 return [event[5:].strip() for event in events]
@@ -215,15 +216,14 @@ class _Datas:
         return chunk
 
     def _lines(self, chunk: bytes) -> Iterator[bytes]:
+        self._size.take(chunk)
         first, *more = chunk.split(b"\n")
-        self._line.append(first)
-        self._size += len(first)
-        if self._size > _LONGEST_LINE:
-            raise ValueError(f"a line of more than {_LONGEST_LINE} bytes")
+        if first:
+            self._line.append(first)
         if not more:
             return
         lines = [b"".join(self._line), *more]
-        self._line, self._size = [lines.pop()], len(more[-1])
+        self._line = [last] if (last := lines.pop()) else []
         for line in lines:
             if line.startswith(b"data:"):
                 self._data.append(line[5:].strip())
@@ -305,7 +305,7 @@ class _Events:
                 # No part of OpenAI's own format: hosts have two names for it, and some send both.
                 if (thought := delta.get("reasoning_content") or delta.get("reasoning")) and isinstance(thought, str):
                     self._thought += thought
-                self._refusal += delta.get("refusal") or ""
+                self._refusal = (self._refusal + (delta.get("refusal") or ""))[:_LONGEST_REFUSAL]
                 self._reason = choice.get("finish_reason") or self._reason
         except (AttributeError, TypeError) as error:
             raise failures.garbled(name, str(error)) from error

@@ -11,6 +11,7 @@ import httpx2
 
 from . import failures, wire
 from .endpoint import Endpoint, Kind
+from .event_size import EventSize
 from .pool import IDLE_SECONDS, Client, check_content, client_of
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def _client(provider: str, trusted: ssl.SSLContext) -> Client:
             if response.is_error:
                 # What is read here is what `aread` would have read; the SDKs read all of it.
                 setattr(response, "_content", await failures.beginning(response.aiter_bytes()))  # noqa: B010
+        _bound(response)
 
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=_IDLE, keepalive_expiry=IDLE_SECONDS)
     http = httpx2.AsyncClient(limits=limits, event_hooks={"response": [check]}, timeout=_SILENCE, verify=trusted)
@@ -57,6 +59,18 @@ def _client(provider: str, trusted: ssl.SSLContext) -> Client:
             await http.aclose()
 
     return Client(http=http, close=close)
+
+
+def _bound(response: httpx2.Response) -> None:
+    """Have whoever reads a stream read no event without an end: the SDKs hold each whole."""
+    read, size = response.aiter_bytes, EventSize()
+
+    async def bounded(chunk_size: int | None = None) -> AsyncGenerator[bytes]:
+        async for chunk in read(chunk_size):
+            size.take(chunk)
+            yield chunk
+
+    setattr(response, "aiter_bytes", bounded)  # noqa: B010 -- what the SDKs read lines and events by
 
 
 @asynccontextmanager

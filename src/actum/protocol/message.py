@@ -12,15 +12,13 @@ from ..errors import MessageError
 from ..messages import KINDS, Kind
 from ..messages.data import data_kind
 from ..messages.role import RAW
-from ..schema.json import Json, JsonObject, NotJson, is_object, plain
+from ..schema.json import Json, JsonObject, NotJson, index_of, is_object, plain
 from .place import Place
 
 DATA_KINDS = frozenset(kind.type for kind in KINDS.values() if kind.has_short_form)
 """The types whose own key may be left out (M2); a runtime may know more of them."""
 
 RESERVED = frozenset({"type", "schema", "description"})
-_MOST_DIGITS = 10
-"""How many digits the index of a call may have, in a mark."""
 SUSPENDED = "suspended"
 """The type of a message that holds what a delegate had left when it was cut (L8)."""
 RECORD = "record"
@@ -43,6 +41,10 @@ BROUGHT = "_brought"
 """The mark of what crosses into a sealed delegate: calls have brought it, though none has left this message (S10)."""
 TOLD = "_told"
 """The mark of an error in a sealed run: what of it the model that plans may be told (S10)."""
+OUTCOME = "_outcome"
+"""The mark of an error: what became of its call, where that isn't that it failed (C15)."""
+RETURNED = "_returned"
+"""The mark of an error of a call that was carried out: what it returned, which can't be used (C15)."""
 SHOWN = "_shown"
 """The mark of what a call has left: the number of the request that first showed it to the model (M9)."""
 NUMBER = "_number"
@@ -101,6 +103,8 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
         raise MessageError(f"{of_kind!r} is no name for a kind: †{of_kind} means something else", index=index)
     if kind is not None and "of" in kind.keys:
         _check_place("of", own["of"], index)
+    if not is_object(own.get("_call", {})):
+        raise MessageError("'_call' must be the call that has left the message, an object", index=index)
     if OF in own or RUN in own or PLACES in own:
         _check_marks(own, index)
     for mark in (SHOWN, NUMBER):
@@ -126,7 +130,7 @@ def _check_marks(message: JsonObject, index: int) -> None:
     run, places = message.get(RUN, ""), message.get(PLACES, {})
     if not isinstance(run, str):
         raise MessageError(f"{RUN!r} must be the id of a run, not {run!r}", index=index)
-    if not is_object(places) or not all(key.isdecimal() and len(key) < _MOST_DIGITS for key in places):
+    if not is_object(places) or any(index_of(key) is None for key in places):
         raise MessageError(f"{PLACES!r} must map indices of calls to places", index=index)
     for mark, text in ((OF, message.get(OF, "0")), *((PLACES, place) for place in places.values())):
         _check_place(mark, text, index)

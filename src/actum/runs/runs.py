@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from datetime import datetime
 from os import urandom
@@ -184,6 +184,16 @@ class Runs:
     async def result(self, id: str, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
         """What a run has come to; raises as `Run.result`."""
         return await (await self.get(id)).result(timeout=timeout)
+
+    @overload
+    def follow(self, id: str, after: int = 0, *, live: Literal[False] = False) -> AsyncGenerator[Entry]: ...
+    @overload
+    def follow(self, id: str, after: int = 0, *, live: bool) -> AsyncGenerator[Entry | Live]: ...
+    async def follow(self, id: str, after: int = 0, *, live: bool = False) -> AsyncGenerator[Any]:
+        """What a run does, as `Run.follow`."""
+        async with aclosing((await self.get(id)).follow(after, live=live)) as entries:
+            async for entry in entries:
+                yield entry
 
     async def sweep(self, keep: Mapping[State, float]) -> int:
         """Delete the runs that have been over for longer than so many days, by state, with their records.

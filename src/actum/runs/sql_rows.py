@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..schema.json import Json, JsonObject, decode, encode
+from ..errors import RunError
+from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_list, is_object
 from .database import Transaction
 from .queue import Delivery, lane
 from .row import Row, Submission
@@ -14,6 +15,7 @@ COLUMNS = (
     "id, state, lease, tenant, queue, priority, begins, patience, escalate, parent, attempts, "
     "worker, output, waiting, error, about, created, ended, tag, name"
 )
+_DAMAGED = "what is kept of a run in the database is damaged: restore it from a copy, or delete the run"
 SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience, escalate, parent, child, tag"
 
 
@@ -47,23 +49,27 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
 
 
 def row_of(values: Sequence[Any]) -> Row:
-    """How far a run is, from the columns of its row."""
+    """How far a run is, from the columns of its row.
+
+    Raises:
+        RunError: they are not as runs are kept.
+    """
     run, state, lease, tenant, queue, priority, at, patience, escalate, parent, *rest = values
     attempts, worker, output, waiting, error, about, created, ended, tag, name = rest
     return Row(
         id=run,
         state="queued" if state == "parked" else state,
-        lease=int(lease),
+        lease=_count(lease),
         tenant=tenant,
         queue=queue,
-        priority=int(priority),
+        priority=_count(priority),
         at=at,
         patience=patience,
         escalate=escalate,
         parent=parent,
-        attempts=int(attempts),
+        attempts=_count(attempts),
         worker=worker,
-        output=None if output is None else decode(output),
+        output=None if output is None else _value(output),
         waiting=tuple(_list(waiting)) if waiting else (),
         error=None if error is None else object_of(error),
         about={} if about is None else object_of(about),
@@ -80,15 +86,32 @@ def delivery_of(row: Row, **changes: Any) -> Delivery:
     return Delivery(run=row.id, queue=lane(row.queue, row.tag), priority=row.priority, **{"at": row.at, **changes})
 
 
-def object_of(text: str) -> JsonObject:
-    """A JSON object that was kept as text."""
-    value: Any = decode(text)
+def object_of(text: Any) -> JsonObject:
+    """A JSON object that was kept as text; raises as `row_of`."""
+    value = _value(text)
+    if not is_object(value):
+        raise RunError(_DAMAGED)
     return value
 
 
-def _list(text: str) -> list[str]:
-    value: Any = decode(text)
+def _count(value: Any) -> int:
+    if type(value) is not int:
+        raise RunError(_DAMAGED)
     return value
+
+
+def _list(text: Any) -> list[str]:
+    value = _value(text)
+    if not is_list(value):
+        raise RunError(_DAMAGED)
+    return [str(one) for one in value]
+
+
+def _value(text: Any) -> Json:
+    try:
+        return decode(text)
+    except (NotJson, TypeError):
+        raise RunError(_DAMAGED) from None
 
 
 def text_of(value: Json) -> str | None:

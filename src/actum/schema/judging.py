@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from .json import JsonObject, is_list, is_object
+from .json import JsonObject, index_of, is_list, is_object
 from .walk import IN_PLACE, held, named
 
 MOST_JUDGEMENTS = 100_000
@@ -95,8 +95,8 @@ class _Targets:
         found: Any = self._named.get(base)
         for step in unquote(fragment).split("/")[1:]:
             key = named(step)
-            if is_list(found) and key.isascii() and key.isdecimal() and len(key) < 10 and int(key) < len(found):
-                found = found[int(key)]
+            if is_list(found) and (index := index_of(key)) is not None and index < len(found):
+                found = found[index]
             else:
                 found = found.get(key) if is_object(found) else None
         return found

@@ -6,7 +6,6 @@ Made to be read, and kept under version control. Nothing is ever rewritten: cont
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 import time
@@ -67,9 +66,7 @@ class FolderStore:
             content = await self._off_loop((self._folder / "contents" / digest[:2] / digest).read_bytes)
         except IdeaError:
             content = b""
-        if hashlib.sha256(content).hexdigest() != digest:
-            raise IdeaError(f"{self._folder}: the content {digest[:12]}… is missing or damaged")
-        return content
+        return rows.checked(content, digest)
 
     async def aclose(self) -> None:
         """Nothing stays open."""
@@ -86,7 +83,7 @@ class FolderStore:
             if (None if end is None else end.sequence) != after:
                 return None
             path = self._folder / "last.json"
-            last = json.loads(path.read_bytes()) if path.exists() else None
+            last = self._last_of_all(path)
             entry = rows.appended(draft, last, time.time_ns() // 1_000)
             content = self._folder / "contents" / entry.digest[:2] / entry.digest
             if not content.exists():
@@ -95,6 +92,14 @@ class FolderStore:
             write_bytes(path, encode([entry.sequence, entry.created_at]).encode())
             self._write(self._log(draft.line), entry)
         return entry
+
+    @staticmethod
+    def _last_of_all(path: Path) -> Any:
+        try:
+            # What is null there was not written by a store.
+            return (json.loads(path.read_bytes()) or ()) if path.exists() else None
+        except (ValueError, RecursionError):
+            raise IdeaError(f"{path}: damaged: restore it from a copy") from None
 
     @staticmethod
     def _write(path: Path, entry: StoredVersion) -> None:
@@ -164,9 +169,8 @@ class FolderStore:
         log.seek(offset)
         text = log.readline()
         try:
-            row: Any = json.loads(text)
-            entry = rows.entry_of(row)
-        except (ValueError, TypeError, IndexError):
+            entry = rows.entry_of(json.loads(text))
+        except (ValueError, RecursionError, IdeaError):
             raise IdeaError(f"{log.name}: the line at byte {offset} is damaged") from None
         return entry, offset + len(text)
 

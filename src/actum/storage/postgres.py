@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -65,15 +64,13 @@ class PostgresStore:
         """The lines below a path."""
         async with self._connected() as database:
             found = await _all(database, *rows.lines_of(domain, prefix))
-        return [Line(domain=row[0], path=row[1], branch=row[2]) for row in found]
+        return [rows.line_of(row) for row in found]
 
     async def content(self, digest: str) -> bytes:
         """A content, checked against its digest."""
         async with self._connected() as database:
             found = await _one(database, rows.CONTENT, [digest])
-        if found is None or hashlib.sha256(found[0]).hexdigest() != digest:
-            raise IdeaError(f"the content {digest[:12]}… is missing or damaged")
-        return bytes(found[0])
+        return rows.checked(None if found is None else found[0], digest)
 
     async def aclose(self) -> None:
         """Close the connection."""

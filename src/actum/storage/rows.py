@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
+from ..errors import IdeaError
 from ..ideas.store import Draft, Line, StoredVersion
 from ..ideas.version import Version
 
@@ -85,22 +87,64 @@ def lines_of(domain: str | None, prefix: str) -> tuple[str, list[Any]]:
     return f"SELECT DISTINCT {columns} FROM entries WHERE {' AND '.join(where)} ORDER BY {columns}", values
 
 
-def entry_of(row: Sequence[Any]) -> StoredVersion:
-    """The entry in a row."""
+def entry_of(row: Any) -> StoredVersion:
+    """The entry in a row.
+
+    Raises:
+        IdeaError: the row is not as a store writes it.
+    """
+    match row:
+        case [int(at), str(domain), str(path), str(branch), int(one), int(two), int(three), str(digest), *more]:
+            line, version = Line(domain=domain, path=path, branch=branch), Version(one, two, three)
+        case _:
+            raise _damaged("an entry")
+    match more:
+        case [int(created), int() | None as parent, str(note)]:
+            pass
+        case _:
+            raise _damaged(f"entry {at}")
     return StoredVersion(
-        sequence=int(row[0]),
-        line=Line(domain=row[1], path=row[2], branch=row[3]),
-        version=Version(int(row[4]), int(row[5]), int(row[6])),
-        digest=row[7],
-        created_at=int(row[8]),
-        parent=None if row[9] is None else int(row[9]),
-        note=row[10],
+        sequence=at, line=line, version=version, digest=digest, created_at=created, parent=parent, note=note
     )
 
 
-def appended(draft: Draft, last: Sequence[Any] | None, now: int) -> StoredVersion:
-    """The entry that a draft becomes behind the last of the whole store: later than it, whatever the clock says."""
-    sequence, latest = (int(last[0]), int(last[1])) if last is not None else (0, 0)
+def line_of(row: Any) -> Line:
+    """The line in a row; raises as `entry_of`."""
+    match row:
+        case [str(domain), str(path), str(branch)]:
+            return Line(domain=domain, path=path, branch=branch)
+        case _:
+            raise _damaged("a line")
+
+
+def _damaged(what: str) -> IdeaError:
+    return IdeaError(f"{what} of the store of Ideas is damaged: restore it from a copy")
+
+
+def checked(content: Any, digest: str) -> bytes:
+    """A content, checked against its digest; None if there is none.
+
+    Raises:
+        IdeaError: it is missing or damaged.
+    """
+    if not isinstance(content, bytes) or hashlib.sha256(content).hexdigest() != digest:
+        raise IdeaError(f"the content {digest[:12]}… is missing or damaged")
+    return content
+
+
+def appended(draft: Draft, last: Any, now: int) -> StoredVersion:
+    """The entry that a draft becomes behind the last of the whole store: later than it, whatever the clock says.
+
+    Raises:
+        IdeaError: what is known of that last one is no sequence with its moment.
+    """
+    match last:
+        case None:
+            sequence, latest = 0, 0
+        case [int(sequence), int(latest)]:
+            pass
+        case _:
+            raise _damaged("what is known of the last entry")
     return StoredVersion(
         sequence=sequence + 1,
         line=draft.line,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -57,14 +56,12 @@ class SqliteStore:
         """The lines below a path."""
         query, values = rows.lines_of(domain, prefix)
         found = await self._on_thread(lambda database: database.execute(query, values).fetchall())
-        return [Line(domain=row[0], path=row[1], branch=row[2]) for row in found]
+        return [rows.line_of(row) for row in found]
 
     async def content(self, digest: str) -> bytes:
         """A content, checked against its digest."""
         found = await self._on_thread(lambda database: database.execute(rows.CONTENT, [digest]).fetchone())
-        if found is None or hashlib.sha256(found[0]).hexdigest() != digest:
-            raise IdeaError(f"{self._path}: the content {digest[:12]}… is missing or damaged")
-        return bytes(found[0])
+        return rows.checked(None if found is None else found[0], digest)
 
     async def aclose(self) -> None:
         """Close the file."""

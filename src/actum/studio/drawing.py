@@ -71,8 +71,6 @@ def _value(account: Account, answer: AnswerSeen, edge: Edge) -> Any:
     if reference.kind != CALLS:
         return account.idea.context.get(str(reference), MISSING)
     index = reference.path[0] if reference.path else None
-    if not isinstance(index, int) and str(index).isdecimal():
-        index = int(str(index))
     if not isinstance(index, int) or index >= len(answer.calls) or not answer.calls[index].has_left:
         return MISSING
     value: Any = answer.calls[index].value

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from contextlib import suppress
+from itertools import pairwise
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actum.dataflow.computing.allowance import Allowance, Meter, RunAllowance
 from actum.dataflow.computing.evaluator import ComputingError
+from actum.dataflow.computing.groups import OPEN, REACH, Brace, braces, marked_parts
 from actum.dataflow.computing.source import ComputingSyntax
 from actum.dataflow.computing.text import Computed, read_text
 from actum.dataflow.reference import Reference
 
+from ...effort import trials
 from .given import fill
 
 
@@ -123,6 +132,69 @@ def test_a_text_in_a_value_is_text() -> None:
     assert fill("<{†x}>", x="{†calls.0} ††") == "<{†calls.0} ††>"
 
 
-def test_many_braces_are_read_in_linear_time() -> None:
+def test_many_braces_mean_what_few_do() -> None:
     for text in ("{" * 50_000 + "†", "{'" * 30_000 + "†", "{}" * 50_000 + "†", ("{" * 59 + "(" * 900) * 50 + "†"):
         assert read_text(text) == text
+
+
+_PIECE = re.compile(r"""(?P<quoted>(?<!\w)[fF]'(?:[^'\\]|\\.)*+'|(?<!\w)[fF]"(?:[^"\\]|\\.)*+")
+    |'(?:[^'\\]|\\.)*+' | "(?:[^"\\]|\\.)*+" | ['"] | †† | † | [{}]""", re.VERBOSE | re.DOTALL)  # fmt: skip
+
+
+def group_end(text: str, start: int, *, is_whole: bool) -> int | None:
+    """Where the group of one brace ends, as the rule says it: read from there on, word by word."""
+    depth, is_marked, has_own = 0, False, False
+    for piece in _PIECE.finditer(text, start, start + REACH):
+        word = piece.group()
+        if word in ("{", "}"):
+            depth += 1 if word == "{" else -1
+        elif word == "†":
+            is_marked = True
+            has_own = has_own or (depth == 1 and text[piece.end() : piece.end() + 1].isalpha())
+        elif word in ("'", '"'):
+            break
+        elif piece["quoted"] and "†" in word.replace("††", ""):
+            is_marked = True
+        if depth == 0:
+            return piece.end() if is_marked else 0
+    if not is_whole and len(text) < start + REACH:
+        return None
+    return OPEN if has_own else 0
+
+
+TEXTS = st.lists(st.sampled_from([*"{}{}''\"\\fF_a ", "†", "††", "†c", "f'", "{†", "}'", '{"', " " * 3_990])).map(
+    "".join
+)
+
+
+@pytest.mark.rule("E1")
+@settings(max_examples=trials(20_000))
+@given(TEXTS, st.booleans())
+def test_braces_that_are_read_together_mean_what_each_would_alone(text: str, is_whole: bool) -> None:
+    found = list(braces(text, 0, len(text), Meter(Allowance()), is_whole=is_whole))
+    assert found == [Brace(at, group_end(text, at, is_whole=is_whole)) for at, _ in found]
+    inside = {at for start, end in found if end and end > 0 for at in range(start + 1, end)}
+    assert [at for at, sign in enumerate(text) if sign == "{" and at not in inside] == [at for at, _ in found]
+    whole = [brace for brace in found if brace.end]
+    parts = list(marked_parts(text))
+    assert all(a[1] < b[0] for a, b in pairwise(parts))
+    if is_whole:
+        near = [brace for start, stop in parts for brace in braces(text, start, stop, Meter(Allowance()))]
+        assert [brace for brace in near if brace.end] == whole
+
+
+@pytest.mark.rule("E4")
+def test_reading_a_text_is_counted_in_steps_that_grow_with_it() -> None:
+    def taken(text: str) -> int:
+        run = RunAllowance()
+        meter, before = Meter(Allowance(run)), run.left
+        with suppress(ComputingSyntax):
+            read_text(text, meter=meter)
+        meter.settle()
+        return before - run.left
+
+    for unit in ("{" * 50 + "† ", "{'" * 3 + "†x", "{†x} ", "f'{††", '{"†a', "}{†† "):
+        few, many = taken(unit * 8), taken(unit * 80)
+        assert few * 5 < many <= 11 * few + 1_000, unit
+    with pytest.raises(ComputingError):
+        read_text("{†}" * 10, meter=Meter(Allowance(steps=20)))

@@ -96,4 +96,5 @@ def asked(call: Call) -> bool:
 
 LISTED = Agent(None, tools=[population, plainly, Idea(context="Where?").as_tool("where")])
 Agent(None, tools=[5])  # type: ignore[list-item]
+Agent(None, approve=lambda call: True)  # type: ignore[arg-type, misc]
 AGENT = Agent("openai:gpt-5.2", tools=tools, config=Config(retries=1), limits=Limits(usd=0.5))

@@ -16,6 +16,7 @@ from ...app.idea import Idea
 from ...app.loading import Code, agent_at
 from ...runs.health import watched
 from ...runs.worker import QUEUES, Worker
+from ...schema.json import index_of
 from ..options import CommandError, Roots, RunsPlace, Several, pair_of, runs_at
 from ..render.telling import tell
 from .sweep import kept_days
@@ -100,7 +101,7 @@ def _slots(text: str) -> dict[str, int]:
     slots: dict[str, int] = {}
     for part in text.split(","):
         name, most = pair_of(part.strip(), "--queues takes")
-        if not most.isdecimal() or not int(most):
+        if not index_of(most):
             raise CommandError(f"--queues takes how many runs of {name} at once, not {most!r}")
         slots[name] = int(most)
     return slots

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from ...schema.types import (
     BOOLEAN,
+    NULL,
     NUMBER,
     TEXT,
     WHOLE,
@@ -51,7 +52,7 @@ def _items(name: str, arguments: Sequence[Type], _: _Named) -> Type:
 
 
 def _next(name: str, arguments: Sequence[Type], _: _Named) -> Type:
-    return union(items_of(arguments[0], name), *arguments[1:])
+    return union(items_of(arguments[0], name), *(arguments[1:] or (NULL,)))
 
 
 def _extreme(name: str, arguments: Sequence[Type], named: _Named) -> Type:

@@ -24,14 +24,10 @@ def one(_: Meter, values: Any) -> Any:
     raise ComputingError(f"one() found {len(found):,} items" + (", not exactly one" if found else ": nothing fits"))
 
 
-def first(_: Meter, values: Any, default: Any = _NOTHING) -> Any:
+def first(_: Meter, values: Any, default: Any = None) -> Any:
     """The first item, or a default where there is none."""
     found = items(values, "next()")
-    if found:
-        return found[0]
-    if default is _NOTHING:
-        raise ComputingError("next() found nothing: give it a default")
-    return default
+    return found[0] if found else default
 
 
 def least(meter: Meter, *values: Any, key: _Key | None = None, default: Any = _NOTHING) -> Any:

@@ -22,7 +22,7 @@ from .tokens import (
     unexpected,
 )
 
-FORMAT = re.compile(r"0?[<>]?\d{0,2},?(?:\.\d{1,2})?[dfs%]?\Z")
+FORMAT = re.compile(r"0?[<>]?[0-9]{0,2},?(?:\.[0-9]{1,2})?[dfs%]?\Z")
 """What may stand behind the colon of a group."""
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -233,7 +233,11 @@ class _Words:
             return []
         body = self.source[start:stop].replace("{{", "{").replace("}}", "}")
         written = quote + quotable(body, self.source, start) + quote
-        return [place(ast.parse(written, mode="eval").body, self.source, start, stop)]
+        try:
+            text = ast.parse(written, mode="eval").body
+        except (SyntaxError, ValueError):
+            raise refused("a text in an f-string can't be read", self.source, start) from None
+        return [place(text, self.source, start, stop)]
 
     def _put(self, python: str, end: int) -> None:
         """Add a word of Python's text that stands for the source up to `end`."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from ..reference import SIGIL, Reference, clip
+from .allowance import Allowance, Meter
+from .groups import OPEN, braces, marked_parts
 from .source import Computation, parse
-from .tokens import COUNTED_KINDS, ITEM_KIND, MOST_CHARACTERS, MOST_DEPTH, ComputingSyntax
+from .tokens import COUNTED_KINDS, ITEM_KIND, MOST_CHARACTERS, ComputingSyntax
 
 _RESERVED = (*COUNTED_KINDS, ITEM_KIND)
 
@@ -40,21 +42,31 @@ class Computed:
         return isinstance(node, ast.Name)
 
 
-def read_text(text: str, names: Container[str] = ()) -> Computed | str:
+_PER_TEXT = 20
+_PER_GROUP = 200
+_PER_CHARACTER = 10
+"""The steps that it takes to read a text, and each group in it (E4)."""
+
+
+def read_text(text: str, names: Container[str] = (), meter: Meter | None = None) -> Computed | str:
     """The text's groups, or the text itself with `††` read as † where nothing in it is computed.
 
     `names` are the kinds that exist: one of them behind a † outside of groups was meant as a reference.
 
     Raises:
         ComputingSyntax: a group can't be read or isn't closed, or a reference stands outside of braces.
+        ComputingError: reading it would take more than `meter` allows.
     """
     if SIGIL not in text:
         return text
+    meter = meter or Meter(Allowance())
+    meter.spend(_PER_TEXT)
     parts: list[str | Computation] = []
     end = 0
-    for start, stop in _groups(text):
+    for start, stop in _groups(text, meter):
         if start > end:
             parts.append(_literal(text, end, start, names))
+        meter.spend(_PER_GROUP + _PER_CHARACTER * (stop - start))
         parts.append(parse(text[start + 1 : stop - 1]))
         end = stop
     if end < len(text):
@@ -66,7 +78,7 @@ def read_text(text: str, names: Container[str] = ()) -> Computed | str:
 
 
 _MARK = re.compile(r"††|†(?P<name>[\w-]*)")
-_PATH = re.compile(r"†\w++(?:\.\w++(?!\()|\[\d++\])*+")
+_PATH = re.compile(r"†\w++(?:\.\w++(?!\()|\[[0-9]++\])*+")
 _GOES_ON = re.compile(r"\s*[-+*/%<>=!\[(]|\.\w++\(|\s++(?:if|and|or|not|in|is)\s")
 """What stands behind a reference where more than it was meant."""
 
@@ -102,60 +114,14 @@ def _without_braces(text: str, position: int, kind: str) -> ComputingSyntax:
 _MOST_TOLD = 60
 
 
-def _groups(text: str) -> list[tuple[int, int]]:
-    """Where the groups stand, each with its braces; only what has a † within reach is looked at."""
-    found: list[tuple[int, int]] = []
-    position = text.find("{")
-    while position >= 0 and (mark := text.find(SIGIL, position)) >= 0:
-        if mark > position + REACH:
-            position = text.find("{", mark - REACH)
-            continue
-        end = group_end(text, position) or 0
-        if end:
-            found.append((position, end))
-        position = text.find("{", end or position + 1)
-    return found
-
-
-REACH = MOST_CHARACTERS + 2
-"""How far a group may reach, with its braces."""
-
-_PIECE = re.compile(r"""(?P<quoted>(?<!\w)[fF]'(?:[^'\\]|\\.)*+'|(?<!\w)[fF]"(?:[^"\\]|\\.)*+")
-    |'(?:[^'\\]|\\.)*+' | "(?:[^"\\]|\\.)*+" | ['"] | †† | † | [{}]""", re.VERBOSE | re.DOTALL)  # fmt: skip
-
-
-def group_end(text: str, start: int, *, is_whole: bool = True) -> int | None:
-    """Where the group that opens at `start` ends, or 0 where its braces are literal.
-
-    None: of a text that is not whole, that depends on what follows.
-
-    Raises:
-        ComputingSyntax: it holds a † and isn't closed.
-    """
-    depth, is_marked, is_marked_itself = 0, False, False
-    for piece in _PIECE.finditer(text, start, start + REACH):
-        match piece.group():
-            case "{":
-                depth += 1
-            case "}":
-                depth -= 1
-            case "†":
-                is_marked = True
-                is_marked_itself = is_marked_itself or (depth == 1 and text[piece.end() : piece.end() + 1].isalpha())
-            case "'" | '"':
-                break
-            case word:
-                if piece["quoted"] and SIGIL in word.replace(SIGIL * 2, ""):
-                    is_marked = True
-        if depth == 0:
-            return piece.end() if is_marked else 0
-        if depth > MOST_DEPTH and not is_marked:
-            return 0
-    if not is_whole and len(text) < start + REACH:
-        return None
-    if is_marked_itself:
-        raise ComputingSyntax(
-            f"the group that opens at character {start} isn't closed within {MOST_CHARACTERS:,} characters, "
-            f"or a quote in it isn't: {text[start : start + 40]!r}"
-        )
-    return 0
+def _groups(text: str, meter: Meter) -> Iterator[tuple[int, int]]:
+    """Where the groups stand, each with its braces."""
+    for start, stop in marked_parts(text):
+        for brace in braces(text, start, stop, meter):
+            if brace.end == OPEN:
+                raise ComputingSyntax(
+                    f"the group that opens at character {brace.start} isn't closed within {MOST_CHARACTERS:,} "
+                    f"characters, or a quote in it isn't: {text[brace.start : brace.start + 40]!r}"
+                )
+            if brace.end:
+                yield brace.start, brace.end

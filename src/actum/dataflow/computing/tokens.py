@@ -31,10 +31,10 @@ TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n]+)
     | (?P<text>[fF]?(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"))
     | (?P<reference>†)
-    | (?P<index>\.\d+(?!\w))
-    | (?P<key>\.\s*[^\W\d]\w*+)
+    | (?P<index>\.[0-9]+(?!\w))
+    | (?P<key>\.[ \t\r\n]*+[^\W\d]\w*+)
     | (?P<name>[^\W\d]\w*+)
-    | (?P<number>\d[\d_]*+(?:\.[\d_]*+)?(?:[eE][+-]?\d++)?(?!\w))
+    | (?P<number>[0-9][0-9_]*+(?:\.[0-9_]*+)?(?:[eE][+-]?[0-9]++)?(?!\w))
     | (?P<refused><\|>|\*\*|<<|>>|:=|===|!==|&&|\|\||->|=>|\?\?|\?\.)
     | (?P<operator>==|!=|<=|>=|//|[-+*/%<>,:=()\[\]{}])
     """,
@@ -76,7 +76,6 @@ def unexpected(source: str, position: int, word: str) -> ComputingSyntax:
 
 _WORDS = frozenset({"and", "or", "not", "in", "is", "if", "else", "for", "lambda", "None", "True", "False"})
 _PREFIXES = frozenset({"r", "u", "b", "t", "rb", "br", "fr", "rf", "tr", "rt"})
-_RESERVED = re.compile(r"ref_\d+\Z")
 
 
 def check_name(source: str, position: int, name: str) -> None:
@@ -88,7 +87,7 @@ def check_name(source: str, position: int, name: str) -> None:
     after = source[position + len(name) : position + len(name) + 1]
     if (keyword.iskeyword(name) and name not in _WORDS) or (name.lower() in _PREFIXES and after in ("'", '"')):
         raise unexpected(source, position, name)
-    if "__" in name or _RESERVED.match(name):
+    if "__" in name or name.startswith("ref_"):
         raise refused(f"{name} can't be a name: choose one without __ that doesn't begin with ref_", source, position)
     check_letters(source, position, name)
 
@@ -116,7 +115,7 @@ def key_as_python(source: str, position: int, key: str) -> str:
 
 
 _KIND = re.compile(r"[^\W\d]\w*+")
-_NUMBER = re.compile(r"\.(\d{1,9})(?!\w)|\[\s*(\d{1,9})\s*\]")
+_NUMBER = re.compile(r"\.([0-9]{1,9})(?!\w)|\[[ \t\r\n]*([0-9]{1,9})[ \t\r\n]*\]")
 _SEGMENT = re.compile(r"""(?:\.([^\W\d]\w*+)|\[(?:"([^"\\]*+)"|'([^'\\]*+)')\])(?!\s*\()""")
 
 
@@ -162,7 +161,7 @@ def quotable(body: str, source: str, position: int) -> str:
             return match[0]
         if match["control"]:
             return f"\\x{ord(match[0]):02x}"
-        if match["other"] in "NxuU0123456789\n\r":
+        if match["other"] in "NxuU0123456789" or not match["other"].isprintable():
             raise refused("a text holds an escape that isn't part of the language", source, position)
         return f"\\\\{match['other']}"
 

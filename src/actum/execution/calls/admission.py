@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -11,7 +11,7 @@ from ...dataflow.expression import Each, Expression, First, is_expression, parse
 from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod
 from ...dataflow.graph import Node, written_paths
 from ...dataflow.reference import Path, ReferenceSyntax, clip, scan_reference
-from ...dataflow.template import Template, template
+from ...dataflow.template import ALONE, Reading, Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
 from ...protocol.call import EACH, META, THEN, VALUE, WHEN, WITH, Call
@@ -49,16 +49,16 @@ def judge(
     instances: Sequence[str],
     node: Node,
     script: Script,
-    kinds: Container[str] = (),
+    reading: Reading = ALONE,
 ) -> Job:
-    """Judge a call by itself and enter what it reads and writes in its node; `kinds` are the data kinds that exist.
+    """Judge a call by itself and enter what it reads and writes in its node.
 
     Raises:
         CallError: what is wrong with it, so that nothing of it runs.
     """
     tool = _tool_of(call, toolset, script)
     if tool.is_plain and tool is not VALUES and len(parameters := call.parameters) == len(call) - 1:
-        own = _parsed(parameters, tool, kinds)
+        own = _parsed(parameters, tool, reading)
         return _plain(call, tool, own, node, script, is_latent=toolset.is_latent(tool))
     if script.is_authored and tool is not VALUES:
         tool = _added(tool, call, toolset)
@@ -68,7 +68,7 @@ def judge(
     job = Job(
         call=call,
         tool=tool,
-        template=_parsed({VALUE: call[VALUE]} if tool is VALUES else _with_references(call, tool), tool, kinds),
+        template=_parsed(_authored(call, tool, reading), tool, reading),
         path=path,
         method=_method(call, tool),
         scopes=scopes_of(tool, call),
@@ -78,9 +78,9 @@ def judge(
         is_value=tool is VALUES,
     )
     node.writes, node.instance = written_paths(path), _instance(call, tool)
-    condition = _condition(call, tool, kinds)
+    condition = _condition(call, tool, reading)
     if EACH in call:
-        items = _parsed(call[EACH], tool, kinds, EACH)
+        items = _parsed(call[EACH], tool, reading, EACH)
         job.batch = batch(call, items, job.template, condition, is_latent=job.is_latent)
     if condition is not None and (job.batch is None or job.batch.condition is None):
         job.condition = condition
@@ -247,11 +247,11 @@ def _method(call: Call, tool: Tool) -> OutputMethod:
     return method
 
 
-def _condition(call: Call, tool: Tool, kinds: Container[str]) -> Template | None:
+def _condition(call: Call, tool: Tool, reading: Reading) -> Template | None:
     """What decides whether a call is made: a reference or an expression, or true or false (C10)."""
     if WHEN not in call:
         return None
-    condition = _parsed(call[WHEN], tool, kinds, WHEN)
+    condition = _parsed(call[WHEN], tool, reading, WHEN)
     if not isinstance(call[WHEN], bool) and not (isinstance(call[WHEN], str) and condition.expressions):
         raise InvalidParameters(
             'a condition is an expression such as "{†calls.0.total > 10}", or a reference to true or false',
@@ -261,9 +261,9 @@ def _condition(call: Call, tool: Tool, kinds: Container[str]) -> Template | None
     return condition
 
 
-def _parsed(value: Any, tool: Tool, kinds: Container[str], path: str | None = None) -> Template:
+def _parsed(value: Any, tool: Tool, reading: Reading, path: str | None = None) -> Template:
     try:
-        return template(value, kinds)
+        return template(value, reading)
     except ReferenceSyntax as error:
         if path in (WHEN, EACH) and isinstance(value, str) and "{" not in value:
             raise InvalidParameters(
@@ -273,16 +273,21 @@ def _parsed(value: Any, tool: Tool, kinds: Container[str], path: str | None = No
         raise UnresolvedReference(error.reason, tool=tool.name, path=where or None) from None
 
 
-def _with_references(call: Call, tool: Tool) -> dict[str, Any]:
+def _authored(call: Call, tool: Tool, reading: Reading) -> dict[str, Any]:
+    """What of a call may refer: its parameters, or the value that it only computes."""
+    return {VALUE: call[VALUE]} if tool is VALUES else _with_references(call, tool, reading)
+
+
+def _with_references(call: Call, tool: Tool, reading: Reading) -> dict[str, Any]:
     """The parameters with the references that stand beside them in their places (T9)."""
     aside: Any = call.get(WITH)
     if aside is None:
         return call.parameters
     if not is_object(aside):
         raise InvalidParameters("it maps parameter paths to references", tool=tool.name, path=WITH)
-    parameters = Fold(copy(call.parameters))
+    parameters, reading = Fold(copy(call.parameters)), Reading(allowance=reading.allowance)
     for path, reference in aside.items():
-        if not isinstance(reference, str) or not _parsed(reference, tool, (), f"{WITH}.{path}").expressions:
+        if not isinstance(reference, str) or not _parsed(reference, tool, reading, f"{WITH}.{path}").expressions:
             raise InvalidParameters(f"{reference!r} is not a reference", tool=tool.name, path=f"{WITH}.{path}")
         try:
             parameters.write("set", _parameter_path(path, tool), reference)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from ...dataflow.expression import MISSING
 from ...dataflow.graph import Node
-from ...errors import ApprovalDenied, InvalidParameters, UnresolvedReference, words_of
+from ...errors import ApprovalDenied, InvalidParameters, SchemaError, UnresolvedReference, words_of
 from ...protocol.activity import is_async
 from ...protocol.approvals import Asked, Decision, approval, reply_to
 from ...protocol.call import Call
@@ -34,9 +36,56 @@ class Hold(Enum):
 
 HOLD: Final = Hold.HOLD
 Reply: TypeAlias = bool | str | Mapping[str, Any] | Hold
-"""What an approver says of a call: `True` runs it, `False` or a reason denies it, a Call replaces it, `HOLD` waits."""
+"""What an approver says of a call: `True` runs it, `False` or a reason denies it, a Call replaces it, `HOLD` waits.
+
+The words of a decision mean what they say: "approve", "deny" and "hold".
+"""
 Approve: TypeAlias = Callable[[Asked, Tool, Context], Awaitable[Reply] | Reply]
 """Who is asked about each call; one that isn't `async` is asked in a worker thread."""
+
+
+_WORDS: Mapping[str, Reply] = {"approve": True, "deny": False, "hold": HOLD}
+_ASSENT = frozenset(
+    (
+        "approved",
+        "accept",
+        "accepted",
+        "allow",
+        "allowed",
+        "confirm",
+        "confirmed",
+        "granted",
+        "ok",
+        "okay",
+        "true",
+        "y",
+        "yes",
+    )
+)
+"""Words that nobody says for a reason to deny."""
+_REPLIES = "it returns True, False, a reason to deny, a Call, or HOLD"
+
+
+def check_approver(approve: object) -> None:
+    """Whether it can be asked about calls.
+
+    Raises:
+        SchemaError: saying what it isn't.
+    """
+    if approve is None:
+        return
+    if not callable(approve):
+        raise SchemaError(
+            f"an approver is a function (call, tool, context), not {approve!r}: {_REPLIES}", path="approve"
+        )
+    with suppress(ValueError):  # one whose parameters can't be read
+        taken = inspect.signature(approve)
+        try:
+            taken.bind(None, None, None)
+        except TypeError:
+            raise SchemaError(
+                f"an approver takes three arguments, (call, tool, context), not {taken}", path="approve"
+            ) from None
 
 
 async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, context: Context) -> Call | None:
@@ -51,15 +100,18 @@ async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, co
         decision: Any = await (asked() if is_async(approve) else threads.settle(asked))
     except Exception as error:
         raise ApprovalDenied(f"the approver failed: {words_of(error)}", tool=tool.name) from error
+    word = decision.strip().lower() if isinstance(decision, str) else None
+    decision = _WORDS.get(word, decision) if word is not None else decision
     if decision is HOLD:
         return None
     if decision is True:
         return reply_to(call, call)
-    if isinstance(decision, str):
-        raise ApprovalDenied(decision or "denied", tool=tool.name)
     if isinstance(decision, Mapping):
         return reply_to(call, cast("Mapping[str, Any]", decision))
-    raise ApprovalDenied("denied", tool=tool.name)
+    if decision is not False and (word is None or word in _ASSENT):
+        said = repr(word) if word is not None else "None" if decision is None else f"a {type(decision).__name__}"
+        raise ApprovalDenied(f"the approver failed: it returned {said}; {_REPLIES}", tool=tool.name)
+    raise ApprovalDenied(decision or "denied", tool=tool.name)
 
 
 class Approvals:
@@ -151,8 +203,8 @@ class Approvals:
         return item
 
     def _judged(self, call: Call, job: Job, node: Node) -> Job:
-        kinds = self._journal.memory
-        return judge(call, self._register.toolset, self._journal.instances, node, job.script, kinds)
+        register = self._register
+        return judge(call, register.toolset, self._journal.instances, node, job.script, register.reading)
 
 
 def shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:

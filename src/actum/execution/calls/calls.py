@@ -12,7 +12,7 @@ from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING, references
 from ...dataflow.fold import exported
 from ...dataflow.graph import CALLS, Answer, Node, Status, call_index
-from ...errors import ActumError, CallError, InvalidParameters, SolutionError
+from ...errors import ActumError, CallError, InvalidParameters, LimitExceeded, SolutionError
 from ...generation.offer import Toolset
 from ...protocol.call import ONLY_THEN, THEN, Call
 from ...protocol.origin import is_url
@@ -95,9 +95,11 @@ class Calls:
         try:
             if not self._register.toolset.has_flow:
                 check_offered(call, self._register.toolset, script)
-            job = judge(call, self._register.toolset, self._journal.instances, node, script, self._journal.memory)
+            job = judge(call, self._register.toolset, self._journal.instances, node, script, self._register.reading)
             if not job.is_literal:
                 self._declared.check(job)
+        except LimitExceeded:  # not what this call did: the run ends
+            raise
         except ActumError as error:
             self._refuse(node, script, error, call)
             return

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
+from ...dataflow.expression import MISSING
 from ...dataflow.graph import Status
-from ...errors import ActumError, LimitExceeded
+from ...errors import ActumError, InvalidResult, LimitExceeded
 from ...events import CallFailed, CallSkipped, CallWaiting
 from ...protocol.call import Call
 from ...protocol.place import Place
@@ -58,9 +60,11 @@ class Endings:
         try:
             value, written = self._results.write(job, result)
         except ActumError as error:
-            if not job.is_latent:
+            if job.is_latent:
+                self.refuse(job, error)
+            else:
                 error.outcome = "unusable"
-            self.refuse(job, error)
+                self.refuse(job, error, result.value)
             return
         self._graph.settle(job.node, Status.DONE, value, written)
         if job.followers:
@@ -74,12 +78,14 @@ class Endings:
         if job.parent is not None:
             item_ended(job, None, self._journal, self)
 
-    def refuse(self, job: Job, error: ActumError) -> None:
-        """Let a call fail, and those that wait for it find out."""
+    def refuse(self, job: Job, error: ActumError, returned: Any = MISSING) -> None:
+        """Let a call fail, and those that wait for it find out; `returned` is what it came to and can't be used."""
         if job.node.writes:
             self._register.failed.append(job)
         self._graph.settle(job.node, Status.FAILED)
-        self.fail(Failure(error, job.of, job.call, job))
+        if isinstance(error, InvalidResult) and error.returned:
+            returned = error.value
+        self.fail(Failure(error, job.of, job.call, job, returned=returned))
         if job.followers:
             self._attempts.lead(job)
         item_ended(job, error, self._journal, self)
@@ -122,13 +128,14 @@ class Endings:
     def fail(self, failure: Failure) -> None:
         """Note a failure for the model, and emit it."""
         job = failure.job
-        # What only reads, and nothing waits for, can fail without anybody missing it (C8).
-        is_missed = job is None or job.has_result or job.is_awaited or not job.has_begun or job.tool.effects != "none"
+        # What only reads and has no result can fail without anybody missing it; who refers to it fails then (C8).
+        is_missed = job is None or job.has_result or not job.has_failed_running or job.tool.effects != "none"
         if is_missed and (job is None or job.parent is None):
             self.failures.append(failure)
             self._count(len(failure.error.message))
             if self._journal.is_recorded and job is not None and job.is_started:
-                self._journal.tell(Failed(place=job.place, call=dict(job.call), error=legible(failure.error.message)))
+                words = legible(failure.error.message)
+                self._journal.tell(Failed(place=job.place, call=dict(job.call), error=words, marks=failure.marks))
         if self._emit.trace is not None:
             fail_call(failure, self._register.toolset.tools, self._emit.trace, self._emit)
         if self._emit.sink:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ...dataflow.reference import Reference, ReferenceSyntax, scan_reference
+from ...dataflow.reference import Reference, ReferenceSyntax, clip, scan_reference
 from ...errors import ActivityError, ActumError, InvalidResult, ServerError, is_uncertain, words_of
 from ...messages import Media, MessageObject, is_message
 from ...protocol.activity import Activity
@@ -21,6 +21,7 @@ from ..budget import Budget
 from .job import Yield
 from .undoing import Doing, Doings
 
+_MOST_KEYS = 8
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
@@ -122,7 +123,7 @@ def judged(returned: Any, tool: Tool, budget: Budget, doing: Doing | None = None
     if doing is not None:
         doing.result = value
     if (message := misfit(value, tool)) is not None:
-        raise InvalidResult(message, tool=tool.name, path="_output", value=value)
+        raise InvalidResult(message + _there(value, tool), tool=tool.name, path="_output", returned=(value,))
     return Yield(value=value, path=path, weight=size, beside=beside)
 
 
@@ -130,6 +131,20 @@ def misfit(value: Json, tool: Tool) -> str | None:
     """How a result doesn't fit the tool's `_output`, None where it does."""
     complaint = tool.output_validator.complaint(value, quotes=False) if tool.output_validator is not None else None
     return f"the result doesn't fit '_output': {complaint}" if complaint else None
+
+
+def _there(value: Json, tool: Tool) -> str:
+    """Which keys an object has that misses one: those who made the result act on them."""
+    found = () if tool.output_validator is None else tool.output_validator.problems(value)
+    for path, _, missing in found:
+        if missing is None:
+            continue
+        held: Any = value
+        for step in path:
+            held = held[step]
+        keys = ", ".join(repr(clip(key)) for key in [*held][:_MOST_KEYS]) or "none"
+        return f"; it has {keys}{', …' if len(held) > _MOST_KEYS else ''}"
+    return ""
 
 
 def _messages(returned: object) -> tuple[MessageObject, ...]:

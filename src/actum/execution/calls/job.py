@@ -6,11 +6,11 @@ import ast
 import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ...dataflow.computing.evaluator import Filter
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import Expression, First
+from ...dataflow.expression import MISSING, Expression, First
 from ...dataflow.fold import OutputMethod
 from ...dataflow.graph import Node, Status, written_paths
 from ...dataflow.reference import Path, Reference, print_path
@@ -19,10 +19,11 @@ from ...errors import ActivityError, ActumError, DelegateError, Outcome
 from ...messages import MessageObject
 from ...protocol.approvals import GATES
 from ...protocol.call import EACH, WHEN, Call
+from ...protocol.message import OUTCOME, RETURNED
 from ...protocol.place import Place
 from ...protocol.readings import marks_of
 from ...protocol.tool import Tool
-from ...schema.json import Json, JsonObject
+from ...schema.json import MAX_WRITTEN_DEPTH, Json, JsonObject, nests_within
 from ...spans import Span
 from .script import Script
 
@@ -177,6 +178,12 @@ class Job:
             held += job.followers
 
     @property
+    def has_failed_running(self) -> bool:
+        """Whether its failure is one of what has really run, for each of its items that has failed."""
+        failed = () if self.batch is None else self.batch.errors
+        return self.has_begun and all(self.batch is None or self.batch.jobs[item].has_begun for item in failed)
+
+    @property
     def has_result(self) -> bool:
         """Whether anything waits for it (C8)."""
         if self.parent is not None:
@@ -245,11 +252,22 @@ class Failure(NamedTuple):
     job: Job | None = None
     is_on_arrival: bool = False
     """Whether it was refused as it arrived: judged by what is declared, before it has read anything (O11)."""
+    returned: Any = MISSING
+    """What it returned, where it was carried out and that can't be used (C15)."""
 
     @property
     def outcome(self) -> Outcome:
         """What became of the call (C15)."""
         return "not made" if self.job is None else outcome_of(self.error, self.job)
+
+    @property
+    def marks(self) -> JsonObject:
+        """What is marked on the error that is left of it (C15)."""
+        own: JsonObject = {} if self.outcome == "failed" or self.call is None else {OUTCOME: self.outcome}
+        if self.outcome != "unusable" or self.returned is MISSING:
+            return own
+        # What nests too deep could not be read again.
+        return own | ({RETURNED: self.returned} if nests_within(self.returned, MAX_WRITTEN_DEPTH) else {})
 
     @property
     def told(self) -> str:
@@ -261,8 +279,13 @@ _FROM_WORST: Sequence[Outcome] = ("unknown", "unusable", "failed", "not made")
 
 
 def outcome_of(error: ActumError, job: Job) -> Outcome:
-    """What became of a call that has ended with an error (C15): of one that had not begun, nothing."""
-    return error.outcome if job.has_begun else "not made"
+    """What became of a call that has ended with an error (C15).
+
+    One that had not begun was not made, and what only reads has no effect that could be in doubt.
+    """
+    if not job.has_begun:
+        return "not made"
+    return "failed" if error.outcome == "unknown" and job.tool.effects == "none" else error.outcome
 
 
 class Ends(Protocol):

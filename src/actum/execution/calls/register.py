@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...dataflow.graph import Answer, Graph, Node
+from ...dataflow.template import ALONE, Reading
 from ...generation.offer import Toolset
 from ..record.journal import Journal
 from .job import Job
@@ -12,8 +13,10 @@ from .script import Script
 class Register:
     """Every call has a number, in the order in which calls are taken in: what is listed before has a lower one."""
 
-    def __init__(self, journal: Journal, toolset: Toolset) -> None:
+    def __init__(self, journal: Journal, toolset: Toolset, reading: Reading = ALONE) -> None:
         self.toolset = toolset
+        self.reading = reading
+        """What reading what calls hold goes by."""
         self.graph = Graph(journal.read)
         self.jobs: dict[int, Job] = {}
         self.nodes: list[Node] = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
 
-from ...dataflow.computing.evaluator import Allowance, ComputingError, Filter, value_of, weight
+from ...dataflow.computing.evaluator import ComputingError, Filter, value_of, weight
 from ...dataflow.expression import MISSING, Bound, Expression, references
 from ...dataflow.fold import Fold, exported
 from ...dataflow.reference import Reference, clip
@@ -133,8 +133,7 @@ def output_values(
 
 def _worked_out(bound: Bound, optional: frozenset[ast.expr], filters: list[Filter], budget: Budget) -> Any:
     read = bound.values.__getitem__
-    allowance = Allowance(run=budget.computing, check=budget.check)
-    return value_of(bound.computed, read, allowance, optional=optional, filters=filters)
+    return value_of(bound.computed, read, budget.allowance(), optional=optional, filters=filters)
 
 
 def _computed(job: Job, values: Sequence[Any], budget: Budget) -> Sequence[Any]:

@@ -178,7 +178,7 @@ class Results:
         if result.path not in job.alternatives:
             there = ", ".join(str(reference) for reference in job.alternatives) or "none"
             message = f"{result.path} is not one of its alternatives: {there}"
-            raise InvalidResult(message, tool=job.tool.name, value=result.value)
+            raise InvalidResult(message, tool=job.tool.name)
         return (result.path,)
 
     def _check_gates(self, job: Job, value: Any, targets: tuple[Reference, ...]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from ...dataflow.graph import Node, Status
+from ...dataflow.template import Reading
 from ...errors import ActumError, LimitExceeded
 from ...events import CallReady, CallWaiting
 from ...generation.offer import Toolset
@@ -63,7 +64,7 @@ class Scheduler:
         self._emit = emit
         self._parallel = parallel
         self._awaits_all = awaits_all
-        self.register = Register(journal, toolset)
+        self.register = Register(journal, toolset, Reading(journal.memory, budget.allowance))
         self._graph = self.register.graph
         self.results = Results(journal, self._graph, emit, budget)
         self._approvals = Approvals(journal, self.register, approve, budget.threads, emit)

@@ -45,7 +45,7 @@ def _read_in(wanted: Wanted, register: Register) -> Iterator[tuple[Expression, S
         if node is not None and node.number not in register.jobs and node.status is Status.DONE:
             # Done before the run was resumed: what it chose among is known by its words alone.
             authored = {key: value for key, value in call.items() if key in _READ or not key.startswith("_")}
-            yield from ((one, wanted.script, call.instance) for one in template(authored).expressions)
+            yield from ((one, wanted.script, call.instance) for one in template(authored, register.reading).expressions)
 
 
 _READ = frozenset({EACH, WHEN, VALUE, WITH})

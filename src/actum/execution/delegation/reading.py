@@ -65,7 +65,7 @@ async def read(
         shape=shape_of(tool.result),
         delegate=delegate,
     )
-    judge = replace(setup.judge(), is_literal=True)
+    judge = replace(setup.judge(budget), is_literal=True)
     asking = _Asking(setup.context, budget, emit)
     try:
         frame, begin = setup.frame(setup.context), None if emit.trace is None else asking.begin

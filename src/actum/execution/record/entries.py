@@ -7,7 +7,7 @@ what is new there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ...protocol.place import Place
@@ -97,15 +97,20 @@ class Restarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """A call has failed: of a call that a corrected answer doesn't repeat, only this says that it isn't open (L3)."""
+    """A call has failed: of a call that a corrected answer doesn't repeat, only this says that it isn't open (L3).
+
+    `marks` are those of the error that is left of it (C15).
+    """
 
     place: Place
     call: JsonObject
     error: str
+    marks: JsonObject = field(default_factory=dict[str, Any])
 
     def to_dict(self) -> JsonObject:
         """The entry as JSON."""
-        return {"failed": str(self.place), "call": self.call, "error": self.error}
+        own: JsonObject = {"failed": str(self.place), "call": self.call, "error": self.error}
+        return own | ({"marks": self.marks} if self.marks else {})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -266,13 +266,16 @@ class Journal:
         self.writes += 1
         return write.reference if write is not None else None
 
-    def fail(self, error: ActumError, call: Call | None, of: str, told: str | None = None) -> None:
+    def fail(
+        self, error: ActumError, call: Call | None, of: str, told: str | None = None, marks: JsonObject | None = None
+    ) -> None:
         """Append why a call failed or was refused, or what is wrong with an answer (L2).
 
-        `told` is what of it the model may be told, where that isn't all (S10).
+        `told` is what of it the model may be told, where that isn't all (S10); `marks` what became of the call (C15).
         """
         words = legible(error.message)
         message: JsonObject = {"type": "error", "call": dict(call) if call else None, "error": words, OF: of}
+        message |= marks or {}
         self.add(message if told is None else {**message, TOLD: told})
 
     def insert(self, index: int, message: JsonObject) -> None:

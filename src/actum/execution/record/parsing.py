@@ -49,8 +49,8 @@ def parse_entry(entry: Mapping[str, Any]) -> Entry:
     if "shown" in entry:
         return Shown(_number(entry, "shown"))
     if "failed" in entry:
-        call = _object(entry, "call")
-        return Failed(place=_place(entry["failed"], "failed"), call=call, error=_text(entry, "error"))
+        place, call, error = _place(entry["failed"], "failed"), _object(entry, "call"), _text(entry, "error")
+        return Failed(place=place, call=call, error=error, marks=_members(entry, "marks"))
     if "answer" in entry or "start" in entry:
         return _parse_answer(entry)
     raise ValueError("it is none of the entries that a run writes")

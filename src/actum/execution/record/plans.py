@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ...dataflow.expression import MISSING
 from ...dataflow.graph import Status
 from ...dataflow.reference import Reference, ReferenceSyntax
-from ...dataflow.template import template
+from ...dataflow.template import ALONE, Reading, template
 from ...errors import ActumError, MessageError
 from ...protocol.approvals import Decisions
 from ...protocol.call import Call
@@ -63,7 +63,11 @@ class Standing:
 
 
 def standing_plans(
-    messages: Sequence[JsonObject], memory: Memory, marks: Marks, data_kinds: Collection[str]
+    messages: Sequence[JsonObject],
+    memory: Memory,
+    marks: Marks,
+    data_kinds: Collection[str],
+    reading: Reading = ALONE,
 ) -> Iterator[Standing]:
     """The plans of a context, in order; `memory` is what its messages fold to, `marks` what they say of their calls.
 
@@ -83,7 +87,7 @@ def standing_plans(
             _replaced(_call(call, plan.start, index), decisions, plan.place(index))
             for index, call in enumerate(plan.calls)
         ]
-        _check_output(plan.output, plan.start)
+        _check_output(plan.output, plan.start, reading)
         done, failed, skipped = ending.of(plan, calls)
         own = {
             index: items[place]
@@ -99,16 +103,14 @@ def _replaced(call: Call, decisions: Decisions, place: Place) -> Call:
     return Call(decision.replacement) if decision is not None and decision.replacement is not None else call
 
 
-def _check_output(output: Any, index: int) -> None:
+def _check_output(output: Any, index: int, reading: Reading) -> None:
     try:
-        template(output)
+        template(output, reading)
     except ReferenceSyntax as error:
         raise MessageError(str(error), index=index, path="output") from None
 
 
 def _call(call: Any, index: int, number: int) -> Call:
-    if not is_object(call):
-        raise MessageError(f"a call is a JSON object, not {type(call).__name__}", index=index, path=f"plan[{number}]")
     try:
         return Call(call)
     except ActumError as error:

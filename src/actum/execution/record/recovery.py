@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ...protocol.marks import plan_marks, plan_message, without_output
-from ...protocol.message import OF, check_message
+from ...protocol.message import OF, OUTCOME, check_message
 from ...protocol.numbering import Numbering
 from ...protocol.place import Place
-from ...schema.json import JsonObject, is_list, is_object
+from ...schema.json import JsonObject, index_of, is_list, is_object
 from .entries import (
     Adopted,
     Answered,
@@ -87,8 +87,8 @@ class _Run:
             case Inserted(index=index, message=message):
                 self.messages.insert(self._start(index), _checked(message, index))
                 self.answers = {number: told for number, told in self.answers.items() if told.start != index}
-            case Failed(place=place, call=call, error=error):
-                self.failed[str(place)] = {"type": "error", "call": call, "error": error, OF: str(place)}
+            case Failed(place=place, call=call, error=error, marks=marks):
+                self.failed[str(place)] = {"type": "error", "call": call, "error": error, OF: str(place), **marks}
             case Shown():
                 for index, marked in list(Numbering.of(self.messages).marked(self.messages)):
                     self.messages[index] = marked
@@ -134,14 +134,16 @@ class _Run:
         """The messages, with the answers under way as plans where they began.
 
         A call that an earlier attempt of an answer had started and that has failed is not in its plan: it is not made
-        again beside the one that the model has written in its stead, and the model is told of it.
+        again beside the one that the model has written in its stead, and the model is told of it. Nor is one made again
+        that was carried out with a result that can't be used (C15).
         """
         plans: defaultdict[int, list[JsonObject]] = defaultdict(list)
-        errors: list[JsonObject] = []
+        errors = [error for error in self.failed.values() if error.get(OUTCOME) == "unusable"]
         for number, told in sorted(self.answers.items()):
             for place in [place for place in told.kept if str(place) in self.failed]:
                 del told.kept[place]
-                errors.append(self.failed[str(place)])
+                if self.failed[str(place)] not in errors:
+                    errors.append(self.failed[str(place)])
             if told.calls or told.kept or told.output is not None:
                 plans[told.start].append(self._plan(number, told))
         whole: list[JsonObject] = []
@@ -218,15 +220,15 @@ def _suspend(parent: _Run, of: str, inner: _Run) -> None:
 
 def _call_before_places(parent: _Run, of: str) -> JsonObject | None:
     """The call of a delegate in a log that doesn't name it; None where it is done, or can't be told."""
-    start, _, index = of.partition(".")
-    if not (start.isdecimal() and index.isdecimal()):
+    start, index = map(index_of, of.partition(".")[::2])
+    if start is None or index is None:
         return None
-    told = next((one for one in parent.answers.values() if one.start == int(start)), None)
-    plan = parent.messages[int(start)].get("plan") if told is None and int(start) < len(parent.messages) else None
+    told = next((one for one in parent.answers.values() if one.start == start), None)
+    plan = parent.messages[start].get("plan") if told is None and start < len(parent.messages) else None
     calls: Any = told.calls if told is not None else plan
-    if not is_list(calls) or int(index) >= len(calls) or not is_object(calls[int(index)]):
+    if not is_list(calls) or index >= len(calls) or not is_object(calls[index]):
         return None
-    call: JsonObject = calls[int(index)]
+    call: JsonObject = calls[index]
     # Of equal calls, the first are those that are done.
-    done = sum(message.get("_call") == call for message in parent.messages[int(start) :])
-    return call if calls[: int(index)].count(call) >= done else None
+    done = sum(message.get("_call") == call for message in parent.messages[start:])
+    return call if calls[:index].count(call) >= done else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from ...errors import SchemaError
-from ...schema.json import JsonObject, is_list, is_object
+from ...schema.json import JsonObject, index_of, is_list, is_object
 from ...schema.validator import Validator
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -110,8 +110,8 @@ class Schemas:
         found: Any = self._root
         for step in reference[1:].split("/")[1:]:
             key = step.replace("~1", "/").replace("~0", "~")
-            if is_list(found) and key.isdecimal() and int(key) < len(found):
-                found = found[int(key)]
+            if is_list(found) and (index := index_of(key)) is not None and index < len(found):
+                found = found[index]
             elif is_object(found) and key in found:
                 found = found[key]
             else:

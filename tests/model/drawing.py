@@ -1,0 +1,311 @@
+"""What is drawn: contexts, and answers that use all of the language at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from .meaning import Failure, World
+from .values import Json
+
+_PARAMETERS: Json = {"n": {}, "x": {}, "how": {}, "gate": {}}
+_RESULT: Json = {"_output": {}}
+_METHODS = ["set", "merge", "assign", "push", "concat", "erase"]
+SCOPES = ["state", "state.a", "state.l", "state.o", "state.r", "state.s", "user", "input"]
+_PICKED: Json = {"_scopes": {"type": "array", "items": {"enum": SCOPES}}}
+_ITEMS = ["a", "fail", "b"]
+
+
+def _tool(*own: Json, **said: Any) -> Json:
+    return {"properties": {key: one for part in (_PARAMETERS, *own) for key, one in part.items()}, **said}
+
+
+TOOLS: dict[str, Json] = {
+    "work": _tool(_RESULT),
+    "give": _tool(_RESULT, {"_outputMethod": {"enum": _METHODS}}),
+    "write": _tool(_RESULT, _effects="ordered"),
+    "note": _tool(),
+    "peek": _tool(_effects="none"),
+    "post": _tool(_effects="ordered"),
+    "look": _tool(_RESULT, _PICKED, _effects="none"),
+    "list": _tool({"_output": {"type": "array"}}),
+    "hand": _tool(_RESULT, _PICKED, _delegate="anonymous", _activity="hand"),
+    "ask": _tool(_RESULT, _delegate="anonymous"),
+    "sub": _tool(_RESULT, _PICKED, _delegate="helper"),
+}
+DELEGATES: dict[str, Json] = {
+    "helper": {
+        "context": [{"type": "system", "message": "delegate of sub"}, {"type": "state", "own": 7, "a": "helper's"}],
+        "config": {"tools": ["work", "write", "note", "look"]},
+    }
+}
+CONTEXT: list[Json] = [
+    {"type": "text", "text": "go"},
+    {
+        "type": "state",
+        "a": 1,
+        "l": [0],
+        "o": {"k": 1, "m": {"u": 1}},
+        "t": "text",
+        "yes": True,
+        "no": False,
+        "abc": _ITEMS,
+    },
+    {"type": "data", "kind": "user", "data": {"z": 5}},
+    {"type": "input", "q": "what"},
+]
+INSTANCES: list[Json] = [
+    {"type": "state", "a": "one", "o": {"k": "one"}, "_instance": "①"},
+    {"type": "state", "a": "two", "w": 2, "_instance": "②"},
+]
+KEPT = ["†state.a", "†state.l", "†state.o", "†state.o.k", "†user.z", "†input.q", "†state.t"]
+
+
+def carry(tool: str, arguments: Json) -> Any:
+    """What the Activities do."""
+    if arguments.get("how") in ["fail", "late"]:
+        raise Failure("broken")
+    if arguments.get("how") == "misfit":
+        return "misfit"
+    if tool == "give":
+        return arguments.get("x")
+    if "crossing" in arguments:
+        return [arguments.get("n"), dict(sorted(arguments["crossing"].items()))]
+    return [arguments.get("n"), arguments.get("x")]
+
+
+def approve(_tool_name: str, arguments: Json) -> Any:
+    match arguments.get("gate"):
+        case "deny":
+            return "not now"
+        case "edit":
+            return arguments | {"x": "edited"}
+        case _:
+            return True
+
+
+@dataclass(frozen=True)
+class Case:
+    """One context, and what the model answers."""
+
+    context: list[Json]
+    answers: list[Json]
+    replies: dict[str, list[Json]] = field(default_factory=dict[str, list[Json]])
+
+    @property
+    def world(self) -> World:
+        return World(TOOLS, carry, approve, DELEGATES, self.replies)
+
+
+@dataclass(frozen=True)
+class Features:
+    """What is drawn; each is a rule or a few."""
+
+    tools: Sequence[str] = (
+        "work",
+        "work",
+        "give",
+        "write",
+        "note",
+        "peek",
+        "post",
+        "look",
+        "list",
+        "_value",
+        "_value",
+        "_then",
+    )
+    delegates: Sequence[str] = ("hand", "ask", "sub")
+    most: int = 7
+    has_instances: bool = True
+    has_gates: bool = True
+    has_methods: bool = True
+    has_shared_paths: bool = True
+    has_forward: bool = True
+
+
+@st.composite
+def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
+    instances = draw(st.booleans()) if features.has_instances else False
+    context = [*CONTEXT, *(INSTANCES if instances else [])]
+    answers = [draw(answers_(features, instances=instances))]
+    if draw(st.booleans()):
+        answers.append(draw(answers_(features, instances=instances, has_results=True)))
+    own = Features(tools=("work", "work", "write", "note", "look", "_value", "_then"), delegates=(), most=3)
+    replies: dict[str, list[Json]] = {
+        "sub": [draw(answers_(own, instances=False, inside=True))]
+        if draw(st.booleans())
+        else [{"calls": [], "output": ["sub", "†input"]}],
+        "ask": [{"calls": [], "output": {"asked": 1}}],
+    }
+    return Case(context, answers, replies)
+
+
+@st.composite
+def answers_(
+    draw: st.DrawFn, features: Features, *, instances: bool, has_results: bool = False, inside: bool = False
+) -> Json:
+    names = (*features.tools, *features.delegates)
+    tools = draw(st.lists(st.sampled_from(names), min_size=1, max_size=features.most))
+    drawn = Drawing(draw, features, tools, instances, has_results, inside)
+    calls = [drawn.element(index) for index in range(len(tools))]
+    outputs = [
+        None,
+        "said",
+        [drawn.value(len(tools), False)],
+        {"a": drawn.value(len(tools), False), "b": drawn.value(len(tools), False)},
+    ]
+    return {"calls": calls, "output": draw(st.sampled_from(outputs))}
+
+
+class Drawing:
+    """Draws the elements of one answer, each of what may be read where it stands."""
+
+    def __init__(
+        self, draw: st.DrawFn, features: Features, tools: list[str], instances: bool, results: bool, inside: bool
+    ) -> None:
+        self.draw = draw
+        self.features = features
+        self.tools = tools
+        self.has_results = results
+        self.inside = inside
+        self.instances = instances and self.one_in(2)
+        self.is_forward = features.has_forward and self.one_in(5)
+        self.paths: list[str | None] = [self._path(index) for index in range(len(tools))]
+        self.each: set[int] = set()
+
+    def one_in(self, count: int) -> bool:
+        return self.draw(st.integers(1, count)) == count
+
+    def of(self, *options: Any) -> Any:
+        return self.draw(st.sampled_from(options))
+
+    def _path(self, index: int) -> str | None:
+        if self.tools[index] not in {"work", "give", "write", "sub", "look"} or not self.one_in(3):
+            return None
+        own = f"†state.p{index}"
+        if not self.features.has_shared_paths:
+            return own
+        return self.of(
+            own,
+            own,
+            own,
+            "†state.a",
+            "†state.s",
+            "†state.r.a",
+            "†state.r.b",
+            f"†state.q{index} <|> {own}",
+            f"{own} *> †state.q{index}",
+        )
+
+    def element(self, index: int) -> Json:
+        tool = self.tools[index]
+        if tool == "_then":
+            return {"_then": True}
+        is_each = self.one_in(5) and tool not in {"ask", "hand", "sub"}
+        call: Json = (
+            {"_value": self.value(index, is_each)}
+            if tool == "_value"
+            else {"_tool": tool, "n": index, "x": self.value(index, is_each)}
+        )
+        if is_each:
+            self.each.add(index)
+            call["_each"] = self._items(index)
+        if self.one_in(4):
+            call["_when"] = self._condition(index, call.get("_each") == "†state.abc")
+        if tool == "_value":
+            return call
+        if self.one_in(7):
+            call["how"] = "†each" if is_each else self.of("fail", "late", "misfit" if tool == "list" else "fail")
+        if self.features.has_gates and self.one_in(12):
+            call["gate"] = self.of("deny", "edit")
+        if tool in {"look", "hand", "sub"}:
+            call["_scopes"] = self.draw(st.lists(st.sampled_from(SCOPES), min_size=0, max_size=2, unique=True))
+        if self.paths[index] is not None:
+            call["_outputPath"] = self.paths[index]
+        if tool == "give" and self.features.has_methods and not is_each and self.one_in(2):
+            own, method, value = self.draw(st.sampled_from(_written(index)))
+            call |= {"_outputPath": own, "_outputMethod": method, "x": value}
+            self.paths[index] = own
+        if self.instances and self.one_in(2):
+            call["_instance"] = self.of("①", "②")
+        return call
+
+    def value(self, index: int, is_each: bool) -> Any:
+        kind = self.of("literal", "one", "one", "first", "both", "list", "text", "object")
+        if is_each and self.one_in(2):
+            return self.of("†each", "{[†each, 1]}")
+        if kind == "literal":
+            return self.of(None, 1, "x", True, ["y"])
+        one, other = self._read(index), self._read(index)
+        match kind:
+            case "first":
+                return f"{one} <|> {other}"
+            case "both":
+                return f"{one} *> {other}"
+            case "list":
+                return f"{{[{one}, {other}]}}"
+            case "text":
+                return f"it is {{{one}}}"
+            case "object":
+                return {"k": [one, {"deep": other}], "l": 1}
+            case _:
+                return one
+
+    def _there(self, index: int) -> list[int]:
+        reach = len(self.tools) if self.is_forward else min(index, len(self.tools))
+        return [at for at in range(reach) if at != index and self.tools[at] != "_then"]
+
+    def _read(self, index: int) -> str:
+        there = self._there(index)
+        kept = KEPT if not self.inside else ["†input.n", "†input.x", "†state.own"]
+        if self.has_results and self.one_in(4):
+            return f"†results.{self.of(0, 1, 2)}"
+        if not there or self.one_in(6):
+            return self.of(*kept, "†state.s", "†state.r", "†state.r.a") if self.one_in(2) else self.of(*kept)
+        at = self.of(*there)
+        path = self.paths[at]
+        if path is not None and self.one_in(2):
+            return str(path.split(" ")[self.of(0, -1)])
+        is_pair = self.tools[at] in {"work", "write"} and at not in self.each and at < index
+        deep = "[1]" if is_pair and self.one_in(3) else ""
+        return f"†calls.{at}{deep}"
+
+    def _untyped(self, index: int) -> list[int]:
+        """Those of which nothing is declared: what can't be is refused on arrival otherwise (O11)."""
+        known = {"_value", "_then", "list"}
+        return [at for at in range(min(index, len(self.tools))) if self.tools[at] not in known and at not in self.each]
+
+    def _condition(self, index: int, is_each: bool) -> Any:
+        if is_each and self.one_in(2):
+            return self.of("{†each == 'a'}", "{†each != 'fail'}")
+        untyped = self._untyped(index)
+        if not untyped or self.one_in(2):
+            return self.of(False, True, "†state.yes", "†state.no") if not self.inside else self.of(False, True)
+        one = f"†calls.{self.of(*untyped)}"
+        return self.of(f"{{{one} == None}}", f"{{{one} != None}}", one)
+
+    def _items(self, index: int) -> Any:
+        untyped = self._untyped(index)
+        if self.one_in(3) and not self.inside:
+            return "†state.abc"
+        if untyped and self.one_in(2):
+            one = f"†calls.{self.of(*untyped)}"
+            return self.of(one, f"{{[{one}, 'fail']}}")
+        return self.of(["a", "fail", "b"], ["a"], [], "†state.abc") if not self.inside else self.of(["a", "b"], [])
+
+
+def _written(index: int) -> list[tuple[str, str, Any]]:
+    """Paths of the context with the methods and values that fit there."""
+    return [
+        ("†state.l", "push", 5),
+        ("†state.l", "concat", [6]),
+        ("†state.o", "merge", {"m": {"v": 2}}),
+        ("†state.o", "assign", {"m": {"v": 3}}),
+        ("†state.t", "concat", "+"),
+        ("†state.g", "push", index),
+        ("†state.o.k", "set", 9),
+    ]

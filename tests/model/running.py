@@ -1,0 +1,240 @@
+"""Runs what is drawn, under schedulers of its own, and writes down what was seen of it in the model's words."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from actum import Agent, Call, Config, Context, Result, Tools, events
+from actum.models import ModelRequest
+
+from .meaning import Failure, World, named
+from .values import END, Json
+
+_QUIET = 40
+"""So many turns of the loop with nothing new are a standstill: whoever can go on has gone on."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How calls and the answer come: `order` decides whose call ends next, None lets each end at once."""
+
+    order: int | None = None
+    patience: int = _QUIET
+    chunk: int | None = None
+    parallel: int = 1000
+
+
+@dataclass
+class Seen:
+    """What was seen of a run."""
+
+    schedule: Schedule
+    begun: list[tuple[str, str, Json, Json]] = field(default_factory=list[tuple[str, str, Json, Json]])
+    """The calls that Activities have carried out: place, tool, arguments, what crossed."""
+    log: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """When calls began and ended, in order."""
+    requests: list[tuple[str, tuple[Any, ...], Json]] = field(default_factory=list[tuple[str, tuple[Any, ...], Json]])
+    """What was asked: in which tool's delegate, the blocks, the data."""
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Desk:
+    """One run's tools, its model and its approver."""
+
+    name = "drawn"
+
+    def __init__(self, world: World, answers: list[Json], schedule: Schedule) -> None:
+        self.world = world
+        self.answers = answers
+        self.schedule = schedule
+        self.seen = Seen(schedule)
+        self.asked: Counter[str] = Counter()
+        self.waiting: dict[str, asyncio.Event] = {}
+        self.steps = 0
+        self.places: dict[str, str] = {}
+        """The places of calls by their keys."""
+
+    def found(self) -> Seen:
+        """What was seen, by places."""
+        self.seen.begun = [
+            (self.places[key], tool, arguments, crossed) for key, tool, arguments, crossed in self.seen.begun
+        ]
+        self.seen.log = [(sign, self.places[key]) for sign, key in self.seen.log]
+        return self.seen
+
+    async def carry(self, call: Call, tool: Any, context: Context) -> Any:
+        place = str(context.key)
+        arguments = {key: one for key, one in call.items() if not key.startswith("_")}
+        crossing = json.loads(json.dumps(dict(context.data)))
+        self.seen.begun.append((place, tool.name, arguments, crossing))
+        self.seen.log.append(("+", place))
+        self.steps += 1
+        try:
+            if self.schedule.order is not None:
+                self.waiting[place] = asyncio.Event()
+                await self.waiting[place].wait()
+            given = (
+                arguments | {"crossing": crossing}
+                if "_scopes" in self.world.tools[tool.name]["properties"]
+                else arguments
+            )
+            return self.world.carry(tool.name, given)
+        except Failure as error:
+            raise ValueError(str(error)) from None
+        finally:
+            self.seen.log.append(("-", place))
+            self.steps += 1
+
+    async def release(self) -> None:
+        """Let the calls end in the drawn order, one whenever nothing else happens."""
+        ranks = Random(self.schedule.order)
+        quiet = last = 0
+        while True:
+            await asyncio.sleep(0)
+            quiet = quiet + 1 if self.steps == last else 0
+            last = self.steps
+            if quiet >= self.schedule.patience and self.waiting:
+                place = ranks.choice(sorted(self.waiting))
+                self.waiting.pop(place).set()
+                quiet = 0
+
+    async def approve(self, call: Call, *_: object) -> Any:
+        arguments = {key: one for key, one in call.items() if not key.startswith("_")}
+        decided = self.world.approve(call.tool, arguments)
+        meta = {key: one for key, one in call.items() if key.startswith("_")}
+        return decided if isinstance(decided, bool | str) else Call.of(meta | decided)
+
+    # The model
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[str]:
+        self.steps += 1
+        texts = [str(one["content"]) for one in request.messages]
+        of = _delegate_in(texts)
+        blocks = [text for text in texts if text.startswith("¶")]
+        own = next((text for text in blocks if text.startswith("¶input")), "") if of else ""
+        key = f"{of} {own}"
+        number, self.asked[key] = self.asked[key], self.asked[key] + 1
+        self.seen.requests.append((of, tuple(_shown(blocks)), _data(blocks)))
+        answers = self.world.replies.get(of, ()) if of else self.answers
+        answer = answers[number] if number < len(answers) else END
+        text = json.dumps(answer, ensure_ascii=False)
+        size = self.schedule.chunk or len(text)
+        for start in range(0, len(text), size):
+            await asyncio.sleep(0)
+            yield text[start : start + size]
+
+
+def _delegate_in(texts: list[str]) -> str:
+    """The tool that a request is made for, empty for the planner's own."""
+    for text in texts:
+        if text.startswith("delegate of "):
+            return text.removeprefix("delegate of ")
+        if text.startswith("Carry out one call of the tool '"):
+            return text.split("'")[1]
+    return ""
+
+
+def _shown(blocks: list[str]) -> Iterator[tuple[Any, ...]]:
+    """The results, errors and skipped calls that a request shows."""
+    for block in blocks:
+        head, _, rest = block.partition("\n")
+        word, _, more = head[1:].partition(" ")
+        if word == "result" and more:
+            number, _, call = more.partition(" of ")
+            yield word, int(number), named(json.loads(call)), rest if rest == "done" else json.loads(rest)
+        elif word == "error":
+            yield word, named(json.loads(more.removeprefix("in "))) if more else None
+        elif word == "skipped":
+            yield word, named(json.loads(more))
+
+
+def _data(blocks: list[str]) -> Json:
+    """The shared data that a request shows, by kind."""
+    found: Json = {}
+    for block in blocks:
+        head, _, rest = block.partition("\n")
+        kind = head[1:]
+        if kind.isidentifier() and rest[:1] in "{[":
+            found[kind] = json.loads(rest)
+    return found
+
+
+class Bench:
+    """The agents of many runs: what is made of tools is made once."""
+
+    def __init__(self, world: World) -> None:
+        self.desk = Desk(world, [], Schedule())
+        self.tools = Tools()
+        for name, schema in world.tools.items():
+            self.tools.register(name, schema)
+            if "_delegate" not in schema or "_activity" in schema:
+                self.tools.activity(name)(self.carry)
+
+    name = Desk.name
+
+    async def carry(self, call: Call, tool: Any, context: Context) -> Any:
+        return await self.desk.carry(call, tool, context)
+
+    async def ran(self, desk: Desk, context: list[Json]) -> Seen:
+        """What is seen of one run to its end."""
+        self.desk = desk
+        agent = Agent(
+            desk,
+            tools=self.tools,
+            approve=desk.approve,
+            delegates=dict(desk.world.delegates),
+            config=Config(parallel=desk.schedule.parallel),
+        )
+        releasing = asyncio.create_task(desk.release()) if desk.schedule.order is not None else None
+        try:
+            async with agent.stream(json.loads(json.dumps(context))) as stream:
+                async for event in stream:
+                    if isinstance(event, events.CallStarted):
+                        desk.places[event.key] = str(event.place)
+            desk.seen.result = stream.result
+        except Exception as error:
+            desk.seen.error = error
+            desk.seen.result = getattr(error, "result", None)
+        finally:
+            if releasing is not None:
+                releasing.cancel()
+        return desk.found()
+
+
+_BENCHES: dict[int, Bench] = {}
+
+
+async def ran(world: World, context: list[Json], answers: list[Json], schedule: Schedule) -> Seen:
+    """What is seen of one run to its end."""
+    bench = _BENCHES.setdefault(id(world.tools), Bench(world))
+    return await bench.ran(Desk(world, answers, schedule), context)
+
+
+def left_by(result: Result[Any]) -> list[Json]:
+    """The messages that calls have left, as the model has them, in the order of places."""
+    found: list[Json] = []
+    for message in result.context:
+        if message["type"] == "error" and "_of" in message:
+            found.append({"_of": message["_of"], "what": "error", "value": None})
+        if "_call" not in message:
+            continue
+        own: Json = {"_of": message["_of"]} | ({"_instance": message["_instance"]} if "_instance" in message else {})
+        kind = message.get("kind", message["type"])
+        value: Any = message.get("data", message.get(kind))
+        if "_outputPath" in message:
+            own |= {"what": "data", "value": value, "path": message["_outputPath"], "method": message["_outputMethod"]}
+        elif kind == "record" and "skipped" in value:
+            own |= {"what": "skipped", "value": True}
+        elif kind == "record":
+            own |= {"what": "record", "value": value.get("result")}
+        else:
+            own |= {"what": "result", "value": value}
+        found.append(own)
+    return found

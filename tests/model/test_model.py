@@ -1,0 +1,110 @@
+"""The runtime does what the protocol says: it is compared with a model of it (`meaning`), under several schedulers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterable
+from itertools import zip_longest
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ..effort import cases
+from .drawing import Case
+from .drawing import cases as drawn
+from .meaning import Run, Unsaid
+from .running import Schedule, Seen, left_by, ran
+from .values import Json, folded, plain
+
+pytestmark = pytest.mark.rule(
+    "C6", "C7", "C8", "C10", "C11", "C12", "C13", "T14", "O4", "O5", "O6", "O7", "O8", "O9", "O10", "S8", "I2", "M9"
+)
+BOUND = 30
+
+
+def canonical(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def compared(case: Case, model: Run, seen: Seen) -> None:
+    told = model.told
+    if seen.error is not None:
+        raise AssertionError(f"the run ended with {seen.error!r}") from seen.error
+    same(
+        "carried out",
+        map(list, seen.begun),
+        [[one.place, one.tool, one.arguments, one.crossing] for one in told.made if one.is_explicit],
+    )
+    _check_order(model, seen)
+    asked = [list(one) for one in seen.requests]
+    shown = [[one.tool, one.blocks, one.data] for one in told.requests]
+    is_loose = [one.is_loose for one in told.requests if not one.of]
+    none: list[Any] = ["", [], {}]
+    for number, (own, wanted) in enumerate(zip_longest(of_planner(asked), of_planner(shown), fillvalue=none)):
+        if is_loose[number : number + 1] == [True]:
+            continue
+        same(f"shown by request {number}", own[1], wanted[1])
+        same(f"data shown by request {number}", [own[2]], [wanted[2]])
+    same("asked in delegates", [one for one in asked if one[0]], [one for one in shown if one[0]])
+    same("left", [one for one in left_by(seen.result) if not _is_item_record(one)], model.left)
+    same("output", [seen.result.output], [model.output])
+    for instance in (None, *seen.result.context.instances):
+        view = seen.result.context if instance is None else seen.result.context.of(instance)
+        kinds = {one.kind for one in model.writes}
+        own = {kind: plain(folded(model.writes, kind, instance)) for kind in sorted(kinds)}
+        same(f"data of {instance}", [{kind: view.data.get(kind) for kind in sorted(kinds)}], [own])
+
+
+def of_planner(requests: list[Any]) -> list[Any]:
+    return [one for one in requests if not one[0]]
+
+
+def same(what: str, found: Iterable[Any], wanted: Iterable[Any]) -> None:
+    """Whether the runtime has what the model has, in any order."""
+    own, other = Counter(map(canonical, found)), Counter(map(canonical, wanted))
+    if own != other:
+        raise AssertionError(f"{what}: only in the run {[*(own - other)]}, only in the model {[*(other - own)]}")
+
+
+def _is_item_record(one: Json) -> bool:
+    return one["what"] in {"record", "skipped"} and one["_of"].count(".") > 1
+
+
+def _check_order(model: Run, seen: Seen) -> None:
+    running: set[str] = set()
+    ended: set[str] = set()
+    own = {one.place: one for one in model.told.made}
+    explicit = {place for place, one in own.items() if one.is_explicit}
+    for sign, place in seen.log:
+        if sign == "-":
+            running.discard(place)
+            ended.add(place)
+        else:
+            running.add(place)
+            early = (own[place].after & explicit) - ended
+            assert not early, f"{place} began before {sorted(early)} had ended"
+
+
+async def compare(case: Case, schedules: list[Schedule]) -> None:
+    model = Run(case.world, case.context, case.answers)
+    try:
+        model.go()
+    except Unsaid:
+        assume(False)
+    for schedule in schedules:
+        compared(case, model, await ran(case.world, case.context, case.answers, schedule))
+
+
+@settings(max_examples=cases(little=300, more=3_000, most=50_000), deadline=None)
+@given(drawn(), st.integers(0, 1000), st.sampled_from([1, 2, 1000]))
+def test_a_run_comes_to_what_the_protocol_says_whenever_its_calls_end(case: Case, order: int, parallel: int) -> None:
+    schedules = [
+        Schedule(),
+        Schedule(order=order, parallel=parallel, chunk=7),
+        Schedule(order=order, patience=3, chunk=1),
+    ]
+    asyncio.run(asyncio.wait_for(compare(case, schedules), BOUND))
