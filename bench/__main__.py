@@ -1,7 +1,8 @@
 """`python -m bench`: measure everything in one run, and write what docs/performance.md shows.
 
-`--quick` takes each measure once; that, and a part of the systems or scenarios, is written to out/bench. `--report`
-writes the page again from the results that are there.
+`--quick` takes each measure once; that, and a part of the systems or scenarios, is written to out/bench. So is what is
+measured, as it comes: of a run that was cut, `--quick --report` makes a page. `--report` alone writes the page again
+from the results of the last whole run.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from .environments import ROOT, import_core_seconds, import_seconds, inventory, python_of
 from .first_instruction import WAYS, delays, handed, moments_of, quantile
 from .latency import NONE, REALISTIC, USUAL, Latency
-from .measures import Measured, Plan, measured, middle
+from .measures import Measured, Plan, measuring, middle
 from .processes import Bench, environment, running
 from .report import Results, charts, filled, tables
 from .scenarios import ALL as SCENARIOS
@@ -30,6 +33,9 @@ from .systems import BY_NAME as SYSTEM_BY_NAME
 from .systems import System
 from .timeline import strip
 
+T = TypeVar("T")
+CORE = "actum-core"
+"""The environment with nothing but what Actum needs."""
 PAGE = ROOT / "docs" / "performance.md"
 DRAWN = ("chain-4", "dag-12", "sub-agents-2")
 """The scenarios of which a run of each system is drawn."""
@@ -40,16 +46,17 @@ AT_ONCE = {"one-shot": 100, "chain-4": 100}
 def main() -> None:
     """Measure, or only report."""
     options = _options()
-    is_part = options.quick or options.systems or options.scenarios
-    folder = ROOT / "out" / "bench" if is_part else ROOT / "docs" / "performance"
-    folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / "results.json"
+    is_part = bool(options.quick or options.systems or options.scenarios)
+    partly, whole = ROOT / "out" / "bench", ROOT / "docs" / "performance"
     if not options.report:
-        chosen = [SYSTEM_BY_NAME[name] for name in options.systems.split(",")] if options.systems else _there()
-        scenarios = [BY_NAME[name] for name in options.scenarios.split(",")] if options.scenarios else SCENARIOS
-        results = _measured(chosen, scenarios, quick=options.quick)
-        kept.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    results = json.loads(kept.read_text(encoding="utf-8"))
+        _measure(options, partly / "results.json")
+        if not is_part:
+            shutil.copy(partly / "results.json", whole / "results.json")
+    folder = partly if is_part else whole
+    try:
+        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        sys.exit(f"bench: nothing was measured yet: there is no {_told(folder / 'results.json')}")
     for name, drawn in charts(results).items():
         (folder / name).write_text(drawn, encoding="utf-8")
     page = filled(PAGE.read_text(encoding="utf-8"), tables(results))
@@ -57,26 +64,47 @@ def main() -> None:
     sys.stdout.write(tables(results)["goals"] + "\n")
 
 
+def _measure(options: argparse.Namespace, kept: Path) -> None:
+    """Measure, and write down what is found as it comes."""
+    systems = _named(options.systems, SYSTEM_BY_NAME) or _there()
+    scenarios = _named(options.scenarios, BY_NAME) or SCENARIOS
+    needed = {CORE, *(system.environment for system in systems)}
+    if missing := sorted(name for name in needed if python_of(name) is None):
+        sys.exit(f"bench: make the environments first: python -m bench.environments {' '.join(missing)}")
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.unlink(missing_ok=True)
+    try:
+        for results in _measured(systems, scenarios, quick=options.quick):
+            written = kept.with_suffix(".new")
+            written.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+            written.replace(kept)
+    except KeyboardInterrupt:
+        again = "python -m bench --quick --report makes a page of it"
+        sys.exit(f"bench: cut; what was measured is kept: {_told(kept)}; {again}" if kept.exists() else "bench: cut")
+
+
+def _told(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+def _named(names: str, known: Mapping[str, T]) -> list[T]:
+    """Those of these names, separated by commas."""
+    chosen = names.split(",") if names else []
+    if unknown := [name for name in chosen if name not in known]:
+        sys.exit(f"bench: there is no {unknown[0]!r}; there are {', '.join(known)}")
+    return [known[name] for name in chosen]
+
+
 def _there() -> list[System]:
     """The systems whose environments were made."""
     return [system for system in SYSTEMS if python_of(system.environment) is not None]
 
 
-def _measured(systems: list[System], scenarios: Sequence[Scenario], *, quick: bool) -> Results:
+def _measured(systems: list[System], scenarios: Sequence[Scenario], *, quick: bool) -> Iterator[Results]:
+    """The results so far, whenever there are more."""
     plan = Plan(blocks=1, runs=2, realistic=1) if quick else Plan(blocks=3, runs=5, realistic=3)
     repeats = 1 if quick else 5
-    own = [_scheduling(quick=quick)]
-    _say("import")
-    core = {"import": import_core_seconds(repeats), "count": inventory("actum-core")["count"]}
-    with running() as bench:
-        found = measured(bench, systems, scenarios, plan, _say)
-        own.append(_scheduling(quick=quick))
-        names = {scenario.name for scenario in scenarios}
-        concurrent = {name: _concurrent(bench, systems, name) for name in AT_ONCE if name in names}
-        strips = {name: [_strip(bench, system, name) for system in systems] for name in DRAWN if name in names}
-        first = [_first(bench, users=20 if quick else 100) for _ in range(1 if quick else 3)]
-    own.append(_scheduling(quick=quick))
-    return {
+    results: Results = {
         "date": time.strftime("%Y-%m-%d"),
         "machine": {
             "cores": os.cpu_count(),
@@ -85,15 +113,28 @@ def _measured(systems: list[System], scenarios: Sequence[Scenario], *, quick: bo
         },
         "systems": [system.name for system in systems],
         "ours": [system.name for system in systems if system.is_ours],
-        "versions": _versions(found, systems),
-        **found.plain(),
-        "installs": {system.name: _install(system, found, repeats) for system in _settings_once(systems)},
-        "core": core,
-        "concurrent": concurrent,
-        "scheduling": middle(own),
-        "first": middle(first),
-        "strips": strips,
     }
+    own = [_scheduling(quick=quick)]
+    _say("import")
+    core = {"import": import_core_seconds(repeats), "count": inventory(CORE)["count"]}
+    results |= {"scheduling": own[0], "core": core}
+    yield results
+    with running() as bench:
+        for found in measuring(bench, systems, scenarios, plan, _say):
+            results |= {"versions": _versions(found, systems), **found.plain()}
+            yield results
+        own.append(_scheduling(quick=quick))
+        results["installs"] = {one.name: _install(one, results["figures"], repeats) for one in _settings_once(systems)}
+        names = {scenario.name for scenario in scenarios}
+        results["concurrent"] = {name: _concurrent(bench, systems, name) for name in AT_ONCE if name in names}
+        yield results
+        results["strips"] = {
+            name: [_strip(bench, system, name) for system in systems] for name in DRAWN if name in names
+        }
+        results["first"] = middle([_first(bench, users=20 if quick else 100) for _ in range(1 if quick else 3)])
+        yield results
+    own.append(_scheduling(quick=quick))
+    yield results | {"scheduling": middle(own)}
 
 
 def _concurrent(bench: Bench, systems: list[System], scenario: str) -> dict[str, float]:
@@ -143,9 +184,9 @@ def _settings_once(systems: list[System]) -> list[System]:
     return list({system.environment: system for system in reversed(systems)}.values())[::-1]
 
 
-def _install(system: System, found: Measured, repeats: int) -> dict[str, Any]:
+def _install(system: System, figures: Mapping[str, Any], repeats: int) -> dict[str, Any]:
     there = inventory(system.environment)
-    peak = max(systems[system.name].peak_mb for systems in found.figures.values())
+    peak = max(systems[system.name]["peak_mb"] for systems in figures.values())
     return {
         "import": import_seconds(system, repeats),
         "count": there["count"],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
@@ -73,8 +73,10 @@ def middle(taken: Sequence[Any]) -> Any:
     return statistics.median(taken)
 
 
-def measured(bench: Bench, systems: Sequence[System], scenarios: Sequence[Scenario], plan: Plan, say: Say) -> Measured:
-    """Measure all systems in all scenarios."""
+def measuring(
+    bench: Bench, systems: Sequence[System], scenarios: Sequence[Scenario], plan: Plan, say: Say
+) -> Iterator[Measured]:
+    """Measure all systems in all scenarios; what was found so far, after each of them."""
     found = Measured(latency=plan.latency)
     for scenario in scenarios:
         say(f"{scenario.name}: processor time")
@@ -87,7 +89,7 @@ def measured(bench: Bench, systems: Sequence[System], scenarios: Sequence[Scenar
             found.add(_figures(system, scenario, cpu[system.name], wall[system.name]))
             found.runs[system.name, scenario.name] = wall[system.name][-1]
         found.limits[scenario.name] = limit(scenario, plan.latency)
-    return found
+        yield found
 
 
 class Measured:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import bench.__main__ as command
 import pytest
 from bench.answering import compact
 from bench.chart import Bar, Panel, chart
@@ -194,6 +198,67 @@ def test_a_goal_is_judged_by_what_was_measured(results: report.Results) -> None:
     for one in best["scheduling"]["growth"].values():
         one["ratio"] = 10.0
     assert all(goal.is_met for goal in report.goals(best) if "token" not in goal.promise)
+
+
+PARTS = ("scheduling", "core", "figures", "installs", "concurrent", "strips", "first")
+WITH_FIGURES = ("figures", "limits", "versions", "latency")
+
+
+@pytest.mark.parametrize("count", range(len(PARTS)))
+def test_a_report_is_made_of_what_was_measured_until_it_was_cut(results: report.Results, count: int) -> None:
+    missing = {*PARTS[count:], *(WITH_FIGURES if "figures" in PARTS[count:] else ())}
+    cut = {key: value for key, value in results.items() if key not in missing}
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    made = report.tables(cut)
+    assert "*Not measured.*" in report.filled(page, made)
+    whole = report.tables(results)
+    assert {name for name, text in made.items() if text == whole[name]} >= set(PARTS[:count]) & whole.keys()
+    for drawn in report.charts(cut).values():
+        ET.fromstring(drawn)
+
+
+def measuring(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str) -> None:
+    """`python -m bench` with these arguments, in a folder of its own."""
+    monkeypatch.setattr(command, "ROOT", folder)
+    monkeypatch.setattr(sys, "argv", ["bench", *arguments])
+    command.main()
+
+
+def test_what_was_measured_is_kept_when_it_is_cut(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, results: report.Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measured(*_: object, quick: bool) -> Iterator[report.Results]:
+        assert quick
+        yield {key: results[key] for key in ("date", "machine", "systems", "ours", "scheduling", "core")}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "python_of", Path)
+    monkeypatch.setattr(command, "_measured", measured)
+    with pytest.raises(SystemExit, match=r"cut; what was measured is kept: out/bench/results\.json; .*--report"):
+        measuring(monkeypatch, tmp_path, "--quick")
+    measuring(monkeypatch, tmp_path, "--quick", "--report")
+    assert "a trivial call" in capsys.readouterr().out
+    assert "a trivial call" in (tmp_path / "out" / "bench" / "performance.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--quick"], r"make the environments first: python -m bench\.environments actum-core"),
+        (["--systems", "actum,actun"], "there is no 'actun'; there are actum, "),
+        (["--scenarios", "chain"], "there is no 'chain'; there are one-shot"),
+        (["--report"], "nothing was measured yet"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    def only_ours(name: str) -> Path | None:
+        return Path("python") if name == "actum" else None
+
+    monkeypatch.setattr(command, "python_of", only_ours)
+    with pytest.raises(SystemExit, match=said):
+        measuring(monkeypatch, tmp_path, *arguments)
 
 
 def test_a_page_with_an_unknown_table_is_an_error() -> None:
