@@ -144,6 +144,22 @@ _UNSENT = frozenset(
 )
 
 
+_SOME_CODES = {
+    *("server_config", "server_start", "server_lost", "server_changed"),
+    *("model_auth", "model_connection", "model_content", "model_missing", "model_not_installed", "model_rate_limit"),
+    *("model_recording", "model_refused", "model_rejected", "model_script_exhausted", "model_server", "model_timeout"),
+    *("model_truncated", "model_unknown"),
+}
+"""The codes of this list that an error is given when it is made; the others are those of its class."""
+
+
+def code_of(error: ActumError) -> str:
+    """The kind of a failure by the runtime's own list, whatever code a tool or a server has given it (C14, S10)."""
+    if error.code in _SOME_CODES:
+        return error.code
+    return next(str(kind.__dict__["code"]) for kind in type(error).__mro__ if kind.__module__ == __name__)
+
+
 class SchemaError(ActumError):
     """A schema that can't be used (T3, A1, D8)."""
 

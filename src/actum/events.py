@@ -111,10 +111,14 @@ class CallFinished(CallEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFailed(CallEvent):
-    """The call was refused or failed; `outcome` tells what became of it (C15)."""
+    """The call was refused or failed; `outcome` tells what became of it (C15).
+
+    Where it `is_replaced`, its `_else` stands for it: as what, CallFinished says next (C14).
+    """
 
     error: ActumError
     outcome: Outcome = "failed"
+    is_replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

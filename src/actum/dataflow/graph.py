@@ -87,6 +87,10 @@ class Node:
     """Whether it is a `_then`: no call, but what those behind it come after."""
     is_refused: bool = False
     """Whether it was refused as it arrived: it has failed, and nothing of it was made."""
+    awaits_else: bool = False
+    """Whether it was made and has failed, and waits for what is to stand for it: it can't be left for later (C14)."""
+    is_uncertain: bool = False
+    """Whether nobody knows if it had its effect, though something stands for its value: nothing follows it (C14)."""
     status: Status = Status.WAITING
     value: Any = MISSING
     written: Sequence[Reference] = ()
@@ -102,6 +106,11 @@ class Node:
     def is_scope(self, place: int) -> bool:
         """Whether it waits for a scope at this index, whose value need not exist."""
         return len(self.expressions) <= place < len(self.expressions) + len(self.scopes)
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether those that come after it may start (C11, T14)."""
+        return self.status in PASSED and not self.is_uncertain
 
     def comes_after(self, place: int) -> Node | None:
         """The call that it comes after, where that is what it waits for at this index."""
@@ -257,9 +266,9 @@ class Graph:
 
     def _is_met(self, node: Node, place: int, waits: list[Callable[[_Waiter], None]]) -> bool:
         if (before := node.comes_after(place)) is not None:
-            if before.status not in PASSED:
+            if not before.has_passed:
                 waits.append(partial(before.answer.await_end, before.index))
-            return before.status in PASSED
+            return before.has_passed
         if node.is_scope(place):
             return self._met_by_writes(node, place, waits)
         return self._met(node.expressions[place], node, place, waits)

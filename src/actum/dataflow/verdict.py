@@ -97,6 +97,8 @@ class _Judgement:
 
     def _held(self, node: Node) -> Verdict | None:
         """The verdict of a call that a gate holds, or a call that is held; None for any other."""
+        if node.awaits_else:
+            return None
         verdicts = [outlook for outlook in self._leaves(node) if isinstance(outlook, Verdict)]
         held = [verdict for verdict in verdicts if verdict.fate is Fate.PROPOSAL]
         return Verdict(Fate.PROPOSAL, tuple(one for verdict in held for one in verdict.references)) if held else None
@@ -121,7 +123,9 @@ class _Judgement:
         while spreading:
             node = spreading.popleft()
             for dependent in self._dependents[node.number]:
-                if dependent.number not in self._decided:
+                if dependent.number not in self._decided and (
+                    not dependent.awaits_else or self._decided[node.number].fate is Fate.FREE
+                ):
                     self._decided[dependent.number] = self._decided[node.number]
                     spreading.append(dependent)
 
@@ -130,7 +134,7 @@ class _Judgement:
             node = settled.popleft()
             if node.number not in self._decided:
                 parts = [self._fate_at(place, node) or _HELD_UP for place in sorted(node.unmet)]
-                self._decided[node.number] = min(parts, key=_gravity)
+                self._decided[node.number] = _ended(min(parts, key=_gravity), node)
             for dependent in self._dependents.pop(node.number, ()):
                 if dependent.number in self._open:
                     self._open[dependent.number] -= 1
@@ -252,6 +256,8 @@ _HELD_UP = Verdict(Fate.SKIPPED)
 def _coming_after(before: Node) -> _Outlook | None:
     """What a call that comes after another waits for; None once that has passed (C11, T14)."""
     match before.status:
+        case Status.DONE if before.is_uncertain:
+            return Verdict(Fate.FAILED, (), (before,))
         case Status.DONE | Status.SKIPPED:
             return None
         case Status.FAILED:
@@ -262,6 +268,12 @@ def _coming_after(before: Node) -> _Outlook | None:
             return Verdict(Fate.OWED)
         case Status.WAITING | Status.READY:
             return _Behind(None, (before,))
+
+
+def _ended(verdict: Verdict, node: Node) -> Verdict:
+    """The verdict of a call; one that waits for its `_else` can't be skipped, owed or held any more (C14)."""
+    is_open = verdict.fate in {Fate.SKIPPED, Fate.OWED, Fate.PROPOSAL}
+    return Verdict(Fate.FAILED, verdict.references, (node,)) if node.awaits_else and is_open else verdict
 
 
 def _is_skipped_call(verdict: Verdict) -> bool:

@@ -122,6 +122,8 @@ class _Group:
             return
         if event.place.item is not None or self.decided.is_set():
             return
+        if isinstance(event, CallFailed) and event.is_replaced and event.outcome != "unknown":
+            return  # what stands for it is told next
         if isinstance(event, CallFinished):
             self.done[event.place] = event.value
             self._decide(self.pattern in {"any", "race"} or len(self.done) == self.size)

@@ -102,7 +102,7 @@ class Loop:
             context=self._journal.context(),
             solutions=list(self._solutions),
             usage=self.usage,
-            errors=[*self._errors, *(failure.error for failure in self._calls.failures)],
+            errors=[*self._errors, *self._calls.replaced, *(failure.error for failure in self._calls.failures)],
             waiting=self._calls.waiting,
             makers=self.makers,
         )

@@ -23,7 +23,7 @@ from ..dataflow.template import template
 from ..errors import IdeaError, InvalidParameters
 from ..schema.json import MAX_WRITTEN_DEPTH, JsonObject, is_object, nests_within
 from ..schema.validator import Validator
-from .call import WHEN, Call
+from .call import ELSE, WHEN, Call
 from .context import Context
 from .message import DATA_KINDS, Write, write_of
 from .readings import readings
@@ -99,6 +99,11 @@ def reply_to(asked: Mapping[str, Any], reply: Mapping[str, Any]) -> Call:
     if not nests_within(reply, MAX_WRITTEN_DEPTH):
         raise InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}")
     return Call({key: value for key, value in reply.items() if key != WHEN})
+
+
+def with_else(replacement: Call, authored: Mapping[str, Any]) -> Call:
+    """A call that runs in the place of another, with what that gives where it fails: no approver is shown that."""
+    return Call(replacement, **{ELSE: authored[ELSE]}) if ELSE in authored and ELSE not in replacement else replacement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +277,7 @@ def _replacement(of: str, held: Decision, reply: Mapping[str, Any]) -> Call:
         raise IdeaError(f"{of}: {error.message}") from None
     if (complaint := _complaint(held, own)) is not None:
         raise IdeaError(f"{of}: the tool doesn't take that: {complaint}")
-    return own
+    return with_else(own, held.call)
 
 
 def _complaint(held: Decision, replacement: Mapping[str, Any]) -> str | None:

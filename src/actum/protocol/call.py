@@ -36,6 +36,8 @@ VALUE = "_value"
 """What an element holds that only computes, and names no tool (C13)."""
 THEN = "_then"
 """The key of an element that is no call: what is listed behind it comes after what is listed before it (C11)."""
+ELSE = "_else"
+"""What a call gives where it fails, or one for an item where that does (C14)."""
 DERIVED = "_derived"
 """On a parameter: whether it takes what a reader or an expression has made of data (T1). On a message, a mark: the
 places in its call that hold such values, and the empty one where the result itself is one (S10)."""

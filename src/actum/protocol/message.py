@@ -53,8 +53,16 @@ TRACE = "_trace"
 """The mark of the first message that a traced run leaves, and of its plans: where its span is found."""
 CALLER = "_caller"
 """The mark of the last message that a run was given by another program: the span there that has asked for it."""
-RESERVED_KINDS = frozenset({"calls", "results", "each"})
+FAILED = "_failed"
+"""The mark of what a call has left for which its `_else` stands: how it failed (C14)."""
+RESERVED_KINDS = frozenset({"calls", "results", "each", "error"})
 """What references begin with that lead to no data message: no kind has such a name (T16)."""
+
+
+def failed_of(message: Mapping[str, Any]) -> JsonObject:
+    """How the call behind a message has failed, where its `_else` stands for that; else nothing (C14)."""
+    mark: Any = message.get(FAILED)
+    return mark if is_object(mark) else {}
 
 
 def is_brought(message: Mapping[str, Any]) -> bool:
@@ -99,7 +107,8 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
     elif not isinstance(name, str) or name not in types:
         known = ", ".join(sorted({*KINDS, *data_kinds, *types} - {RAW}))
         raise MessageError(f"the type {name!r} is unknown; known are {known}", index=index)
-    if (of_kind := kind_of(own, data_kinds)) in RESERVED_KINDS:
+    of_kind = kind_of(own, data_kinds)
+    if of_kind in RESERVED_KINDS and (of_kind != name or name not in KINDS):  # an error is a message of its own
         raise MessageError(f"{of_kind!r} is no name for a kind: †{of_kind} means something else", index=index)
     if kind is not None and "of" in kind.keys:
         _check_place("of", own["of"], index)

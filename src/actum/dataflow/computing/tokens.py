@@ -15,6 +15,8 @@ MOST_DEPTH = 60
 COUNTED_KINDS = ("calls", "results")
 """The kinds whose values are named by a number."""
 ITEM_KIND = "each"
+ERROR_KIND = "error"
+"""What `†error` begins with: in an `_else`, the kind of the failure (C14)."""
 
 
 class ComputingSyntax(ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,17 +14,17 @@ from ...dataflow.reference import Path, ReferenceSyntax, clip, scan_reference
 from ...dataflow.template import ALONE, Reading, Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
-from ...protocol.call import EACH, META, THEN, VALUE, WHEN, WITH, Call
+from ...protocol.call import EACH, ELSE, META, THEN, VALUE, WHEN, WITH, Call
 from ...protocol.message import RESERVED_KINDS
 from ...protocol.reader import READER, as_asked
 from ...protocol.scopes import scope_path, scopes_of
 from ...protocol.tool import VALUES, Tool
 from ...schema.json import MAX_WRITTEN_DEPTH, copy, is_object
-from .batch import batch, outside
-from .job import OPENED_BETWEEN_RUNS, Job
+from .batch import batch, otherwise, outside
+from .job import ERROR, OPENED_BETWEEN_RUNS, Job
 from .script import Script
 
-_FLOW = frozenset({EACH, WHEN, THEN, VALUE})
+_FLOW = frozenset({EACH, WHEN, THEN, VALUE, ELSE})
 
 
 def is_offered(key: str, toolset: Toolset, script: Script) -> bool:
@@ -84,9 +84,22 @@ def judge(
         job.batch = batch(call, items, job.template, condition, is_latent=job.is_latent)
     if condition is not None and (job.batch is None or job.batch.condition is None):
         job.condition = condition
+    if ELSE in call:
+        own = reading._replace(kinds=_Kinds(reading.kinds))
+        job.otherwise = otherwise(call, _parsed(call[ELSE], tool, own, ELSE))
     job.computes = any(isinstance(expression, Computed) for expression, _ in job.authored)
     _enter(job)
     return job
+
+
+class _Kinds(Container[str]):
+    """The data kinds that exist, and what names the failure in an `_else` (E1)."""
+
+    def __init__(self, kinds: Container[str]) -> None:
+        self._kinds = kinds
+
+    def __contains__(self, kind: Any) -> bool:
+        return kind == ERROR.kind or kind in self._kinds
 
 
 def decided(job: Job) -> None:
@@ -166,11 +179,11 @@ def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
 
 
 def _unknown_meta(key: str) -> str:
-    near = get_close_matches(key[:60], [*META, EACH, WHEN, VALUE], 1, 0.5)
+    near = get_close_matches(key[:60], [*META, EACH, WHEN, ELSE, VALUE], 1, 0.5)
     return f"{clip(key, 40)!r} is not a meta-property" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
-_JUDGED_ELSEWHERE = {"_tool", "_output", "_outputPath", WITH, EACH, WHEN, VALUE}
+_JUDGED_ELSEWHERE = {"_tool", "_output", "_outputPath", WITH, EACH, WHEN, ELSE, VALUE}
 
 
 def _check_instance(value: Any, tool: Tool, instances: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from ...dataflow.expression import MISSING
 from ...dataflow.graph import Node
 from ...errors import ApprovalDenied, InvalidParameters, SchemaError, UnresolvedReference, words_of
 from ...protocol.activity import is_async
-from ...protocol.approvals import Asked, Decision, approval, reply_to
+from ...protocol.approvals import Asked, Decision, approval, reply_to, with_else
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.elsewhere import is_elsewhere
@@ -183,6 +183,7 @@ class Approvals:
         Raises:
             CallError: the other call is not one that can run here.
         """
+        decided = with_else(decided, job.call)
         changed = self._judged(decided, job, Node(-1, job.node.answer, job.node.index))
         graph = self._register.graph
         values = [graph.evaluate(one, job.node.answer, changed.node.instance) for one in changed.node.expressions]
@@ -223,4 +224,4 @@ def _become(job: Job, changed: Job) -> None:
     job.call, job.tool, job.template, job.is_final = changed.call, changed.tool, changed.template, changed.is_final
     job.scopes, job.is_latent, job.node.instance = changed.scopes, changed.is_latent, changed.node.instance
     if job.parent is None:
-        job.path, job.method = changed.path, changed.method
+        job.path, job.method, job.otherwise = changed.path, changed.method, changed.otherwise

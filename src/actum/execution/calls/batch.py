@@ -6,7 +6,7 @@ the answer, for the one before it (T14). What becomes of it then: `items`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from ...dataflow.computing.text import Computed
@@ -15,9 +15,10 @@ from ...dataflow.reference import Reference
 from ...dataflow.template import Template
 from ...errors import InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, Call
-from .job import ITEM, Batch
+from .job import ERROR, ITEM, Batch, Otherwise
 
-_ITEM = Reference(ITEM)
+_KNOWN = (ITEM, ERROR.kind)
+"""What an `_else` may read that is known of one call alone."""
 
 
 def batch(call: Call, items: Template, parameters: Template, condition: Template | None, *, is_latent: bool) -> Batch:
@@ -41,21 +42,47 @@ def batch(call: Call, items: Template, parameters: Template, condition: Template
         raise UnresolvedReference(f"†{ITEM} is an item, it can't name the items", tool=call.tool, path=EACH)
     own = condition if condition is not None and any(map(_reads_item, condition.expressions)) else None
     expressions = (*(() if own is None else own.expressions), *parameters.expressions)
-    for expression in expressions:
-        if not isinstance(expression, Reference | Computed) and _reads_item(expression):
-            raise UnresolvedReference(
-                f"†{ITEM} must be a reference by itself, or computed with; not part of {expression}", tool=call.tool
-            )
+    check_alone(expressions, (ITEM,), call)
     return Batch(items, expressions, own)
+
+
+def otherwise(call: Call, own: Template) -> Otherwise:
+    """Judge what a call says under `_else`, which is `own` (C14).
+
+    Raises:
+        UnresolvedReference: `†error` or `†each` is part of an expression such as `a <|> b`.
+    """
+    check_alone(own.expressions, _KNOWN, call)
+    return Otherwise(own, tuple(apart_from(_KNOWN, own.expressions)))
+
+
+def check_alone(expressions: Iterable[Expression], known: Collection[str], call: Call) -> None:
+    """Whether what is known of one call alone stands by itself, or is computed with.
+
+    Raises:
+        UnresolvedReference: it is part of an expression such as `a <|> b`.
+    """
+    for expression in expressions:
+        if isinstance(expression, Reference | Computed):
+            continue
+        if (found := next((one.kind for one in references(expression) if one.kind in known), None)) is not None:
+            raise UnresolvedReference(
+                f"†{found} must be a reference by itself, or computed with; not part of {expression}", tool=call.tool
+            )
 
 
 def outside(own: Batch) -> Iterator[Expression]:
     """What must be there before any item's call can run."""
     yield from own.items.expressions
-    for expression in own.expressions:
+    yield from apart_from((ITEM,), own.expressions)
+
+
+def apart_from(known: Collection[str], expressions: Iterable[Expression]) -> Iterator[Expression]:
+    """What expressions wait for: not the kinds that are `known` of one call alone."""
+    for expression in expressions:
         if isinstance(expression, Computed):
-            yield replace(expression, references=tuple(one for one in expression.references if one != _ITEM))
-        elif not _reads_item(expression):
+            yield replace(expression, references=tuple(one for one in expression.references if one.kind not in known))
+        elif not any(one.kind in known for one in references(expression)):
             yield expression
 
 

@@ -63,6 +63,8 @@ class Calls:
         self._register = scheduler.register
         self._graph = scheduler.register.graph
         self._endings = scheduler.endings
+        self.replaced: Sequence[ActumError] = scheduler.endings.replaced
+        """The failures for which the `_else` of a call stands (C14)."""
         self._journal = journal
         self._declared = Declared(journal, self._register)
         self._unsettled: Job | None = None
@@ -142,11 +144,13 @@ class Calls:
     def resume(self, plan: Standing) -> Script:
         """Take in a plan of the context: what is done or has failed for good is not made again (L8)."""
         script = Script.standing(plan.authored, plan.calls)
+        script.replaced = plan.replaced.keys()
         script.is_authored = plan.authored.is_given and not is_url(self._journal.origin)
         self._scheduler.batches.before |= {plan.authored.place(index): items for index, items in plan.items.items()}
         for index, call in enumerate(plan.calls):
             if (status := plan.status(index)) is not None:
                 node = script.nodes[index] = self._register.listed(script, index)
+                node.is_uncertain = plan.is_uncertain(index)
                 self._graph.settle(node, status, plan.done.get(index, MISSING))
                 if self._keeps_order(call):
                     self._take_turns(script, node)

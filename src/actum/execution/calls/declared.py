@@ -17,7 +17,7 @@ from ...dataflow.graph import CALLS, RESULTS, call_index
 from ...dataflow.reference import Path, Reference, print_path
 from ...dataflow.template import Hole, Template
 from ...errors import CallError, CyclicPlan, InvalidParameters, UnresolvedReference
-from ...protocol.call import EACH, VALUE, WHEN
+from ...protocol.call import EACH, ELSE, VALUE, WHEN
 from ...protocol.reader import READER, as_asked, is_read
 from ...protocol.scopes import notes_of
 from ...protocol.tool import Tool
@@ -26,6 +26,7 @@ from ...schema.types import (
     ANYTHING,
     BOOLEAN,
     NULL,
+    TEXT,
     List,
     Misfit,
     Type,
@@ -39,7 +40,7 @@ from ...schema.types import (
 )
 from ..record.journal import Journal
 from .diagnosis import hint, hint_of_results
-from .job import ITEM, Batch, Job
+from .job import ERROR, ITEM, Batch, Job, Otherwise
 from .register import Register
 from .script import Script
 
@@ -63,10 +64,8 @@ class Declared:
         script = job.script
         if job.is_simple and not job.is_value and self._is_known_to_fit(job):
             return
-        types: list[Type] = []
-        if job.template.expressions or job.condition is not None or job.batch is not None:
-            types = _Check(self, job).types()
-        script.types[job.node.index] = _of_result(job, types)
+        check = _Check(self, job)
+        script.types[job.node.index] = _of_result(job, check.types(), check.otherwise)
 
     def _is_known_to_fit(self, job: Job) -> bool:
         """Whether a call refers only to whole results, or parts of them, that were judged for it before."""
@@ -111,6 +110,10 @@ class Declared:
             if item is None:
                 raise Misfit(f"†{ITEM} is the item of a call with {EACH!r}, and here is none")
             found = item
+        elif reference.kind == ERROR.kind:
+            raise Misfit(
+                f"†{ERROR.kind} is the kind of the failure in {ELSE!r}, a text without parts, and nothing else"
+            )
         else:
             found = self._of_kind(reference.kind)
         for segment in path:
@@ -133,7 +136,7 @@ class Declared:
         tool = self._register.toolset.tools.get(str(call.get("_tool")))
         if is_read(call, self._register.toolset.tools):
             tool = as_asked(READER, call)
-        if tool is None or VALUE in call:
+        if tool is None or VALUE in call or ELSE in call:
             return ANYTHING
         return list_of(union(tool.returns, NULL)) if EACH in call else tool.returns
 
@@ -152,6 +155,8 @@ class _Reading:
         self._script = script
         self._own = own
         self.item = item
+        self.failed = False
+        """Whether it reads what stands for a failure."""
         self.optional: set[ast.expr] = set()
 
     def type_of(self, expression: Expression, tool: str | None, path: Path) -> Type:
@@ -182,6 +187,8 @@ class _Reading:
     def _of(self, reference: Reference) -> Type:
         if self._own is not None and reference.kind == CALLS and call_index(reference) == self._own:
             raise CyclicPlan(f"it waits for itself: †calls.{self._own} is its own result")
+        if reference == ERROR and self.failed:
+            return TEXT
         return self._declared.of_reference(reference, self._script, self.item)
 
     def _of_options(self, options: list[Callable[[], Type]]) -> Type:
@@ -204,6 +211,8 @@ class _Check:
     def __init__(self, declared: Declared, job: Job) -> None:
         self._job = job
         self._reading = _Reading(declared, job.script, None, job.node.index)
+        self.otherwise: Type | None = None
+        """What is declared of its `_else`, once its types have been asked for."""
 
     def types(self) -> list[Type]:
         """The types of its parameters' expressions, in their order."""
@@ -215,8 +224,20 @@ class _Check:
             self._fitting(expression, (WHEN,), BOOLEAN)
         own = zip(job.template.expressions, job.template.paths, strict=True)
         types = [self._fitting(expression, path, _wanted(job, path)) for expression, path in own]
+        self.otherwise = self._of_else(job.otherwise)
         job.optional = frozenset(self._reading.optional)
         return types
+
+    def _of_else(self, otherwise: Otherwise | None) -> Type | None:
+        """What is declared of what stands for a failure: any value may (C14)."""
+        if otherwise is None:
+            return None
+        self._reading.failed = True
+        own = otherwise.template
+        read = zip(own.expressions, own.paths, strict=True)
+        return _of_template(
+            own.value, [self._reading.type_of(one, self._job.tool.name, (ELSE, *at)) for one, at in read]
+        )
 
     def _items(self, own: Batch) -> Type:
         types = [self._reading.type_of(one, self._job.tool.name, (EACH,)) for one in own.items.expressions]
@@ -261,8 +282,9 @@ def _taken(tool: Tool, path: Path) -> Type:
     return wanted
 
 
-def _of_result(job: Job, types: list[Type]) -> Type:
+def _of_result(job: Job, types: list[Type], otherwise: Type | None) -> Type:
     result = _of_template(job.template.value, types, VALUE) if job.is_value else job.tool.returns
+    result = result if otherwise is None else union(result, otherwise)
     if job.batch is not None:
         result = list_of(result if job.batch.condition is None else union(result, NULL))
     return result if job.condition is None else union(result, NULL)

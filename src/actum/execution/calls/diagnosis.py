@@ -38,7 +38,7 @@ def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Jour
             return CyclicPlan(f"these calls wait for each other: {' → '.join([*names, names[0]])}", tool=tool)
         case Fate.FAILED:
             cause = _cause(verdict.nodes[0])
-            ended = f"{_named(cause, jobs)}, which {'was refused' if cause.is_refused else 'failed'}"
+            ended = f"{_named(cause, jobs)}, {_ended(cause)}"
             if verdict.references:
                 return UnresolvedReference(f"{verdict.references[0]} was to come from {ended}", tool=tool)
             advice = "; mend that call and list both again" if cause.is_refused else ""
@@ -89,7 +89,9 @@ def check_scopes(job: Job, failed: Sequence[Job]) -> None:
 
 def _cause(node: Node) -> Node:
     """The call that has failed, behind a `_then` or a turn that did not let others start."""
-    while node.is_barrier and (failed := [one for one in node.after if one.status is Status.FAILED]):
+    while node.is_barrier and (
+        failed := [one for one in node.after if one.status is Status.FAILED or one.is_uncertain]
+    ):
         node = failed[0]
     return node
 
@@ -101,6 +103,13 @@ def _named(node: Node, jobs: Mapping[int, Job]) -> str:
     if job is not None and job.parent is not None:
         return f"item {node.index}"
     return called(node, None if job is None else job.tool.name)
+
+
+def _ended(node: Node) -> str:
+    """How what others were to come after has ended."""
+    if node.is_uncertain:
+        return "of which nobody knows whether it had its effect"
+    return "which was refused" if node.is_refused else "which failed"
 
 
 def called(node: Node, tool: str | None) -> str:

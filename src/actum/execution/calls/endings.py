@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.graph import Status
-from ...errors import ActumError, InvalidResult, LimitExceeded
+from ...errors import ActumError, InvalidResult, LimitExceeded, UnresolvedReference
 from ...events import CallFailed, CallSkipped, CallWaiting
-from ...protocol.call import Call
+from ...protocol.call import ELSE, Call
 from ...protocol.place import Place
 from ...schema.json import legible
 from ...spans import Returned, Waits
@@ -21,10 +22,11 @@ from .approval import Approvals
 from .attempts import Attempts
 from .carrying import Held
 from .items import item_ended
-from .job import Failure, Job, Yield
+from .job import Failure, Job, Yield, outcome_of
 from .latent import Latent
 from .register import Register
 from .results import Results
+from .standing_in import stands_for, unhelped
 from .tracing import end_call, fail_call
 
 
@@ -54,6 +56,8 @@ class Endings:
         self._budget = budget
         self.failures: list[Failure] = []
         """Those that the model has not been told of."""
+        self.replaced: list[ActumError] = []
+        """Those for which the `_else` of a call stands (C14)."""
 
     def finish(self, job: Job, result: Yield) -> None:
         """Write what a call has returned; where it can't be written, the call fails."""
@@ -61,16 +65,18 @@ class Endings:
             value, written = self._results.write(job, result)
         except ActumError as error:
             if job.is_latent:
-                self.refuse(job, error)
+                self.failed(job, error)
             else:
                 error.outcome = "unusable"
-                self.refuse(job, error, result.value)
+                self.failed(job, error, result.value)
             return
         self._graph.settle(job.node, Status.DONE, value, written)
         if job.followers:
             self._attempts.lead(job)
         for reference in written:
             self._graph.wrote(reference, job.node.instance)
+        if job.failure is not None:
+            self._tell_failure(job, job.failure)
         if job.span is not None:
             end_call(job, Returned(value))
         if self._emit.sink:
@@ -78,8 +84,36 @@ class Endings:
         if job.parent is not None:
             item_ended(job, None, self._journal, self)
 
+    def failed(self, job: Job, error: ActumError, returned: Any = MISSING) -> None:
+        """Let a call end that has failed when it was made, or when its values were known: by its `_else` (C14).
+
+        That is worked out when what it refers to is there; without one, the call fails.
+        """
+        own, head = job.head.otherwise, job.head.node
+        if own is None or job.failure is not None or not stands_for(error, job):
+            self.refuse(job, error, returned)
+            return
+        job.failure = error
+        job.node.is_uncertain = outcome_of(error, job) == "unknown"
+        is_first = own.values is None and not own.failed
+        own.failed.append(job)
+        if is_first:
+            head.expressions, head.scopes, head.after, head.awaits_else = own.outside, (), (), True
+            self._graph.again(head)
+        elif own.values is not None:
+            self._graph.ready.append(head)
+
     def refuse(self, job: Job, error: ActumError, returned: Any = MISSING) -> None:
         """Let a call fail, and those that wait for it find out; `returned` is what it came to and can't be used."""
+        if job.awaits_else and job.otherwise is not None:  # what that refers to will never be there
+            waiting = job.otherwise.taken()
+            if job.batch is not None:
+                self._graph.take(job.node)
+                for item in waiting:
+                    self.refuse(item, error)
+                return
+        if job.failure is not None:
+            error, job.failure = unhelped(job.failure, error), None
         if job.node.writes:
             self._register.failed.append(job)
         self._graph.settle(job.node, Status.FAILED)
@@ -92,6 +126,9 @@ class Endings:
 
     def skip(self, job: Job, why: str) -> None:
         """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
+        if job.awaits_else:  # it has been made, and what its `_else` refers to was not
+            self.refuse(job, UnresolvedReference(why, path=ELSE))
+            return
         job.is_started = True  # it leaves a message under its place, which is taken then
         self._graph.settle(job.node, Status.SKIPPED)
         self._count(MESSAGE)
@@ -116,7 +153,7 @@ class Endings:
         try:
             result = self._latent.answered(job, call)
         except ActumError as error:
-            self.refuse(job, error)
+            self.failed(job, error)
             return
         if result is None:
             end_call(job, Waits())
@@ -136,11 +173,22 @@ class Endings:
             if self._journal.is_recorded and job is not None and job.is_started:
                 words = legible(failure.error.message)
                 self._journal.tell(Failed(place=job.place, call=dict(job.call), error=words, marks=failure.marks))
+        self._tell(failure)
+
+    def _tell_failure(self, job: Job, error: ActumError) -> None:
+        """Note a failure for which something stands: for everybody but the model, who may go on (C14)."""
+        self.replaced.append(error)
+        self._count(len(error.message))
+        self._tell(Failure(error, job.of, job.call, job))
+
+    def _tell(self, failure: Failure) -> None:
         if self._emit.trace is not None:
             fail_call(failure, self._register.toolset.tools, self._emit.trace, self._emit)
         if self._emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
-            self._emit(CallFailed(call=call, place=place, error=failure.error, outcome=failure.outcome))
+            told = CallFailed(call=call, place=place, error=failure.error, outcome=failure.outcome)
+            is_replaced = failure.job is not None and failure.job.failure is not None
+            self._emit(replace(told, is_replaced=True) if is_replaced else told)
 
     def _count(self, size: int) -> None:
         """Count what a call without a result leaves; that it was too much, whatever starts next finds out."""

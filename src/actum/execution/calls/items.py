@@ -47,7 +47,7 @@ class Batches:
             elif told.is_skipped:
                 ends.skip(item, "its condition is false")
             elif told.error is not None:
-                ends.refuse(item, told.error)
+                ends.failed(item, told.error)
             else:
                 self._register.jobs[item.node.number] = item
                 self._register.graph.add(item.node)
@@ -59,6 +59,7 @@ class Batches:
         graph, number = self._register.graph, item.node.index
         value = before.take(number, item.call)
         if value is not MISSING:
+            item.node.is_uncertain = number in before.uncertain
             graph.settle(item.node, Status.DONE, value)
         elif number in before.skipped:
             graph.settle(item.node, Status.SKIPPED)
@@ -91,6 +92,7 @@ def _jobs(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], Node
                 parent=job,
                 is_value=job.is_value,
                 derived=job.derived,
+                item=item.value,
             )
         )
     return made
@@ -118,6 +120,7 @@ def _gather(job: Job, own: Batch, journal: Journal, ends: Ends) -> None:
         end_call(job, Waits())
         return
     if not own.errors:
+        job.node.is_uncertain = job.otherwise is not None and any(item.node.is_uncertain for item in own.jobs)
         values = [item.node.value if item.node.status is Status.DONE else None for item in own.jobs]
         ends.finish(job, Yield(value=values))
         return

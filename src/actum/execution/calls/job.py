@@ -10,20 +10,21 @@ from typing import Any, NamedTuple, Protocol
 
 from ...dataflow.computing.evaluator import Filter
 from ...dataflow.computing.text import Computed
+from ...dataflow.computing.tokens import ERROR_KIND
 from ...dataflow.expression import MISSING, Expression, First
 from ...dataflow.fold import OutputMethod
 from ...dataflow.graph import Node, Status, written_paths
 from ...dataflow.reference import Path, Reference, print_path
 from ...dataflow.template import Template
-from ...errors import ActivityError, ActumError, DelegateError, Outcome
+from ...errors import ActivityError, ActumError, DelegateError, Outcome, code_of
 from ...messages import MessageObject
 from ...protocol.approvals import GATES
 from ...protocol.call import EACH, WHEN, Call
-from ...protocol.message import OUTCOME, RETURNED
+from ...protocol.message import FAILED, OUTCOME, RETURNED
 from ...protocol.place import Place
 from ...protocol.readings import marks_of
 from ...protocol.tool import Tool
-from ...schema.json import MAX_WRITTEN_DEPTH, Json, JsonObject, nests_within
+from ...schema.json import MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
 from ...spans import Span
 from .script import Script
 
@@ -31,6 +32,8 @@ OPENED_BETWEEN_RUNS = Reference("state", (GATES,))
 """Where gates stand: no call may choose to write there (C7)."""
 ITEM = "each"
 """What `†each` begins with; only in a call that has `_each`."""
+ERROR = Reference(ERROR_KIND)
+"""What names the kind of the failure in an `_else`."""
 NO_ELEMENT = -1
 """The index of what orders calls and is no element of their answer (T14)."""
 _MOST_TOLD = 5
@@ -65,6 +68,14 @@ class Job:
     """What it is made of where it is made for every item of a list."""
     parent: Job | None = None
     """The call for all items, where this one is made for one of them."""
+    item: Any = None
+    """The item that it is made for."""
+    otherwise: Otherwise | None = None
+    """What stands for it where it fails (C14); of a call for every item, for those for items."""
+    failure: ActumError | None = None
+    """Why it has failed, where its `_else` stands for it, or is about to."""
+    is_cut: bool = False
+    """Whether it was cancelled because the run was over (C8): nothing stands for that."""
     is_final: bool = False
     """Whether it is carried out as it was authored: there is nothing to resolve or to fill in."""
     is_value: bool = False
@@ -99,13 +110,23 @@ class Job:
     @property
     def is_simple(self) -> bool:
         """Whether it is made as soon as its references resolve: nothing is computed, judged or repeated before."""
-        return not self.computes and self.condition is None and self.batch is None
+        says_more = self.condition is not None or self.batch is not None or self.otherwise is not None
+        return not (self.computes or says_more)
 
     @property
     def is_literal(self) -> bool:
         """Whether it names a tool and values and nothing else, so that nothing that is declared matters to it."""
-        says_more = self.template.expressions or self.condition is not None or self.batch is not None
-        return not says_more and self.tool.is_plain
+        return self.is_simple and not self.template.expressions and self.tool.is_plain
+
+    @property
+    def head(self) -> Job:
+        """The call as it stands in its answer: that for all items, where this one is made for one of them."""
+        return self.parent or self
+
+    @property
+    def awaits_else(self) -> bool:
+        """Whether it, or a call for one of its items, has failed and waits for what its `_else` refers to."""
+        return self.otherwise is not None and bool(self.otherwise.failed)
 
     @property
     def is_made_here(self) -> bool:
@@ -135,7 +156,18 @@ class Job:
     @property
     def marks(self) -> JsonObject:
         """What is marked on what it leaves, besides its place."""
-        return marks_of(self.filters, (*self.derived, *("",) * self.is_result_derived))
+        own = marks_of(self.filters, (*self.derived, *("",) * self.is_result_derived))
+        return own if (failed := self._failed()) is None else {**own, FAILED: failed}
+
+    def _failed(self) -> JsonObject | None:
+        """How it has failed, or those for some of its items, where its `_else` stands for that (C14)."""
+        if self.failure is not None:
+            words, outcome = legible(self.failure.message), outcome_of(self.failure, self)
+            return {"code": code_of(self.failure), "error": words, "outcome": outcome}
+        own: JsonObject = {"outcome": "unknown"} if self.node.is_uncertain else {}
+        items = () if self.batch is None else self.batch.jobs
+        failed = [item.node.index for item in items if item.failure is not None]
+        return {"items": failed, **own} if failed else None
 
     @property
     def authored(self) -> Iterator[tuple[Expression, Path]]:
@@ -190,6 +222,24 @@ class Job:
             return self.parent.has_result
         tool = self.tool
         return self.path is not None or tool.output is not None or tool.is_delegated or self.is_value
+
+
+@dataclass(slots=True, eq=False)
+class Otherwise:
+    """The `_else` of a call, and what it waits for once it is needed (C14)."""
+
+    template: Template
+    outside: tuple[Expression, ...]
+    """What has to be there before it can be worked out: all but the item and the kind of the failure."""
+    failed: list[Job] = field(default_factory=list[Job])
+    """The calls that wait for it: the call itself, or those for items."""
+    values: Sequence[Any] | None = None
+    """What is outside, once it was read: the same for all items."""
+
+    def taken(self) -> list[Job]:
+        """The calls that wait for it, which wait no more."""
+        failed, self.failed = self.failed, []
+        return failed
 
 
 @dataclass(slots=True, eq=False)
@@ -297,6 +347,10 @@ class Ends(Protocol):
 
     def refuse(self, job: Job, error: ActumError) -> None:
         """It was refused, or has failed."""
+        ...
+
+    def failed(self, job: Job, error: ActumError) -> None:
+        """It has failed when it was made, or when its values were known; its `_else` may stand for it (C14)."""
         ...
 
     def skip(self, job: Job, why: str) -> None:

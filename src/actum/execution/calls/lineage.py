@@ -12,7 +12,7 @@ from ...protocol.reader import Reader
 from ...protocol.scopes import scope_path
 from ..record.brought import Source
 from ..record.journal import Journal
-from .job import ITEM, Job
+from .job import ERROR, ITEM, Job
 from .register import Register
 
 
@@ -46,6 +46,16 @@ class Lineage:
         """Note of a call that is skipped whether its condition was derived; what else it reads may not be there."""
         job.derived = tuple(dict.fromkeys(str(path[0]) for path in self._derived(job) if path == (WHEN,)))
 
+    def note_instead(self, job: Job) -> None:
+        """Note whether what stands for a call that has failed was derived: its `_else`, or what it computes (C14)."""
+        head = job.head
+        own = () if head.otherwise is None else head.otherwise.template.expressions
+        read = own if not job.is_value else (*own, *(one for one, _ in head.authored))
+        if any(self._is_derived(one, head) for one in read):
+            job.is_result_derived = head.is_result_derived = True
+        if job.is_value and any(self._is_brought(one, head) for one in read):
+            job.is_value_brought = head.is_value_brought = True
+
     def brought(self, job: Job) -> frozenset[str]:
         """The parameters of a call that hold what calls have brought."""
         own = job.parent or job
@@ -75,6 +85,8 @@ class Lineage:
     def _source(self, reference: Reference, job: Job) -> Source:
         if reference.kind == ITEM:
             return self._of_items(job)
+        if reference == ERROR:
+            return Source(is_brought=True)
         if reference.kind == CALLS:
             return self._of_call(call_index(reference), job)
         if reference.kind == RESULTS:

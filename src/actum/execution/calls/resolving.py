@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
@@ -18,18 +18,22 @@ from ...dataflow.expression import MISSING, Bound, Expression, references
 from ...dataflow.fold import Fold, exported
 from ...dataflow.reference import Reference, clip
 from ...dataflow.template import Template, escaped
-from ...errors import ActumError, CallError, InvalidParameters, UnresolvedReference
-from ...protocol.call import EACH, VALUE, WHEN, WITH, Call
+from ...errors import ActumError, CallError, InvalidParameters, UnresolvedReference, code_of
+from ...protocol.call import EACH, ELSE, VALUE, WHEN, WITH, Call
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject, NotJson, copy, is_list
 from ...schema.quoting import spelled, told
 from ..budget import MESSAGE, Budget
-from .job import ITEM, Batch, Job
+from .job import ERROR, ITEM, Batch, Job, Yield
 
 _HEAVY = 10_000
 """How many items a computed value may read before it is worked out beside the event loop."""
-_LEFT_OUT = {"_tool", EACH, WITH, WHEN, VALUE, "_outputPath", "_outputMethod"}
+_LEFT_OUT = {"_tool", EACH, WITH, WHEN, ELSE, VALUE, "_outputPath", "_outputMethod"}
+_DECIDED = (WITH, WHEN, ELSE)
+"""What of a call as it was authored isn't part of the call that is made."""
 _ITEM = Reference(ITEM)
+_KNOWN = {ITEM: _ITEM, ERROR.kind: ERROR}
+"""What is known of one call alone, by the name of its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,14 @@ class Item:
 
     call: Call
     parameters: JsonObject
+    value: Any
     is_skipped: bool = False
     error: CallError | None = None
 
 
-Resolved: TypeAlias = Call | bool | list[Item] | ActumError
-"""What becomes of a ready call: what is made, what its condition has come to, the calls for its items, or an error."""
+Resolved: TypeAlias = Call | bool | list[Item] | Yield | ActumError
+"""What becomes of a ready call: what is made, what its condition has come to, the calls for its items, or an error; of
+one that has failed, what stands for it."""
 
 
 def is_heavy(values: Sequence[Any]) -> bool:
@@ -57,6 +63,8 @@ def is_heavy(values: Sequence[Any]) -> bool:
 def resolve(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:
     """The next step of a ready call; `values` are those of its node's expressions."""
     try:
+        if job.failure is not None:
+            return Yield(_instead(job, job.failure, values, budget))
         if job.condition is not None and not job.is_decided:
             return _condition(job, job.condition, _computed(job, values, budget))
         if job.batch is not None:
@@ -82,7 +90,7 @@ def resolved(job: Job, values: Sequence[Any], budget: Budget) -> Call:
         raise InvalidParameters(f"{problem}{_taught(parameters, job.tool)}", tool=job.tool.name)
     if job.is_final:
         return job.call
-    written = {key: value for key, value in job.call.items() if key[0:1] == "_" and key not in (WITH, WHEN)}
+    written = {key: value for key, value in job.call.items() if key[0:1] == "_" and key not in _DECIDED}
     return Call.of({"_tool": job.tool.name, **job.tool.constants, **written, **parameters})
 
 
@@ -143,13 +151,14 @@ def _computed(job: Job, values: Sequence[Any], budget: Budget) -> Sequence[Any]:
     return [_value(job, one, budget) if isinstance(one, Bound) else one for one in values]
 
 
-def _value(job: Job, bound: Bound, budget: Budget) -> Any:
+def _value(job: Job, bound: Bound, budget: Budget, path: str | None = None) -> Any:
     try:
         if job.filters is None:
             job.filters = []
         return _worked_out(bound, job.optional, job.filters, budget)
     except ComputingError as error:
-        raise InvalidParameters(str(error), tool=job.tool.name, path=job.path_of(bound.computed)) from None
+        where = job.path_of(bound.computed) if path is None else path
+        raise InvalidParameters(str(error), tool=job.tool.name, path=where) from None
 
 
 def _condition(job: Job, condition: Template, values: Sequence[Any]) -> bool:
@@ -179,20 +188,20 @@ def _items(job: Job, own: Batch, values: Sequence[Any], budget: Budget) -> Itera
     conditions, own_condition = own.conditions, own.condition
     outside = list(_outside(job, own, iter(values[count:]), budget))
     literal = budget.weight(job.template.value)
-    named = {} if job.is_value else {"_tool": job.tool.name}
+    named = ({} if job.is_value else {"_tool": job.tool.name}) | meta
     for number, item in enumerate(items):
         budget.take(MESSAGE)
         try:
-            filled = [_of_item(one, item, number, job, value, budget) for one, value in outside]
+            filled = [_of_own(one, {ITEM: item}, number, job, value, budget) for one, value in outside]
             is_skipped = own_condition is not None and not _condition(job, own_condition, filled[:conditions])
         except CallError as error:
-            yield Item(Call.of({**named, **meta}), {}, error=error)
+            yield Item(Call.of(named), {}, item, error=error)
             continue
         for _ in range(2):  # the call as it is kept, and as it is made
             budget.take(literal)
             budget.take_parameters(filled, job.tool.name)
         parameters: Any = {} if is_skipped else job.template.fill([exported(one) for one in filled[conditions:]])
-        yield Item(Call.of({**named, **meta, **escaped(parameters)}), parameters, is_skipped)
+        yield Item(Call.of({**named, **escaped(parameters)}), parameters, item, is_skipped)
 
 
 def _outside(job: Job, own: Batch, values: Iterator[Any], budget: Budget) -> Iterator[tuple[Expression, Any]]:
@@ -206,13 +215,42 @@ def _outside(job: Job, own: Batch, values: Iterator[Any], budget: Budget) -> Ite
         yield expression, _value(job, value, budget) if is_same else value
 
 
-def _of_item(expression: Expression, item: Any, number: int, job: Job, value: Any, budget: Budget) -> Any:
-    """What an expression comes to for one item."""
-    if isinstance(expression, Reference) and expression.kind == ITEM:
-        part = Fold(item).read(expression.path)
+def _of_own(
+    expression: Expression,
+    own: Mapping[str, Any],
+    number: int,
+    job: Job,
+    value: Any,
+    budget: Budget,
+    path: str | None = None,
+) -> Any:
+    """What an expression comes to with what is known of one call alone: its item, how it has failed."""
+    if isinstance(expression, Reference) and expression.kind in own:
+        part = Fold(own[expression.kind]).read(expression.path)
         if part is MISSING:
-            raise UnresolvedReference(f"item {number} has no {expression}", tool=job.tool.name)
+            raise UnresolvedReference(f"item {number} has no {expression}", tool=job.tool.name, path=path)
         return copy(part)
     if not isinstance(value, Bound):
         return value
-    return _value(job, Bound(value.computed, {**value.values, _ITEM: item}), budget)
+    known = {_KNOWN[kind]: one for kind, one in own.items()}
+    return _value(job, Bound(value.computed, {**value.values, **known}), budget, path)
+
+
+def _instead(job: Job, failure: ActumError, values: Sequence[Any], budget: Budget) -> Any:
+    """What stands for a call that has failed, or for one for an item (C14); `values` are those of what is outside.
+
+    Raises:
+        InvalidParameters: it can't be computed.
+        UnresolvedReference: the item lacks what it names.
+        LimitExceeded: the run can't afford it.
+    """
+    head, known = job.head, {ERROR.kind: code_of(failure)}
+    assert head.otherwise is not None  # nothing else stands for a call
+    own: dict[str, Any] = known if job.parent is None else {**known, ITEM: job.item}
+    coming, filled = iter(values), list[Any]()
+    for expression in head.otherwise.template.expressions:
+        is_known = isinstance(expression, Reference) and expression.kind in own
+        value = None if is_known else next(coming)
+        filled.append(_of_own(expression, own, job.node.index, head, value, budget, ELSE))
+    budget.take_parameters(filled, job.tool.name)
+    return head.otherwise.template.fill([exported(one) for one in filled])

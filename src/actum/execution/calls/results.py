@@ -89,7 +89,8 @@ class Results:
             LimitExceeded: the run can't afford what would be written.
         """
         self.finished += 1
-        marks = job.marks if job.filters or job.derived or job.is_result_derived else None
+        is_marked = job.filters or job.derived or job.is_result_derived or job.failure or job.batch
+        marks = (job.marks or None) if is_marked else None
         if result.beside:
             self._append(job, Yield(messages=result.beside))
         if job.parent is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from ...dataflow.graph import Node, Status
 from ...dataflow.template import Reading
@@ -24,7 +24,7 @@ from .computing import Computing
 from .diagnosis import check_scopes
 from .endings import Endings
 from .items import Batches
-from .job import Job, Yield
+from .job import Job, Otherwise, Yield
 from .latent import Latent
 from .lineage import Lineage
 from .register import Register
@@ -165,6 +165,7 @@ class Scheduler:
             now = asyncio.get_running_loop().time()
             for job in self.register.jobs.values():
                 if job.is_under_way and not job.is_awaited and job.patience is not None:
+                    job.is_cut = True
                     job.patience.reschedule(now)
             await self.under_way.until(self._is_drained)
 
@@ -214,13 +215,25 @@ class Scheduler:
         job = self.register.jobs.get(node.number)
         if node.is_barrier:  # a `_then`: what is behind it may start
             self._graph.settle(node, Status.DONE)
+        if job is not None and job.otherwise is not None and job.awaits_else:
+            self._stand_in(job.otherwise, node)
+            return
         if job is None or job.is_started:  # it was taken back, or an earlier attempt has started it (L3)
             return
         if self.attempts.puts_off(job, self._graph.ready):
             return
-        values = self._graph.values(node)
-        if values is None:
-            return
+        if (values := self._graph.values(node)) is not None:
+            self._resolve(job, values)
+
+    def _stand_in(self, own: Otherwise, node: Node) -> None:
+        """Let what an `_else` comes to stand for the calls that have failed (C14)."""
+        if own.values is None:
+            own.values = self._graph.values(node)
+        if own.values is not None:
+            for job in own.taken():
+                self._resolve(job, own.values)
+
+    def _resolve(self, job: Job, values: Sequence[Any]) -> None:
         if (found := self.computing.resolved(job, values)) is not None:
             self._go_on(job, found)
         else:
@@ -248,10 +261,13 @@ class Scheduler:
                 self.endings.skip(job, "its condition is false")
             case list():
                 self._make_items(job, found)
+            case Yield():
+                self._lineage.note_instead(job)
+                self.endings.finish(job, found)
             case LimitExceeded():
-                pass  # it has not begun, and stays for a run that can afford it
+                pass  # it stays for a run that can afford it
             case _:
-                self.endings.refuse(job, found)
+                self.endings.failed(job, found)
 
     def _make(self, job: Job, call: Call) -> None:
         """Have a call carried out, with its values."""
@@ -315,6 +331,8 @@ class Scheduler:
                 self.endings.answer(job, carried.call)
             case Held():
                 self.endings.hold(job, carried)
+            case _ if job.has_begun:
+                self.endings.failed(job, carried)
             case _:
                 self.endings.refuse(job, carried)
         self.pump()
@@ -331,6 +349,11 @@ class Scheduler:
     def refuse(self, job: Job, error: ActumError) -> None:
         """Let a call fail, and start what waited for no more than its end."""
         self.endings.refuse(job, error)
+        self.pump()
+
+    def failed(self, job: Job, error: ActumError) -> None:
+        """Let what its `_else` says stand for a call that has failed, and start what waited for it."""
+        self.endings.failed(job, error)
         self.pump()
 
     def skip(self, job: Job, why: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,6 +41,8 @@ class Script(Answer):
     """Whether the context holds its plan message."""
     types: dict[int, Type] = field(default_factory=dict[int, Type])
     """What is declared of the results of its calls, by index, where that isn't all that their tools say (O11)."""
+    replaced: Collection[int] = ()
+    """Those for which their `_else` stood before this run, by index (C14)."""
     barrier: Node | None = None
     """The last `_then` (C11)."""
     since: list[Node] = field(default_factory=list[Node])

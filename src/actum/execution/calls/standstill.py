@@ -7,8 +7,10 @@ from collections.abc import Collection, Mapping, Sequence
 from ...dataflow.graph import Status
 from ...dataflow.reference import Reference
 from ...dataflow.verdict import Fate, Verdict, verdicts
+from ...errors import UnresolvedReference
 from ...events import CallWaiting
 from ...protocol.approvals import is_gate
+from ...protocol.call import ELSE
 from ..emitter import Emitter
 from ..record.journal import Journal
 from .diagnosis import complaint
@@ -71,6 +73,9 @@ class Standstill:
             job = self._register.jobs.get(number)
             if job is None:  # a `_then`: what is behind it ends as it does
                 self._register.graph.settle(node, _ENDING.get(verdict.fate, Status.FAILED))
+                continue
+            if job.awaits_else:  # made and failed already: it can't be left for later
+                ends.refuse(job, UnresolvedReference("what it refers to will never be there", path=ELSE))
                 continue
             match verdict.fate:
                 case Fate.PROPOSAL:

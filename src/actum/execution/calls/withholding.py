@@ -9,7 +9,7 @@ from ...dataflow.graph import CALLS, Status, call_index
 from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import Reference
 from ...dataflow.template import template
-from ...protocol.call import EACH, VALUE, WHEN, WITH
+from ...protocol.call import EACH, ELSE, VALUE, WHEN, WITH
 from .job import Batch, Failure, Job
 from .register import Register
 from .script import Script, Wanted
@@ -44,7 +44,8 @@ def _read_in(wanted: Wanted, register: Register) -> Iterator[tuple[Expression, S
         node = wanted.script.nodes.get(index)
         if node is not None and node.number not in register.jobs and node.status is Status.DONE:
             # Done before the run was resumed: what it chose among is known by its words alone.
-            authored = {key: value for key, value in call.items() if key in _READ or not key.startswith("_")}
+            read = _READ if index not in wanted.script.replaced else _READ | {ELSE}
+            authored = {key: value for key, value in call.items() if key in read or not key.startswith("_")}
             yield from ((one, wanted.script, call.instance) for one in template(authored, register.reading).expressions)
 
 
@@ -59,6 +60,8 @@ def _read_by(job: Job) -> Iterator[Expression]:
         yield from () if job.batch is None else job.batch.items.expressions
     else:
         yield from (one for one, _ in job.authored)
+    if job.otherwise is not None and job.otherwise.values is not None:
+        yield from job.otherwise.template.expressions
 
 
 _READERS = frozenset({Status.DONE, Status.FAILED, Status.HELD})

@@ -16,7 +16,7 @@ from ...protocol.approvals import Decisions
 from ...protocol.call import Call
 from ...protocol.context import Memory
 from ...protocol.marks import Authored, Marks
-from ...protocol.message import OF, is_item, is_record, is_result, is_skip, place_of, write_of
+from ...protocol.message import OF, failed_of, is_item, is_record, is_result, is_skip, place_of, write_of
 from ...protocol.place import Place
 from ...schema.json import JsonObject, encode, is_object
 
@@ -29,6 +29,8 @@ class Items:
     by_text: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     skipped: set[int] = field(default_factory=set[int])
     """The items whose calls were skipped (C10)."""
+    uncertain: set[int] = field(default_factory=set[int])
+    """Those of which nobody knows whether they had their effect, though something stands for their results (C14)."""
     told: set[int] = field(default_factory=set[int])
     """Those whose results the model is shown one by one, because the call for all had failed."""
 
@@ -52,6 +54,12 @@ class Standing:
     items: dict[int, Items]
     """The results of calls for single items, by the index of the call for all, where that is not done."""
     mode: Literal["eager", "lazy"]
+    replaced: Mapping[int, JsonObject]
+    """How those have failed for which their `_else` stands, by index (C14)."""
+
+    def is_uncertain(self, index: int) -> bool:
+        """Whether nobody knows if a call that is done had its effect."""
+        return self.replaced.get(index, {}).get("outcome") == "unknown"
 
     def status(self, index: int) -> Status | None:
         """How a call of the plan has ended; None if it is still to be made."""
@@ -89,12 +97,13 @@ def standing_plans(
         ]
         _check_output(plan.output, plan.start, reading)
         done, failed, skipped = ending.of(plan, calls)
+        replaced = {index: found for index in done if (found := ending.replaced(plan.place(index)))}
         own = {
             index: items[place]
             for index in range(len(calls))
             if index not in done and (place := plan.place(index)) in items
         }
-        yield Standing(plan, calls, done, failed, skipped, own, messages[plan.start].get("mode", "eager"))
+        yield Standing(plan, calls, done, failed, skipped, own, messages[plan.start].get("mode", "eager"), replaced)
 
 
 def _replaced(call: Call, decisions: Decisions, place: Place) -> Call:
@@ -158,6 +167,11 @@ class _Ending:
                 failed.add(index)
         return done, failed, skipped
 
+    def replaced(self, place: Place) -> JsonObject:
+        """How the call at a place has failed, where its `_else` stands for it; else nothing."""
+        marks = (failed_of(self._messages[at]) for at in reversed(self._marks.left.get(place, ())))
+        return next((mark for mark in marks if mark), failed_of({}))
+
     def _outcome(self, at: int) -> _Outcome:
         message = self._messages[at]
         if is_record(message):
@@ -179,6 +193,7 @@ def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, Items
             own = found[Place(place.answer, place.index)]
             if is_item(messages[at]):
                 own.by_number[place.item or 0] = messages[at]["data"]["result"]
+                own.uncertain |= {place.item or 0} if failed_of(messages[at]).get("outcome") == "unknown" else set()
             elif is_skip(messages[at]):
                 own.skipped.add(place.item or 0)
             elif is_result(messages[at]):
