@@ -101,6 +101,23 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Talk:
+    """Turns over one context: what is answered in each; which calls are held, where the turns are cut."""
+
+    context: list[Json]
+    turns: list[list[Json]]
+    replies: dict[str, list[Json]]
+    held: frozenset[int]
+    """The calls that are held when they are first asked about, by their `n`."""
+    cuts: dict[int, int]
+    """After how many events a turn is left, by its number."""
+
+    @property
+    def world(self) -> World:
+        return Case(self.context, [], self.replies).world
+
+
+@dataclass(frozen=True)
 class Features:
     """What is drawn; each is a rule or a few."""
 
@@ -134,23 +151,48 @@ def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
     answers = [draw(answers_(features, instances=instances))]
     if draw(st.booleans()):
         answers.append(draw(answers_(features, instances=instances, has_results=True)))
+    return Case(context, answers, draw(replies_()))
+
+
+@st.composite
+def talks(draw: st.DrawFn) -> Talk:
+    own = Features(most=4, has_methods=False, has_shared_paths=False)
+    instances = draw(st.booleans())
+    turns: list[list[Json]] = []
+    for turn in range(draw(st.integers(1, 5))):
+        turns.append([])
+        for _ in range(draw(st.integers(0, 2))):
+            first = 10 * sum(map(len, turns))
+            turns[-1].append(draw(answers_(own, instances=instances, has_results=turn > 0, first=first)))
+    numbers = [call["n"] for turn in turns for one in turn for call in one["calls"] if "n" in call]
+    held = draw(st.frozensets(st.sampled_from(numbers), max_size=3)) if numbers else frozenset[int]()
+    cuts = draw(st.dictionaries(st.integers(0, len(turns) - 1), st.integers(0, 25), max_size=2))
+    context = [*CONTEXT, *(INSTANCES if instances else [])]
+    return Talk(context, turns, draw(replies_()), held, cuts)
+
+
+@st.composite
+def replies_(draw: st.DrawFn) -> dict[str, list[Json]]:
     own = Features(tools=("work", "work", "write", "note", "look", "_value", "_then"), delegates=(), most=3)
-    replies: dict[str, list[Json]] = {
-        "sub": [draw(answers_(own, instances=False, inside=True))]
-        if draw(st.booleans())
-        else [{"calls": [], "output": ["sub", "†input"]}],
-        "ask": [{"calls": [], "output": {"asked": 1}}],
-    }
-    return Case(context, answers, replies)
+    of_sub: Json = {"calls": [], "output": ["sub", "†input"]}
+    if draw(st.booleans()):
+        of_sub = draw(answers_(own, instances=False, inside=True, first=900))
+    return {"sub": [of_sub], "ask": [{"calls": [], "output": {"asked": 1}}]}
 
 
 @st.composite
 def answers_(
-    draw: st.DrawFn, features: Features, *, instances: bool, has_results: bool = False, inside: bool = False
+    draw: st.DrawFn,
+    features: Features,
+    *,
+    instances: bool,
+    has_results: bool = False,
+    inside: bool = False,
+    first: int = 0,
 ) -> Json:
     names = (*features.tools, *features.delegates)
     tools = draw(st.lists(st.sampled_from(names), min_size=1, max_size=features.most))
-    drawn = Drawing(draw, features, tools, instances, has_results, inside)
+    drawn = Drawing(draw, features, tools, instances, has_results, inside, first)
     calls = [drawn.element(index) for index in range(len(tools))]
     outputs = [
         None,
@@ -165,13 +207,21 @@ class Drawing:
     """Draws the elements of one answer, each of what may be read where it stands."""
 
     def __init__(
-        self, draw: st.DrawFn, features: Features, tools: list[str], instances: bool, results: bool, inside: bool
+        self,
+        draw: st.DrawFn,
+        features: Features,
+        tools: list[str],
+        instances: bool,
+        results: bool,
+        inside: bool,
+        first: int,
     ) -> None:
         self.draw = draw
         self.features = features
         self.tools = tools
         self.has_results = results
         self.inside = inside
+        self.first = first
         self.instances = instances and self.one_in(2)
         self.is_forward = features.has_forward and self.one_in(5)
         self.paths: list[str | None] = [self._path(index) for index in range(len(tools))]
@@ -186,7 +236,7 @@ class Drawing:
     def _path(self, index: int) -> str | None:
         if self.tools[index] not in {"work", "give", "write", "sub", "look"} or not self.one_in(3):
             return None
-        own = f"†state.p{index}"
+        own = f"†state.p{self.first + index}"
         if not self.features.has_shared_paths:
             return own
         return self.of(
@@ -197,8 +247,8 @@ class Drawing:
             "†state.s",
             "†state.r.a",
             "†state.r.b",
-            f"†state.q{index} <|> {own}",
-            f"{own} *> †state.q{index}",
+            f"†state.q{self.first + index} <|> {own}",
+            f"{own} *> †state.q{self.first + index}",
         )
 
     def element(self, index: int) -> Json:
@@ -209,7 +259,7 @@ class Drawing:
         call: Json = (
             {"_value": self.value(index, is_each)}
             if tool == "_value"
-            else {"_tool": tool, "n": index, "x": self.value(index, is_each)}
+            else {"_tool": tool, "n": self.first + index, "x": self.value(index, is_each)}
         )
         if is_each:
             self.each.add(index)
@@ -266,10 +316,11 @@ class Drawing:
             return f"†results.{self.of(0, 1, 2)}"
         if not there or self.one_in(6):
             return self.of(*kept, "†state.s", "†state.r", "†state.r.a") if self.one_in(2) else self.of(*kept)
-        at = self.of(*there)
+        at: int = self.of(*there)
         path = self.paths[at]
         if path is not None and self.one_in(2):
-            return str(path.split(" ")[self.of(0, -1)])
+            first, *_, last = (*path.split(" "), path.split(" ")[-1])
+            return first if self.one_in(2) else last
         is_pair = self.tools[at] in {"work", "write"} and at not in self.each and at < index
         deep = "[1]" if is_pair and self.one_in(3) else ""
         return f"†calls.{at}{deep}"

@@ -174,8 +174,16 @@ class Run:
         self.written = 0
         """How many values calls have left."""
         self.output: Any = NOTHING
+        self.failing: set[int] = set()
+        """The calls of answers of which any has failed, by their `n`."""
         self.is_loose = False
         """Whether what is shown depends on when calls end that nothing waits for (C8)."""
+
+    def turn(self, said: Json, answers: Sequence[Json]) -> Any:
+        """The output of the next turn of a conversation (M4)."""
+        self.context = [*self.context, said]
+        self.answers, self.output = iter(answers), NOTHING
+        return self.go()
 
     def go(self) -> Any:
         """The output."""
@@ -186,6 +194,8 @@ class Run:
             given = next(self.answers, END)
             answer = Answer(self, given)
             answer.settle()
+            if answer.failures:
+                self.failing |= {call["n"] for call in given["calls"] if "n" in call}
             self.number += 1
             calls = Counter(map(repr, given["calls"]))
             if self.output is NOTHING and last == (calls, self.written):

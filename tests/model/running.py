@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from actum import Agent, Call, Config, Context, Result, Tools, events
+from actum import HOLD, Agent, Call, Config, Context, Tools, approvals, events
 from actum.models import ModelRequest
 
+from .drawing import Talk
 from .meaning import Failure, World, named
 from .values import END, Json
 
@@ -58,15 +59,16 @@ class Desk:
         self.asked: Counter[str] = Counter()
         self.waiting: dict[str, asyncio.Event] = {}
         self.steps = 0
+        self.streaming = 0
+        """How many answers are on their way."""
         self.places: dict[str, str] = {}
         """The places of calls by their keys."""
 
     def found(self) -> Seen:
         """What was seen, by places."""
-        self.seen.begun = [
-            (self.places[key], tool, arguments, crossed) for key, tool, arguments, crossed in self.seen.begun
-        ]
-        self.seen.log = [(sign, self.places[key]) for sign, key in self.seen.log]
+        known = self.places  # of a run that is cut, not all is told
+        self.seen.begun = [(known.get(key, key), tool, own, crossed) for key, tool, own, crossed in self.seen.begun]
+        self.seen.log = [(sign, known.get(key, key)) for sign, key in self.seen.log]
         return self.seen
 
     async def carry(self, call: Call, tool: Any, context: Context) -> Any:
@@ -120,15 +122,20 @@ class Desk:
         blocks = [text for text in texts if text.startswith("¶")]
         own = next((text for text in blocks if text.startswith("¶input")), "") if of else ""
         key = f"{of} {own}"
-        number, self.asked[key] = self.asked[key], self.asked[key] + 1
+        number = self.asked[key]
         self.seen.requests.append((of, tuple(_shown(blocks)), _data(blocks)))
         answers = self.world.replies.get(of, ()) if of else self.answers
         answer = answers[number] if number < len(answers) else END
         text = json.dumps(answer, ensure_ascii=False)
         size = self.schedule.chunk or len(text)
-        for start in range(0, len(text), size):
-            await asyncio.sleep(0)
-            yield text[start : start + size]
+        self.streaming += 1
+        try:
+            for start in range(0, len(text), size):
+                await asyncio.sleep(0)
+                yield text[start : start + size]
+            self.asked[key] += 1
+        finally:
+            self.streaming -= 1
 
 
 def _delegate_in(texts: list[str]) -> str:
@@ -211,16 +218,99 @@ class Bench:
 _BENCHES: dict[int, Bench] = {}
 
 
+def bench_of(world: World) -> Bench:
+    return _BENCHES.setdefault(id(world.tools), Bench(world))
+
+
 async def ran(world: World, context: list[Json], answers: list[Json], schedule: Schedule) -> Seen:
     """What is seen of one run to its end."""
-    bench = _BENCHES.setdefault(id(world.tools), Bench(world))
-    return await bench.ran(Desk(world, answers, schedule), context)
+    return await bench_of(world).ran(Desk(world, answers, schedule), context)
 
 
-def left_by(result: Result[Any]) -> list[Json]:
+@dataclass
+class Spoken:
+    """What was seen of a conversation, over all of the runs that it took."""
+
+    outputs: list[Any] = field(default_factory=list[Any])
+    context: Any = None
+    stops: int = 0
+    """How often it waited or was cut, and was loaded again."""
+
+
+class Talking(Desk):
+    """A conversation's tools, model and approver: some calls are held once, some turns are left early."""
+
+    def __init__(self, talk: Talk, schedule: Schedule, held: Collection[int]) -> None:
+        super().__init__(talk.world, [], schedule)
+        self.talk = talk
+        self.to_hold = set(held)
+
+    async def approve(self, call: Call, *more: object) -> Any:
+        if call.get("n") in self.to_hold and "gate" not in call:
+            return HOLD
+        return await super().approve(call, *more)
+
+    async def spoken(self, bench: Bench) -> Spoken:
+        """The conversation to its end: what waits is decided, what was cut is gone on with, each in a new process."""
+        bench.desk = self
+        found = Spoken()
+        context: Any = self.talk.context
+        for number, answers in enumerate(self.talk.turns):
+            self.answers, self.asked = answers, Counter()
+            said: str | None = f"turn {number}"
+            cut = self.talk.cuts.get(number)
+            while True:
+                until, cut = cut, None
+                context, output, is_over = await self.turn(bench, context, said, until)
+                if is_over:
+                    break
+                said, found.stops = None, found.stops + 1
+                for waiting in approvals.pending(context):
+                    context = approvals.decided(context, waiting.of, "approve")
+                context = Context(json.loads(json.dumps(list(context))))
+                assert found.stops < 20, "it never ends"
+            found.outputs.append(output)
+        found.context = context
+        return found
+
+    async def turn(self, bench: Bench, context: Any, said: str | None, until: int | None) -> tuple[Any, Any, bool]:
+        """One run of a turn: the context then, its output, and whether it is over."""
+        agent = Agent(
+            self,
+            tools=bench.tools,
+            approve=self.approve,
+            delegates=dict(self.world.delegates),
+            config=Config(parallel=self.schedule.parallel),
+        )
+        talk = agent.conversation(context, None)
+        releasing = asyncio.create_task(self.release()) if self.schedule.order is not None else None
+        try:
+            async with talk.stream(said) as stream:
+                count, is_answered = 0, said is None
+                async for event in stream:
+                    is_answered = is_answered or isinstance(event, events.RequestFinished)
+                    if isinstance(event, events.CallStarted):
+                        self.places[event.key] = str(event.place)
+                    count += is_answered
+                    if until is not None and count > until and not self.streaming:
+                        break
+                else:
+                    until = None
+            if until is not None:
+                return talk.context, None, False
+            result = stream.result
+            is_over = result.context.messages[-1]["type"] == "output"
+            return talk.context, result.output, is_over
+        finally:
+            if releasing is not None:
+                releasing.cancel()
+            self.waiting.clear()
+
+
+def left_by(context: Iterable[Any]) -> list[Json]:
     """The messages that calls have left, as the model has them, in the order of places."""
     found: list[Json] = []
-    for message in result.context:
+    for message in context:
         if message["type"] == "error" and "_of" in message:
             found.append({"_of": message["_of"], "what": "error", "value": None})
         if "_call" not in message:

@@ -14,10 +14,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ..effort import cases
-from .drawing import Case
+from .drawing import Case, Talk, talks
 from .drawing import cases as drawn
 from .meaning import Run, Unsaid
-from .running import Schedule, Seen, left_by, ran
+from .running import Schedule, Seen, Talking, bench_of, left_by, ran
 from .values import Json, folded, plain
 
 pytestmark = pytest.mark.rule(
@@ -50,7 +50,7 @@ def compared(case: Case, model: Run, seen: Seen) -> None:
         same(f"shown by request {number}", own[1], wanted[1])
         same(f"data shown by request {number}", [own[2]], [wanted[2]])
     same("asked in delegates", [one for one in asked if one[0]], [one for one in shown if one[0]])
-    same("left", [one for one in left_by(seen.result) if not _is_item_record(one)], model.left)
+    same("left", [one for one in left_by(seen.result.context) if not _is_item_record(one)], model.left)
     same("output", [seen.result.output], [model.output])
     for instance in (None, *seen.result.context.instances):
         view = seen.result.context if instance is None else seen.result.context.of(instance)
@@ -99,6 +99,36 @@ async def compare(case: Case, schedules: list[Schedule]) -> None:
         compared(case, model, await ran(case.world, case.context, case.answers, schedule))
 
 
+def talked(talk: Talk) -> tuple[Run, list[Any]]:
+    """What a conversation comes to whose approver says yes at once."""
+    model = Run(talk.world, talk.context, [])
+    said = ({"type": "user", "message": f"turn {number}"} for number in range(len(talk.turns)))
+    return model, [model.turn(one, answers) for one, answers in zip(said, talk.turns, strict=True)]
+
+
+async def compare_talk(talk: Talk, schedule: Schedule) -> None:
+    try:
+        model, outputs = talked(talk)
+    except Unsaid:
+        assume(False)
+        raise
+    desk = Talking(talk, schedule, talk.held - model.failing)
+    spoken = await desk.spoken(bench_of(talk.world))
+    seen = desk.found()
+    made = {canonical([one.tool, one.arguments, one.crossing]) for one in model.told.made if one.is_explicit}
+    same("carried out", {canonical(more) for _, *more in seen.begun}, made)
+    left = {canonical(one) for one in left_by(spoken.context) if not _is_item_record(one)}
+    same("left", left, map(canonical, model.left))
+    same("outputs", enumerate(spoken.outputs), enumerate(outputs))
+    asked = [list(one) for one in seen.requests if not one[0]]
+    shown = [[one.tool, one.blocks, one.data] for one in model.told.requests if not one.of]
+    is_loose = [one.is_loose for one in model.told.requests if not one.of]
+    for number, (own, wanted) in enumerate(zip_longest(asked, shown, fillvalue=list[Any](("", [], {})))):
+        if is_loose[number : number + 1] != [True]:
+            same(f"shown by request {number}", own[1], wanted[1])
+            same(f"data shown by request {number}", [own[2]], [wanted[2]])
+
+
 @settings(max_examples=cases(little=300, more=3_000, most=50_000), deadline=None)
 @given(drawn(), st.integers(0, 1000), st.sampled_from([1, 2, 1000]))
 def test_a_run_comes_to_what_the_protocol_says_whenever_its_calls_end(case: Case, order: int, parallel: int) -> None:
@@ -108,3 +138,9 @@ def test_a_run_comes_to_what_the_protocol_says_whenever_its_calls_end(case: Case
         Schedule(order=order, patience=3, chunk=1),
     ]
     asyncio.run(asyncio.wait_for(compare(case, schedules), BOUND))
+
+
+@settings(max_examples=cases(little=100, more=1_000, most=20_000), deadline=None)
+@given(talks(), st.sampled_from([Schedule(), Schedule(order=1), Schedule(order=2, patience=5)]))
+def test_a_conversation_that_is_held_cut_and_loaded_again_comes_to_the_same(talk: Talk, schedule: Schedule) -> None:
+    asyncio.run(asyncio.wait_for(compare_talk(talk, schedule), BOUND))

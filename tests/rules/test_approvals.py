@@ -462,6 +462,22 @@ async def test_an_approval_holds_for_the_values_that_were_shown_and_for_no_other
     assert done.output == "sent mallory"
 
 
+async def test_an_approval_holds_for_the_context_that_was_to_cross_and_for_no_other() -> None:
+    desk = Desk()
+    scoped: Json = {"properties": {"to": TEXT, "_output": TEXT}, "_scopes": ["state.terms"]}
+    terms: list[Json] = [{"type": "state", "terms": "ten days"}, {"type": "tool", "tool": {"send": scoped}}]
+    context = [*terms, *plan(SEND, output="†calls.0")]
+    held = await desk.agent(approve=desk.hold_sending).run(context)
+    assert approvals.pending(held.context)[0].crossing == ({"type": "state", "terms": "ten days"},)
+    approved = approve_all(held.context).extended([{"type": "state", "terms": "never"}])
+    again = await desk.agent().resume(stored(approved))
+    assert (again.waiting, desk.ran) == (["approval 0.0"], [])
+    assert approvals.pending(again.context)[0].crossing == ({"type": "state", "terms": "never"},)
+    beside = approve_all(again.context).extended([{"type": "state", "other": 1}])
+    done = await desk.agent().resume(stored(beside))
+    assert (desk.ran, done.output) == (sending("ana"), "sent ana")
+
+
 async def test_a_gate_inside_a_delegate_is_opened_there() -> None:
     desk = Desk()
     tools: Json = {"send": {"properties": {"to": TEXT, "_output": TEXT}}}

@@ -447,3 +447,32 @@ async def test_a_long_chain_of_latent_calls_that_is_listed_backwards_comes_to_it
     tools.register("think", {"properties": {"of": {}, "_output": INTEGER}})
     calls = [call("think", of=f"†calls.{n + 1}" if n < count - 1 else 0, _output=n) for n in range(count)]
     assert (await run(answer(*calls, output="†calls.0"), tools=tools)).output == 0
+
+
+@pytest.mark.rule("L8", "L2")
+@pytest.mark.parametrize("is_mended", [False, True])
+async def test_of_a_call_that_is_made_again_after_a_cut_only_the_last_outcome_is_told(is_mended: bool) -> None:
+    tools, ran = Tools(), list[str]()
+
+    @tools.tool
+    async def send() -> str:
+        """Send."""
+        ran.append("send")
+        if is_mended and len(ran) > 1:
+            return "sent"
+        raise ValueError("no line")
+
+    said = [
+        answer(call("send"), call("never"), output="It is sent, and that is all."),
+        answer(output="It is not sent."),
+    ]
+    one = agent(*said, tools=tools)
+    async with one.stream("go") as stream:
+        async for event in stream:
+            if isinstance(event, events.RequestFinished):
+                break
+    again = agent(said[1], tools=tools)
+    result = await again.resume(json.loads(json.dumps(list(stream.context))))
+    assert (send.name, ran, result.output) == ("send", ["send", "send"], "It is not sent.")
+    (request,) = sent(again)
+    assert text_of(request.messages).count("no line") == (0 if is_mended else 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -302,6 +303,34 @@ async def test_a_whole_that_later_calls_fill_piece_by_piece_is_read_whole() -> N
 
 
 @pytest.mark.rule("A5", "O1")
+@pytest.mark.rule("C6", "O8")
+@pytest.mark.parametrize("whole", ["†state.report", "{†state.report}"])
+async def test_a_whole_waits_for_the_pieces_that_have_not_arrived_yet(whole: str) -> None:
+    """The answer goes on only when the first piece has been written."""
+    tools, written = Tools(), asyncio.Event()
+
+    @tools.tool
+    async def keep(value: Any) -> Any:
+        return value
+
+    async def said() -> AsyncIterator[str]:
+        first = [call("keep", value=whole), call("keep", value=1, _outputPath="†state.report.a")]
+        text = json.dumps(
+            {"calls": [*first, call("keep", value=2, _outputPath="†state.report.b")], "output": "†calls.0"}
+        )
+        rest = text.index(', {"_tool": "keep", "value": 2')
+        yield text[: rest + 1]
+        async with asyncio.timeout(10):
+            await written.wait()
+        yield text[rest + 1 :]
+
+    async with agent(said(), tools=tools).stream("go") as stream:
+        async for event in stream:
+            if isinstance(event, events.CallFinished):
+                written.set()
+    assert (keep.name, stream.result.output) == ("keep", {"a": 1, "b": 2})
+
+
 async def test_a_value_that_travels_is_never_read_as_a_reference() -> None:
     context = [{"type": "state", "secret": "s", "text": "†state.secret"}]
     result = await run(answer(call("same", value="†state.text"), output=["†calls.0"]), context=context, tools=toolbox())

@@ -46,11 +46,12 @@ class Numbering:
 
 def in_order(messages: Sequence[JsonObject]) -> list[JsonObject]:
     """The messages of a context as they are shown: what calls have left by the request that first showed it, then by
-    the place of the call; all others stay where they are."""
-    own = list(messages)
+    the place of the call; all others stay where they are. What failed before it was made again is history."""
     if not any("_call" in message or OF in message for message in messages):
-        return own  # most often the first request: no call has left anything
-    for at, marked in Numbering.of(messages).marked(messages):
+        return list(messages)  # most often the first request: no call has left anything
+    last = {message[OF]: at for at, message in enumerate(messages) if OF in message and message.get("type") != "plan"}
+    own = [one for at, one in enumerate(messages) if one.get("type") != "error" or last.get(one.get(OF), at) == at]
+    for at, marked in Numbering.of(messages).marked(own):
         own[at] = marked
     left = [at for at, message in enumerate(own) if SHOWN in message]
     ordered = sorted((own[at] for at in left), key=lambda message: (message[SHOWN], _order(message)))
