@@ -37,11 +37,13 @@ ActumError
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 
 Outcome: TypeAlias = Literal["not made", "failed", "unusable", "unknown"]
 """What became of a call that has no result (C15): it was *not made*; it *failed*, and nothing says that it had an
 effect; it was carried out and its result is *unusable*; or it is *unknown* whether it had its effect."""
+OUTCOMES: Sequence[Outcome] = ("unknown", "unusable", "failed", "not made")
+"""All of them, the least certain first."""
 LONGEST_MESSAGE = 4_000
 """How many characters of a message are kept: it goes into the context, whoever wrote it (L5)."""
 _SHORTEST_SECRET = 4
@@ -195,6 +197,13 @@ class UnresolvedReference(CallError):
     """A reference that can't be read, to a path that nothing holds and no call will fill (C7)."""
 
     code = "unresolved_reference"
+    is_consequence = False
+    """Whether it is that only because another call has failed."""
+
+    def behind(self) -> Self:
+        """The same, as what follows from the failure of another call."""
+        self.is_consequence = True
+        return self
 
 
 class ScopeDenied(CallError):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeAlias, cast
 
-from .errors import ActumError, Outcome
+from .errors import ActumError, Outcome, PlanFailed
 from .protocol.call import Call
 from .protocol.context import Context
 from .protocol.place import Place
@@ -188,6 +188,17 @@ class Retried(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RepairStarted(Event):
+    """A plan that no model wrote has failed, and the model is asked to go on with it: `Config(repair=…)` (P5).
+
+    `answer` is its number, what the places of its calls begin with; `error` what the run would have ended with.
+    """
+
+    answer: int
+    error: PlanFailed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(Event):
     """The run is over."""
 
@@ -209,6 +220,7 @@ AnyEvent: TypeAlias = (
     | TextDelta
     | RequestFinished
     | Retried
+    | RepairStarted
     | RunFinished
 )
 

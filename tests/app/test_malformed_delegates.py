@@ -25,10 +25,12 @@ PLAN: Json = {"type": "plan", "plan": [{"_tool": "ask"}], "output": "†calls.0"
 
 async def failure(reference: str, agent: Agent) -> str:
     context = [{"type": "tool", "tool": {"ask": {"_delegate": reference}}}, PLAN]
-    with pytest.raises(errors.DelegateError) as raised:
+    with pytest.raises(errors.PlanFailed) as raised:
         await agent.run(context)
-    assert raised.value.tool == "ask"
-    return raised.value.message
+    cause = raised.value.__cause__
+    assert isinstance(cause, errors.DelegateError)
+    assert cause.tool == "ask"
+    return cause.message
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -83,7 +83,7 @@ def test_json_is_one_event_per_line_and_the_last_is_the_result(tmp_path: Path) -
 def test_a_failed_run_exits_1_with_one_line(tmp_path: Path) -> None:
     done = actum("run", str(idea(tmp_path, {"_tool": "refuse", "n": 1}, output="†calls.0")), "-q", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "actum: error: tool 'refuse': ValueError: it won't\n"
+    assert done.stderr == "actum: error: the plan's output is withheld: tool 'refuse': ValueError: it won't\n"
 
 
 INPUT = {

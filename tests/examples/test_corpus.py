@@ -205,7 +205,7 @@ async def test_what_is_no_text_is_left_out_and_named_with_the_reason(tmp_path: P
 async def test_a_folder_without_texts_is_one_clear_line(tmp_path: Path, folder: str, says: str) -> None:
     (tmp_path / "empty").mkdir()
     (shelf(tmp_path / "one", {"a.txt": PLAIN}) / "x.bin").write_bytes(bytes(9))
-    with pytest.raises(errors.ActivityError, match=says) as caught:
+    with pytest.raises(errors.PlanFailed, match=says) as caught:
         await compare(tmp_path / folder, tmp_path / "out")
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "out").exists()
@@ -213,7 +213,7 @@ async def test_a_folder_without_texts_is_one_clear_line(tmp_path: Path, folder: 
 
 async def test_a_place_that_cannot_be_written_is_one_clear_line(tmp_path: Path) -> None:
     folder = shelf(tmp_path / "shelf", {"a.txt": PLAIN, "b.txt": OTHER})
-    with pytest.raises(errors.ActivityError, match=r"can't be written \(.*\): name another folder with -i out=PATH"):
+    with pytest.raises(errors.PlanFailed, match=r"can't be written \(.*\): name another folder with -i out=PATH"):
         await compare(folder, folder / "a.txt")
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from actum import Agent, Config, Result, Tools, models
+import pytest
+
+from actum import Agent, Config, Result, Tools, errors, models
 from actum.models.scripted import ScriptedAnswer
 
 Json = dict[str, Any]
@@ -27,6 +30,24 @@ def agent(*answers: ScriptedAnswer, tools: Tools | None = None, config: Config |
 
 async def run(*answers: ScriptedAnswer, context: Any = "go", schema: Any = None, **more: Any) -> Result[Any]:
     return await agent(*answers, **more).run(context, schema)
+
+
+class Cause:
+    """Why a plan has failed; `result` is what its run had done by then."""
+
+    value: Any
+    result: Result[Any]
+
+
+@contextmanager
+def plan_fails(kind: type[errors.ActumError], match: str | None = None) -> Generator[Cause]:
+    """A plan that no model wrote ends its run, and this kind of error is the first cause (P5)."""
+    found = Cause()
+    with pytest.raises(errors.PlanFailed, match=match) as caught:
+        yield found
+    found.value, found.result = caught.value.__cause__, caught.value.result
+    assert isinstance(found.value, kind)
+    assert not isinstance(caught.value, errors.PlanLeft)
 
 
 def sent(of: Agent) -> list[models.ModelRequest]:

@@ -13,7 +13,7 @@ import pytest
 from actum import Agent, Config, Context, Tools, approvals, errors, events, models
 from actum.execution.record.recovery import recovered
 
-from .scripts import Json, agent, answer, call, run, sent, text_of
+from .scripts import Json, agent, answer, call, plan_fails, run, sent, text_of
 
 BOUND = 20
 """Seconds after which a test that hangs has failed."""
@@ -153,7 +153,7 @@ async def test_a_delegate_has_results_of_its_own() -> None:
         "_number": 0,
     }
     plan = {"type": "plan", "plan": [call("ask"), call("look", what="†results.0")], "output": "†calls.1"}
-    with pytest.raises(errors.DelegateError, match=r"unresolved_reference|†results"):
+    with plan_fails(errors.DelegateError, match=r"unresolved_reference|†results"):
         await Agent(None, tools=tools, delegates={"inner": inner}).run([result, plan])
     assert (
         await Agent(None, tools=tools).run([result, {**plan, "plan": plan["plan"][1:], "output": "†calls.0"}])
@@ -289,10 +289,10 @@ async def test_an_owed_call_that_the_output_does_not_need_withholds_nothing() ->
 @pytest.mark.rule("O9", "P3")
 async def test_a_run_without_a_model_ends_with_that_calls_error() -> None:
     plan = {"type": "plan", "plan": [call("look", what="a"), call("look", what="bad")], "output": "†calls.0"}
-    with pytest.raises(errors.ActivityError, match="nothing there") as caught:
+    with plan_fails(errors.ActivityError, match="nothing there") as caught:
         await Agent(None, tools=toolbox()).run([plan])
-    assert caught.value.result is not None
-    assert caught.value.result.output is None
+    assert caught.result is not None
+    assert caught.result.output is None
 
 
 @pytest.mark.rule("O9", "L4", "L6")

@@ -10,7 +10,7 @@ import pytest
 from actum import HOLD, Agent, Call, Context, Result, Tools, approvals, errors, models
 from actum.protocol.approvals import Asked
 
-from .scripts import Json, answer, call
+from .scripts import Json, answer, call, plan_fails
 
 pytestmark = pytest.mark.rule("L6", "E7")
 CONDITION = "{†calls.0 > 1}"
@@ -120,7 +120,7 @@ async def test_a_reply_with_another_condition_is_refused_and_nothing_runs() -> N
         return {**made, "_when": "{†calls.0 > 100}"}
 
     desk = Desk(changed)
-    with pytest.raises(errors.InvalidParameters, match="its condition has been judged"):
+    with plan_fails(errors.InvalidParameters, match="its condition has been judged"):
         await desk.agent().run(plan(*CALLS))
     assert desk.sent == []
 

@@ -16,7 +16,7 @@ from actum.ideas.library import Library
 from actum.models.scripted import ScriptedAnswer
 from actum.storage.sqlite import SqliteStore
 
-from .scripts import Json, agent, answer, call, call_schemas, sent, text_of
+from .scripts import Json, agent, answer, call, call_schemas, plan_fails, sent, text_of
 
 TEXT: Json = {"type": "string"}
 
@@ -100,7 +100,7 @@ async def test_an_idea_reference_is_a_file_below_the_roots(tmp_path: Path, refer
 async def test_another_version_than_the_one_that_was_asked_for_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "ana.json").write_text(json.dumps(echo("ana") | {"meta": {"version": "1.20"}}))
     context = [tool_message(go={"_delegate": "idea:ana?1.2"}), planned(call("go"), output="†calls.0")]
-    with pytest.raises(errors.DelegateNotFound, match=r"'idea:ana\?1\.2': that version isn't available; found 1\.20"):
+    with plan_fails(errors.DelegateNotFound, match=r"'idea:ana\?1\.2': that version isn't available; found 1\.20"):
         await Agent(None, tools=Tools(), roots=[tmp_path]).run(context)
 
 
@@ -495,11 +495,11 @@ def nest(depth: int) -> dict[str, Json]:
 async def test_delegates_nest_as_deep_as_the_run_allows() -> None:
     context = [tool_message(down={"_delegate": "d0"}), planned(call("down"), output="†calls.0")]
     assert (await Agent(None, tools=Tools(), delegates=nest(7)).run(context)).output == "bottom"
-    with pytest.raises(errors.DelegateDepthExceeded) as caught:
+    with plan_fails(errors.DelegateDepthExceeded) as caught:
         await Agent(None, tools=Tools(), delegates=nest(8)).run(context)
     assert "d0 → d1 → d2 → d3 → d4 → d5 → d6 → d7 → d8" in caught.value.message
     assert caught.value.chain == tuple(f"d{level}" for level in range(8))
-    with pytest.raises(errors.DelegateDepthExceeded, match="deeper than 2"):
+    with plan_fails(errors.DelegateDepthExceeded, match="deeper than 2"):
         await Agent(None, tools=Tools(), delegates=nest(3), limits=Limits(depth=2)).run(context)
 
 
@@ -522,7 +522,7 @@ async def test_where_models_go_too_deep_the_error_that_the_last_is_told_names_th
 async def test_the_chain_is_whole_also_through_items_and_delegates_that_end_without_an_output(plan: Json) -> None:
     loop = [tool_message(again={"_delegate": "loop"}), plan]
     context = [tool_message(begin={"_delegate": "loop"}), planned(call("begin"), output="†calls.0")]
-    with pytest.raises(errors.DelegateDepthExceeded) as caught:
+    with plan_fails(errors.DelegateDepthExceeded) as caught:
         await Agent(None, tools=Tools(), delegates={"loop": idea(*loop)}, config=Config(max_depth=3)).run(context)
     assert "loop → loop → loop → loop" in caught.value.message
     assert caught.value.chain == ("loop",) * 3
@@ -543,7 +543,7 @@ async def test_an_idea_in_code_is_a_tool_wherever_its_file_lies(tmp_path: Path) 
     tools.register(Idea(context=Context([planned(output=7)]), schema={"type": "integer"}).as_tool("made"))
     context = [planned(call("read", x=5), call("made"), output=["†calls.0", "†calls.1"])]
     assert (await Agent(None, tools=tools).run(context)).output == [5, 7]
-    with pytest.raises(errors.InvalidParameters):
+    with plan_fails(errors.InvalidParameters):
         await Agent(None, tools=tools).run([planned(call("read", x="five"), output="†calls.0")])
 
 
@@ -708,12 +708,12 @@ async def test_the_roots_of_an_idea_are_the_current_folder_where_it_lies_below_i
 
     monkeypatch.chdir(tmp_path / "project")
     assert await run("../beside.json") == "beside"
-    with pytest.raises(errors.DelegateForbidden):
+    with plan_fails(errors.DelegateForbidden):
         await run("../../outside.json")
     monkeypatch.chdir(tmp_path / "project/ideas")
-    with pytest.raises(errors.DelegateForbidden):
+    with plan_fails(errors.DelegateForbidden):
         await run("../beside.json")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    with pytest.raises(errors.DelegateForbidden):
+    with plan_fails(errors.DelegateForbidden):
         await run("../beside.json")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from actum import HOLD, Agent, Call, Config, Limits, Tools, approvals, errors, events, models
 from actum.schema.lowering import OPENAI
 
-from .scripts import agent, answer, call, call_schemas, run, sent, text_of
+from .scripts import agent, answer, call, call_schemas, plan_fails, run, sent, text_of
 
 pytestmark = pytest.mark.rule("C12")
 ITEMS = {"type": "input", "input": {"items": ["ab", "c", "def"]}}
@@ -308,10 +308,10 @@ async def test_what_a_run_that_is_cut_has_left_of_items_is_not_left_again() -> N
     made = call("size", _each=["ab", "no", "bad", "c"], _when="{†each != 'no'}", of="†each")
     context: list[Any] = [{"type": "plan", "plan": [made], "output": "†calls.0"}]
     for _ in range(3):
-        with pytest.raises(errors.ActivityError) as caught:
+        with plan_fails(errors.ActivityError) as caught:
             await Agent(None, tools=toolbox()).resume(context)
-        assert caught.value.result is not None
-        context = json.loads(json.dumps(list(caught.value.result.context)))
+        assert caught.result is not None
+        context = json.loads(json.dumps(list(caught.result.context)))
         left = [(message["_of"], message.get("kind")) for message in context if "_call" in message]
         assert len(left) == len(set(left)), left
 

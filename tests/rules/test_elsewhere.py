@@ -10,6 +10,7 @@ from actum import Agent, Context, Runs, Tools, approvals, errors, models
 from actum.app.planned import with_plans_approved
 
 from ..runs.desks import serving
+from .scripts import plan_fails
 
 pytestmark = pytest.mark.rule("L6")
 Json = dict[str, Any]
@@ -66,7 +67,7 @@ async def test_a_decision_can_not_be_given_a_result_and_no_plan_approves_it() ->
     with pytest.raises(errors.IdeaError, match="and not for a result"):
         approvals.decided(Context([held]), "0.0", "approve", given={"value": 1})
     idea = plan({"_tool": "pick", "of": "a"}, output="†calls.0")
-    with pytest.raises(errors.ActivityError, match="has to give its result"):
+    with plan_fails(errors.ActivityError, match="has to give its result"):
         await Agent(None, tools=Tools()).run(with_plans_approved(Context(idea["context"]), {"pick"}))
 
 

@@ -14,7 +14,7 @@ from actum import Agent, Call, Config, Context, Limits, Output, Tools, errors, m
 from actum import tools as registered
 from actum.protocol.tool import Tool
 
-from .scripts import Json, agent, answer, call, call_schemas, sent, text_of
+from .scripts import Json, agent, answer, call, call_schemas, plan_fails, sent, text_of
 
 TEXT: Json = {"type": "string"}
 ASK: list[Json] = [{"type": "plan", "plan": [{"_tool": "ask"}], "output": "†calls.0"}]
@@ -97,7 +97,7 @@ async def test_a_delegate_that_names_an_activity_hands_the_call_to_it_and_a_dele
     of = Agent(None, tools=tools, delegates={"worker": saying("the delegate")})
     assert (await of.run([*context, plan])).output == "the delegate"
     tools.activity("worker", unfit, replace=True)
-    with pytest.raises(errors.SchemaError, match=r"tool 'ask': the Activity 'worker' takes 'other'"):
+    with plan_fails(errors.SchemaError, match=r"tool 'ask': the Activity 'worker' takes 'other'"):
         await Agent(None, tools=tools).run([*context, plan])
 
 
@@ -201,7 +201,7 @@ async def test_a_delegate_whose_config_can_not_be_used_is_named_with_its_tool_an
     config: Json, reason: str
 ) -> None:
     of = Agent(None, tools=Tools(), delegates={"one": {**saying("x"), "config": config}})
-    with pytest.raises(errors.DelegateError) as caught:
+    with plan_fails(errors.DelegateError) as caught:
         await of.run([tool(ask={"_delegate": "one"}), *ASK])
     assert caught.value.message.startswith("tool 'ask': the delegate 'one' failed: it can't be used: ")
     assert reason in caught.value.message

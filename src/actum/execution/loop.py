@@ -13,8 +13,8 @@ from typing import Any
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
 from ..dataflow.template import Reading, template
-from ..errors import ActumError, MessageError, ModelError, NoProgress, SolutionError
-from ..events import RequestFinished, RunFinished
+from ..errors import ActumError, LimitExceeded, MessageError, ModelError, NoProgress, SolutionError
+from ..events import RepairStarted, RequestFinished, RunFinished
 from ..generation.ask import Answered, ask
 from ..generation.model import Model
 from ..generation.offer import REVEALED
@@ -28,6 +28,7 @@ from ..protocol.turns import next_turn, turn_starts
 from ..protocol.usage import Usage
 from ..schema.json import Json, JsonObject, encode
 from ..spans import RunEnded, Span, within
+from . import programs
 from .budget import Budget, Spent
 from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting
 from .calls.scheduler import Scheduler
@@ -125,7 +126,7 @@ class Loop:
     @property
     def has_effects(self) -> bool:
         """Whether a call has begun that doesn't only read, here or in a delegate (T14)."""
-        return self._calls.has_effects
+        return bool(self._calls.effects)
 
     def run(self) -> Coroutine[Any, Any, Result[Any]]:
         """Run to the end.
@@ -278,11 +279,35 @@ class Loop:
             for script in scripts
             if script.output is not None
         ]
+        if not wanted:
+            return await self._calls.settle()
         for one in wanted[:-1]:
             outcome = await self._calls.settle(one)
+            self._check_program(one.script, outcome)
             if isinstance(outcome, Finished):
                 self._leave(outcome)
-        return await self._calls.settle(wanted[-1] if wanted else None)
+        outcome = await self._calls.settle(wanted[-1])
+        self._check_program(wanted[-1].script, outcome)
+        return outcome
+
+    def _check_program(self, script: Script, outcome: Outcome) -> None:
+        """End the run where a plan that no model wrote has failed, unless a model may go on with it (P5).
+
+        What a model owes has not failed; and what somebody has said since begins another turn.
+        """
+        failures = self._calls.failures
+        if not (script.is_given and failures and isinstance(outcome, GoOn)) or self._journal.is_told_more:
+            return
+        if self._calls.open_calls()[1] and all(one.call is None for one in failures):
+            return
+        if (limited := next((one.error for one in failures if isinstance(one.error, LimitExceeded)), None)) is not None:
+            raise limited
+        error, repair = programs.failed(failures), self._setup.config.repair
+        may_repair = repair == "always" or (repair and script.number not in self._calls.effects)
+        if self._setup.runtime.model is None or not may_repair:
+            raise error
+        if self._emit.sink:
+            self._emit(RepairStarted(answer=script.number, error=error))
 
     def _resumed(self) -> Iterator[Script]:
         """The plans that stand, once each, with their calls taken in."""
@@ -293,6 +318,10 @@ class Loop:
         reading = Reading(allowance=self._budget.allowance)
         for plan in standing_plans(journal.messages, journal.memory, marks, journal.data_kinds, reading):
             if "lazy" not in (plan.mode, self._setup.config.mode) and plan.authored.number not in known:
+                if self._setup.config.repair is True and programs.had_effects(
+                    plan.authored.number, marks, journal.messages, self._frame.toolset
+                ):
+                    self._calls.effects.add(plan.authored.number)
                 script = self._calls.resume(plan)
                 script.turn = bisect(starts, plan.authored.start)
                 yield script

@@ -45,6 +45,7 @@ WEIGHTS: Mapping[str, _Weights] = {
     "reader": _NAMES,
     "upfront": _ASKS,
     "retries": _ASKS,
+    "repair": _ASKS,
     "mode": _ASKS,
     "settings": _ASKS,
     "tool_budget": _ASKS,

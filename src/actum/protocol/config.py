@@ -13,6 +13,12 @@ _SWITCHES = (
     "meta", "paths", "reasoning", "flow", "shapes", "readers", "sealed", "upfront", "instanced_output",
 )  # fmt: skip
 
+_CHOICES: Mapping[str, tuple[Sequence[object], str]] = {
+    "mode": (("eager", "lazy"), "eager or lazy"),
+    "references": (("wide", "aside", None), "wide, aside or None"),
+    "repair": ((False, True, "always"), "true, false or always"),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
@@ -38,6 +44,9 @@ class Config:
     """Resolves delegates before composition, so that their schemas are a contract (D8)."""
     retries: int = 2
     """How often an unusable answer is asked for again (L3)."""
+    repair: bool | Literal["always"] = False
+    """Whether the model is asked to go on with a plan that no model wrote where that fails: as long as no effect of it
+    has begun, or "always"; else the run ends with `PlanFailed` (P5)."""
     instanced_output: bool = False
     """Asks for one output per instance (I4)."""
     mode: Literal["eager", "lazy"] = "eager"
@@ -69,12 +78,9 @@ class Config:
     """How many bytes all images, audio and files of a run may have together, each counted once (M10)."""
 
     def __post_init__(self) -> None:
-        if self.mode not in ("eager", "lazy"):
-            raise SchemaError(f"mode must be eager or lazy, not {self.mode!r}", path="config.mode")
-        if self.references not in ("wide", "aside", None):
-            raise SchemaError(
-                f"references must be wide, aside or None, not {self.references!r}", path="config.references"
-            )
+        for name, (taken, choices) in _CHOICES.items():
+            if (value := getattr(self, name)) not in taken:
+                raise SchemaError(f"{name} must be {choices}, not {value!r}", path=f"config.{name}")
         for name in ("retries", "tool_budget", "parallel", "max_delegate_bytes", "max_depth", "max_media_bytes"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name == "parallel" else 0):

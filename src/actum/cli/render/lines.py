@@ -95,6 +95,8 @@ def described(event: events.AnyEvent) -> str | None:
             return "request"
         case events.Retried():
             return f"again    {event.error.message}"
+        case events.RepairStarted():
+            return f"repair   {event.error.message}"
         case events.CallWaiting():
             return f"waiting  {short_call(event.call)} for {', '.join(event.on)}"
         case events.CallStarted():

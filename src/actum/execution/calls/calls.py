@@ -145,6 +145,7 @@ class Calls:
         """Take in a plan of the context: what is done or has failed for good is not made again (L8)."""
         script = Script.standing(plan.authored, plan.calls)
         script.replaced = plan.replaced.keys()
+        script.is_given = plan.authored.is_given
         script.is_authored = plan.authored.is_given and not is_url(self._journal.origin)
         self._scheduler.batches.before |= {plan.authored.place(index): items for index, items in plan.items.items()}
         for index, call in enumerate(plan.calls):
@@ -285,9 +286,9 @@ class Calls:
         return dict(self._scheduler.results.makers)
 
     @property
-    def has_effects(self) -> bool:
-        """Whether a call has begun that doesn't only read, here or in a delegate (T14)."""
-        return self._scheduler.results.has_effects
+    def effects(self) -> set[int]:
+        """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
+        return self._scheduler.results.effects
 
     def open_calls(self, script: Script | None = None) -> tuple[list[Call], list[Call]]:
         """The calls that other answers have left open and that run by themselves (P2); those that the model owes."""

@@ -238,7 +238,8 @@ class Carrier:
     async def _apart(self, job: Job, call: Call, context: Context) -> Carried:
         """Let a run of its own make the call for an item."""
         suspension = Suspension(place=job.place, call=job.call)
-        self.results.has_effects |= job.tool.effects != "none"
+        if job.tool.effects != "none":
+            self.results.effects.add(job.script.number)
         try:
             return judged(
                 await self.delegate.item(call, job.tool, context, job.scopes, suspension), job.tool, self.budget
@@ -262,7 +263,8 @@ class Carrier:
         except Suspended:
             return Held(tuple(_within(job.of, one) for one in suspension.waiting))
         finally:
-            self.results.has_effects |= suspension.has_effects
+            if suspension.has_effects:
+                self.results.effects.add(job.script.number)
             if suspension.context is not None and suspension.context is not before:
                 own = {"of": job.of, "call": dict(job.call), "context": suspension.context}
                 self.journal.add({"type": "suspended", **own})

@@ -40,9 +40,9 @@ def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Jour
             cause = _cause(verdict.nodes[0])
             ended = f"{_named(cause, jobs)}, {_ended(cause)}"
             if verdict.references:
-                return UnresolvedReference(f"{verdict.references[0]} was to come from {ended}", tool=tool)
+                return UnresolvedReference(f"{verdict.references[0]} was to come from {ended}", tool=tool).behind()
             advice = "; mend that call and list both again" if cause.is_refused else ""
-            return UnresolvedReference(f"it was to start after {ended}: it was not made{advice}", tool=tool)
+            return UnresolvedReference(f"it was to start after {ended}: it was not made{advice}", tool=tool).behind()
         case _:
             reference = verdict.references[0]
             near = _meant(reference, job, jobs) or hint(reference, job.node.answer, job.node.instance, journal)
@@ -84,7 +84,7 @@ def check_scopes(job: Job, failed: Sequence[Job]) -> None:
                 cause = called(writer.node, writer.tool.name)
                 raise UnresolvedReference(
                     f"its scope {str(scope)[1:]!r} was to come from {cause}, which failed", tool=job.tool.name
-                )
+                ).behind()
 
 
 def _cause(node: Node) -> Node:

@@ -16,7 +16,7 @@ from ...dataflow.fold import OutputMethod
 from ...dataflow.graph import Node, Status, written_paths
 from ...dataflow.reference import Path, Reference, print_path
 from ...dataflow.template import Template
-from ...errors import ActivityError, ActumError, DelegateError, Outcome, code_of
+from ...errors import OUTCOMES, ActivityError, ActumError, DelegateError, Outcome, code_of
 from ...messages import MessageObject
 from ...protocol.approvals import GATES
 from ...protocol.call import EACH, WHEN, Call
@@ -276,7 +276,7 @@ class Batch:
             f"{len(self.errors)} of {len(self.jobs)} items failed: {'; '.join(told)}{rest}",
             tool=tool,
             data=None if cause is None else {"cause": cause},
-            outcome=next(one for one in _FROM_WORST if one in outcomes),
+            outcome=next(one for one in OUTCOMES if one in outcomes),
         )
 
 
@@ -323,9 +323,6 @@ class Failure(NamedTuple):
     def told(self) -> str:
         """What of it the model that plans a sealed run may be told (S10)."""
         return self.error.message if self.is_on_arrival else f"it failed: {self.error.code}"
-
-
-_FROM_WORST: Sequence[Outcome] = ("unknown", "unusable", "failed", "not made")
 
 
 def outcome_of(error: ActumError, job: Job) -> Outcome:

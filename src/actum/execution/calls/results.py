@@ -43,8 +43,8 @@ class Results:
         self._overwrote: set[int] = set()
         self.finished = 0
         """How many calls have finished."""
-        self.has_effects = False
-        """Whether a call has begun that doesn't only read, here or in a delegate (T14)."""
+        self.effects: set[int] = set()
+        """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
         self.erased: list[Reference] = []
         self.makers: dict[str, str] = {}
         """Who carried out the calls of each tool (X0)."""
@@ -54,7 +54,7 @@ class Results:
         job.is_started = job.has_begun = True
         job.started = self.finished
         if job.tool.effects != "none" and job.is_made_here:
-            self.has_effects = True
+            self.effects.add(job.script.number)
         if self._emit.trace is not None and job.span is None:
             begin_call(job, call, self._emit.trace, self._emit)
         delegate = call.get("_delegate") if job.tool.is_delegated else None

@@ -37,6 +37,8 @@ class Script(Answer):
     is_concluded: bool = False
     is_authored: bool = False
     """Whether a developer wrote its calls, who may add to what their tools declare (S9)."""
+    is_given: bool = False
+    """Whether no model wrote it (P5)."""
     is_planned: bool = False
     """Whether the context holds its plan message."""
     types: dict[int, Type] = field(default_factory=dict[int, Type])

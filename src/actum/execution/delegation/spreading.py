@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from ...dataflow.reference import Reference
 from ...errors import (
+    OUTCOMES,
     ActivityError,
     ActumError,
     DelegateDepthExceeded,
@@ -21,6 +22,9 @@ from ...errors import (
     DelegateNotFound,
     LimitExceeded,
     NotInValue,
+    Outcome,
+    PlanFailed,
+    PlanLeft,
 )
 from ...protocol.approvals import approval
 from ...protocol.call import Call
@@ -33,6 +37,7 @@ from ..budget import Spent
 from .resolver import SavedRequest
 
 _OF_DELEGATES = (DelegateError, DelegateNotFound, DelegateForbidden, DelegateDepthExceeded, NotInValue)
+_OF_PLANS = (PlanFailed.code, PlanLeft.code)
 _KEPT = ("_activity", "_delegate")
 """The meta-properties of a call that go with it into a run of its own; the others say what becomes of its result."""
 
@@ -121,6 +126,11 @@ def failure_of(error: JsonObject, tool: Tool, *, is_item: bool) -> ActumError:
     """Why a run of its own has failed, for the call that it was: of a delegate's error only the kind crosses (D11)."""
     code, message = str(error.get("code")), str(error.get("message"))
     data: Any = error.get("data") or {}
+    if code in _OF_PLANS and is_object(cause := data.get("cause")):
+        found = failure_of(cause, tool, is_item=is_item)
+        outcome: Outcome | None = next((one for one in OUTCOMES if one == data.get("outcome")), None)
+        found.outcome = outcome or found.outcome
+        return found
     if code == LimitExceeded.code:
         return LimitExceeded(message, limit=str(data.get("limit")))
     kind = next((one for one in _OF_DELEGATES if one.code == code), None)

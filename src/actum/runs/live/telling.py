@@ -89,6 +89,8 @@ class LiveRun:
             case events.RunFinished():
                 self._begin_anew(stream)
                 self._streams.pop(id(event.path), None)
+            case events.RepairStarted():
+                self._put((stream, "repair"), event)
             case events.CallReady():
                 pass  # the record tells that it has arrived
 
