@@ -85,7 +85,7 @@ class InActum:
         return Agent(model, tools=tools, delegates=delegates, approve=hold_sending)
 
     def delegate(self, name: str) -> Json:
-        """A sub-agent: its tools, and what it does as a plan of its own, with which its model goes on where it fails."""
+        """A sub-agent: its tools, and a plan of its own, with which its model goes on where it fails."""
         calls = calls_of(self.case.agents[name])
         own = {tool: {"properties": {key: TEXT, "_output": TEXT}} for tool, key in (("send", "to"), ("look", "what"))}
         plan = {"type": "plan", "plan": calls, "output": f"†calls.{len(calls) - 1}"}
