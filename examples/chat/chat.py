@@ -9,13 +9,13 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from typing_extensions import TypedDict
 
-from actum import Agent, Tools, models
-from actum.app.conversation import Conversation
+from actum import Agent, Conversation, Tools, models
 from actum.messages import File, Image, User
 
 HERE = Path(__file__).parent
@@ -49,7 +49,10 @@ def played() -> models.Scripted:
 
 async def main(model: models.Model | str, said: Iterable[Any] = SAID) -> Conversation:
     talk = Agent(model, tools=tools, roots=[HERE]).conversation(
-        [{"type": "system", "message": "You help the owner of a shop. Answer in one or two sentences."}]
+        [
+            {"type": "system", "message": "You help the owner of a shop. Answer in one or two sentences."},
+            {"type": "state", "today": f"{date.today():%A, %Y-%m-%d}"},
+        ]
     )
     for one in said:
         async for piece in talk.say(one if isinstance(one, str) else [message.to_dict() for message in one]):
