@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from actum import Agent, Context, Idea, Limits, Tools, errors
+from actum import Agent, Config, Context, Idea, Limits, Tools, errors
 from actum.models import Scripted
 from actum.serving import Served
 
@@ -140,6 +142,23 @@ def test_a_token_that_keeps_no_secret_says_how_one_is_made(token: Any) -> None:
         Served({"a": {"context": []}}).app(token=token)
 
 
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Config(retires=3), "Config has no 'retires'; did you mean 'retries'"),  # type: ignore[call-arg]
+        (lambda: Config(toolBudget=3), "did you mean 'tool_budget'"),  # type: ignore[call-arg]
+        (lambda: Config(zzz=3), "Config has no 'zzz'; it has meta, reasoning"),  # type: ignore[call-arg]
+        (lambda: Limits(request=3), "Limits has no 'request'; did you mean 'requests'"),  # type: ignore[call-arg]
+        (lambda: replace(Limits(), dollars=1), "Limits has no 'dollars'"),
+    ],
+)
+def test_a_field_that_there_is_not_names_the_near_one(make: Callable[[], Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        make()
+    with pytest.raises(errors.IdeaError, match="'config' has no 'retires'; did you mean 'retries'"):
+        asyncio.run(Idea(context="go", config={"retires": 1}).run(agent()))
+
+
 def pay(x: int) -> int:
     """Pays."""
     return x
@@ -158,7 +177,7 @@ def price(x: int) -> int:
         ("outputPath", "did you mean '_outputPath'"),
         ("output_path", "did you mean '_outputPath'"),
         ("scopes", "did you mean '_scopes'"),
-        ("zzz", "it has name, description, effects"),
+        ("zzz", "it has _tool, _activity, .*effects, timeout"),
     ],
 )
 def test_an_option_that_there_is_not_is_a_type_error_with_the_near_one(option: str, said: str) -> None:

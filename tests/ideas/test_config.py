@@ -149,7 +149,7 @@ async def test_a_config_that_can_not_be_used_is_named_by_file_and_field(tmp_path
 @pytest.mark.parametrize(
     ("config", "path", "reason"),
     [
-        ({"modle": "x"}, "config.modle", "'config' has no 'modle'; it has activities,"),
+        ({"modle": "x"}, "config.modle", "'config' has no 'modle'; did you mean 'mode' or 'model'?"),
         ({"retries": -1}, "config.retries", "retries must be a whole number, not -1"),
         ({"mode": "slow"}, "config.mode", "mode must be eager or lazy, not 'slow'"),
         ({"settings": []}, "config.settings", "settings must be an object, not []"),
@@ -159,7 +159,7 @@ async def test_a_config_that_can_not_be_used_is_named_by_file_and_field(tmp_path
         ({"activities": ["a", 5]}, "config.activities.1", "'activities' must be a list of names: 5 is not one"),
         ({"tools": ["a", None]}, "config.tools.1", "'tools' must be a list of names: None is not one"),
         ({"limits": 5}, "config.limits", "'limits' must be an object with requests,"),
-        ({"limits": {"request": 5}}, "config.limits.request", "'limits' has no 'request'; it has requests,"),
+        ({"limits": {"request": 5}}, "config.limits.request", "'limits' has no 'request'; did you mean 'requests'?"),
         ({"limits": {"usd": -1}}, "limits.usd", "usd must be a number that is not negative"),
         ({"origin": 1}, "config.origin", "'origin' must be the path of a file"),
     ],

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from ..errors import IdeaError, SchemaError
 from ..protocol.config import Config, Limits
 from ..schema.json import JsonObject, is_list, is_object
+from ..schema.naming import instead
 
 Standing: TypeAlias = Literal["own", "local", "foreign"]
 """Whose an Idea is: run by its own user, the local delegate of a caller, or from outside (a URL)."""
@@ -90,7 +91,7 @@ class IdeaConfig:
         if not is_object(config):
             raise IdeaError(f"{name}: 'config' must be an object")
         if unknown := sorted(config.keys() - WEIGHTS.keys()):
-            raise _wrong(name, unknown[0], f"'config' has no {unknown[0]!r}; it has {', '.join(sorted(WEIGHTS))}")
+            raise _wrong(name, unknown[0], f"'config' has no {unknown[0]!r}; {instead(unknown[0], sorted(WEIGHTS))}")
         own = {key: value for key, value in config.items() if key in _OF_CONFIG}
         _judged(name, "config", lambda: Config(**own))
         for key in ("tools", "allow_hosts", "grants"):
@@ -187,6 +188,6 @@ def _limits(name: str, value: object) -> Limits:
     if not is_object(value):
         raise _wrong(name, "limits", f"'limits' must be an object with {', '.join(known)}")
     if unknown := sorted(value.keys() - set(known)):
-        raise _wrong(name, f"limits.{unknown[0]}", f"'limits' has no {unknown[0]!r}; it has {', '.join(known)}")
+        raise _wrong(name, f"limits.{unknown[0]}", f"'limits' has no {unknown[0]!r}; {instead(unknown[0], known)}")
     _judged(name, "limits", lambda: Limits(**value))
     return Limits(**value)

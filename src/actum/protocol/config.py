@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from ..errors import SchemaError
 from ..schema.json import is_list
+from ..schema.naming import names_nearest
 
 _SWITCHES = (
     "meta", "paths", "reasoning", "flow", "shapes", "readers", "sealed", "upfront", "instanced_output",
@@ -20,6 +21,7 @@ _CHOICES: Mapping[str, tuple[Sequence[object], str]] = {
 }
 
 
+@names_nearest
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """How requests are made. Every field has a default that is right for most."""
@@ -128,6 +130,7 @@ def _is_model(value: object) -> bool:
     return callable(getattr(value, "stream", None))
 
 
+@names_nearest
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Bounds of one run, its delegates included; None bounds nothing."""

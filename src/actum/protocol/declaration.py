@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import Any
 
 from ..dataflow.fold import METHODS
@@ -13,6 +12,7 @@ from ..dataflow.reference import ReferenceSyntax
 from ..errors import MessageError, SchemaError
 from ..schema.gathering import gathered
 from ..schema.json import JsonObject, NotJson, is_list, is_object, plain
+from ..schema.naming import instead
 from ..schema.validator import Validator, is_schema
 from ..schema.walk import definitions_of, properties_of
 from .call import DERIVED, META, SPELLINGS, two_spellings
@@ -140,9 +140,7 @@ def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
 def _as_schema(key: str, value: Any, name: str | None, path: str) -> JsonObject:
     """A meta-property as a schema: it is declared by one, or by its fixed value alone (T1)."""
     if key not in known_meta():
-        meant = near(key, known_meta())
-        words = f"did you mean {meant!r}?" if meant else f"these are: {', '.join(known_meta())}"
-        raise SchemaError(f"{key!r} is not a meta-property; {words}", tool=name, path=path)
+        raise SchemaError(f"{key!r} is not a meta-property; {instead(key, known_meta())}", tool=name, path=path)
     if is_object(value):
         return value
     if key != "_output":
@@ -155,13 +153,6 @@ def _as_schema(key: str, value: Any, name: str | None, path: str) -> JsonObject:
 def known_meta() -> tuple[str, ...]:
     """The meta-properties that a tool may have."""
     return (*META, *AUTHORS)
-
-
-def near(key: str, names: Iterable[str]) -> str | None:
-    """The name that was meant, None if none is near; `outputPath` and `_output_path` mean `_outputPath`."""
-    bare = {name.strip("_").lower(): name for name in names}
-    found = get_close_matches(key[:60].replace("_", "").lower(), bare, 1, 0.6)
-    return bare[found[0]] if found else None
 
 
 def _is_text(value: object) -> bool:

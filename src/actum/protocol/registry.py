@@ -11,10 +11,11 @@ from ..errors import SchemaError
 from ..schema.gathering import gathered
 from ..schema.infer import adapter_of, schema_of
 from ..schema.json import JsonObject
+from ..schema.naming import instead
 from .activity import Activity, Choice, check_function, is_given, type_hints
 from .anew import is_made_anew
 from .backoff import Backoff
-from .declaration import is_count, known_meta, near, parse_tool
+from .declaration import is_count, known_meta, parse_tool
 from .elsewhere import ACTIVITY, ELSEWHERE, is_elsewhere
 from .tool import Effects, Tool
 
@@ -371,11 +372,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
     """Raise a `TypeError`, as a call of a function does, for what is no option of a decorator."""
     for key in options:
         if key not in _OPTIONS and key[:1] != "_":
-            meant = near(key, [*known_meta(), *_OPTIONS])
-            raise TypeError(
-                f"a tool has no option {key!r}; "
-                + (f"did you mean {meant!r}?" if meant else f"it has {', '.join(_OPTIONS)}, and meta-properties (_…)")
-            )
+            raise TypeError(f"a tool has no option {key!r}; {instead(key, [*known_meta(), *_OPTIONS])}")
 
 
 def _taken(name: str, what: str, by: Activity | None) -> SchemaError:

@@ -1,0 +1,42 @@
+"""What was meant by a name that isn't there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from difflib import get_close_matches
+from functools import wraps
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def instead(key: str, names: Iterable[str]) -> str:
+    """What to write for a name that isn't there: the near one, else all that there are.
+
+    `outputPath` and `_output_path` are near `_outputPath`.
+    """
+    bare = {_bare(name): name for name in names}
+    key = _bare(key[:60])
+    near = get_close_matches(key, bare, 2, 0.75) or get_close_matches(key, bare, 1, 0.6)
+    meant = " or ".join(repr(bare[one]) for one in near)
+    return f"did you mean {meant}?" if near else f"it has {', '.join(bare.values())}"
+
+
+def _bare(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def names_nearest(cls: type[T]) -> type[T]:
+    """A dataclass that names the near field, too, where it is given one that it doesn't have."""
+    make: Callable[..., None] = cls.__init__
+    known = [field.name for field in fields(cls)]  # pyright: ignore[reportArgumentType] -- of a dataclass
+
+    @wraps(make)
+    def __init__(self: T, *given: Any, **named: Any) -> None:  # noqa: N807 -- it takes the place of the class's own
+        for name in named.keys() - set(known):
+            raise TypeError(f"{cls.__name__} has no {name!r}; {instead(name, known)}")
+        make(self, *given, **named)
+
+    cls.__init__ = __init__  # pyright: ignore[reportAttributeAccessIssue]
+    return cls
