@@ -13,6 +13,7 @@ from ..messages.media import MEDIA, name_of
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool
+from ..protocol.lineage import BROUGHT
 from ..protocol.marks import Marks
 from ..protocol.message import Write, is_result, written_message
 from ..protocol.numbering import result_of
@@ -63,8 +64,8 @@ async def shortened(context: Context, most: int, delegation: Delegation) -> Cont
     gone = {*going(context, most // 2), *(at for at, one in enumerate(context) if one.get("_call") == _CALL)}
     answer = Marks.of(context.messages).next_answer
     # It is all data to who sums it up, whoever wrote it: in a sealed run what came of calls counts as brought (S10).
-    told = Context([{"type": "text", "text": "\n\n".join(_told(context, gone))}])
-    kept = Suspension(place=Place(answer, 0), call=_CALL, crossing=frozenset({"text"}))
+    told = Context([{"type": "text", "text": "\n\n".join(_told(context, gone)), BROUGHT: True}])
+    kept = Suspension(place=Place(answer, 0), call=_CALL)
     found: Any = await delegation.latent(_CALL, _TOOL, told, kept)
     text = str(found)[: most // _PART]
     write = Write(EARLIER, None, "set", (), text)

@@ -5,13 +5,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from math import inf
 from typing import Any
 
-from ..dataflow.reference import SIGIL, Reference
+from ..dataflow.expression import MISSING
+from ..dataflow.fold import Fold
+from ..dataflow.reference import SIGIL, Path, Reference
 from ..protocol.approvals import Decisions
 from ..protocol.context import Context
-from ..protocol.message import BROUGHT, NUMBER, OF, RETURNED, TOLD, instance_of, is_brought, place_of, write_of
+from ..protocol.lineage import BROUGHT, marks_in, own_part
+from ..protocol.message import (
+    NUMBER,
+    OF,
+    RETURNED,
+    TOLD,
+    Write,
+    instance_of,
+    is_brought,
+    payload_of,
+    place_of,
+    write_of,
+)
 from ..protocol.numbering import result_of
+from ..protocol.place import Place
+from ..protocol.scopes import data_message
 from ..schema.json import JsonObject, is_list, is_object
 from ..schema.quoting import told
 from .view import ContextView
@@ -30,8 +47,20 @@ def words(*, reads: bool) -> str:
 
 def authored(context: Context) -> Context:
     """The messages that no call has left: what the author and the user wrote."""
-    own = [message for message in context.messages if not is_brought(message)]
-    return Context.checked(own, context.data_kinds, context.origin)
+    own = (_own(message, context.kind_of(message)) for message in context.messages)
+    return Context.checked([one for one in own if one is not None], context.data_kinds, context.origin)
+
+
+def _own(message: JsonObject, kind: str | None) -> JsonObject | None:
+    """What of a message no call has brought; None if nothing is left of it."""
+    if not is_brought(message):
+        return message
+    if "_call" in message or kind is None:
+        return None
+    value = payload_of(message, kind)
+    part = own_part(value, marks_in(message, value))
+    notes = {key: message[key] for key in ("schema", "description") if key in message}
+    return None if part is MISSING else data_message(kind, part, notes)
 
 
 def named(context: Context, tool: str, parameter: str) -> Iterator[str]:
@@ -99,29 +128,52 @@ class SealedView(ContextView):
         return self._authored.value(kind, instance)
 
     def written(self, kind: str) -> Iterable[str]:
-        """What calls have written of a data kind, by path, and of which kind it is."""
+        """What calls have written of a data kind, by path, in the order of the calls, and of which kind it is."""
         found: dict[str, str] = {}
-        for index, message in enumerate(self._context.messages):
-            write = write_of(message, index, self._context.data_kinds) if is_brought(message) else None
-            if write is None or write.kind != kind:
-                continue
-            for at, value in self._parts(message, write.reference, write.value):
-                found[at] = told(value)
+        for index, message in self._left:
+            write = write_of(message, index, self._context.data_kinds)
+            if write is not None and write.kind == kind:
+                found |= {at: told(value) for at, value in self._parts(message, write)}
         return [f"({at} is {what}, not shown)" for at, what in found.items()]
 
-    def _parts(self, message: JsonObject, reference: Reference, value: Any) -> Iterator[tuple[str, Any]]:
+    @cached_property
+    def _left(self) -> list[tuple[int, JsonObject]]:
+        """The messages of which calls have brought anything, each with its index, in the order of the calls."""
+        own = [(index, one) for index, one in enumerate(self._context.messages) if is_brought(one)]
+        return sorted(own, key=lambda one: _rank(place_of(one[1]), one[0]))
+
+    def _parts(self, message: JsonObject, write: Write) -> Iterator[tuple[str, Any]]:
         """What a message has written, by paths that somebody declared: data may have chosen all others."""
         instance = instance_of(message)
         if instance is not None and instance not in self.instances:
             return
         of = "" if instance is None else f" of _instance {instance}"
-        if BROUGHT in message and reference.kind == "input" and is_object(value):
-            for name, one in value.items():  # the parameters of the call that led here
-                yield f"{Reference('input', (name,))}{of}", one
-        elif "_outputPath" in message or reference.kind in self._known:
-            yield f"{reference if '_outputPath' in message else Reference(reference.kind)}{of}", value
+        if "_call" not in message and is_list(message[BROUGHT]):  # it has crossed into here
+            for path, value in _crossed(write):
+                yield f"{Reference(write.kind, path)}{of}", value
+        elif "_outputPath" in message or write.kind in self._known:
+            yield f"{write.reference}{of}", write.value
 
     @cached_property
     def _known(self) -> set[str | None]:
         own = self._authored
         return {*self._context.data_kinds, *(own.kind_of(message) for message in own.messages)}
+
+
+def _rank(place: Place | None, index: int) -> tuple[float, ...]:
+    """Where what a call has left stands in the order of the calls; what has crossed into the run comes first."""
+    if place is None:
+        return (-1, index)
+    return (place.answer, inf if place.index is None else place.index, -1 if place.item is None else place.item, index)
+
+
+def _crossed(write: Write) -> Iterator[tuple[Path, Any]]:
+    """What calls have brought of a value that has crossed, each part at the path that somebody has written of it."""
+    whole = Fold(write.value)
+    parts: dict[Path, Fold] = {}
+    for path, source in write.marks.items():
+        value = whole.read(path) if source.is_brought else MISSING
+        if value is not MISSING:
+            parts.setdefault(path if source.named is None else path[: source.named], Fold()).write("set", path, value)
+    for path, part in parts.items():
+        yield path, part.read(path)

@@ -11,6 +11,7 @@ from ..dataflow.overlay import Overlay
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..errors import MessageError
 from ..schema.json import JsonObject
+from .lineage import BROUGHT, NONE, Marks, Trail
 from .message import DATA_KINDS, Write, check_message, instance_of, kind_of, write_of
 from .origin import ORIGIN, is_url
 
@@ -28,6 +29,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._kinds: dict[str, Overlay] = {}
+        self._trails: dict[str, Trail] = {}
 
     def write(self, write: Write) -> None:
         """Apply one write.
@@ -38,12 +40,32 @@ class Memory:
         overlay = self._kinds.get(write.kind)
         if overlay is None:
             overlay = self._kinds[write.kind] = Overlay()
+        trail = self._trails.get(write.kind)
+        if trail is None and not write.marks:
+            overlay.write(write.method, write.path, write.value, write.instance)
+            return
+        trail = trail or Trail()
+        if write.method == "set" and not write.path and write.instance is None:
+            overlay.write("set", (), write.value)
+            trail.begin(write.marks)
+            self._trails[write.kind] = trail
+            return
+        old = overlay.read(write.path, write.instance)
+        steps = list(trail.steps(write.method, write.path, write.value, write.marks, write.instance, old))
         overlay.write(write.method, write.path, write.value, write.instance)
+        for path, marks in steps:
+            trail.write(path, marks, write.instance)
+        self._trails[write.kind] = trail
 
     def read(self, reference: Reference, instance: str | None = None) -> Any:
         """What a reference names, as an instance sees it, or MISSING; not to be changed."""
         overlay = self._kinds.get(reference.kind)
         return MISSING if overlay is None else overlay.read(reference.path, instance)
+
+    def marks(self, reference: Reference, instance: str | None = None) -> Marks:
+        """What is known of where the value that a reference names comes from, as an instance sees it (S10)."""
+        trail = self._trails.get(reference.kind)
+        return NONE if trail is None else trail.read(reference.path, instance)
 
     def own(self, kind: str, instance: str) -> Any:
         """What an instance has written of a kind itself, folded over the shared value, or MISSING."""
@@ -70,7 +92,17 @@ class Context(Sequence[JsonObject]):
         MessageError: for a malformed message, naming its index.
     """
 
-    __slots__ = ("_data_kinds", "_instance", "_key", "_lease", "_memory", "_messages", "_origin", "_progress")
+    __slots__ = (
+        "_brought",
+        "_data_kinds",
+        "_instance",
+        "_key",
+        "_lease",
+        "_memory",
+        "_messages",
+        "_origin",
+        "_progress",
+    )
 
     def __init__(
         self,
@@ -101,14 +133,20 @@ class Context(Sequence[JsonObject]):
         self._key = ""
         self._progress: Progress = _unheard
         self._lease: int | None = None
+        self._brought: tuple[Any, ...] = ()
 
     @classmethod
     def checked(
-        cls, messages: Iterable[JsonObject], data_kinds: Collection[str] = DATA_KINDS, origin: str | None = None
+        cls,
+        messages: Iterable[JsonObject],
+        data_kinds: Collection[str] = DATA_KINDS,
+        origin: str | None = None,
+        brought: Sequence[Any] = (),
     ) -> Context:
-        """A context of messages that have been judged before."""
+        """A context of messages that have been judged before; `brought` are the marks that they have no more (S10)."""
         context = cls(data_kinds=data_kinds, origin=origin)
         context._messages = tuple(messages)
+        context._brought = tuple(brought)
         return context
 
     @overload
@@ -193,14 +231,14 @@ class Context(Sequence[JsonObject]):
 
         `progress` is who hears how far it is.
         """
-        view = Context.checked(self._messages, self._data_kinds, self._origin)
+        view = Context.checked(self._messages, self._data_kinds, self._origin, self._brought)
         view._memory, view._instance, view._key, view._lease = self._memory, self._instance, key, lease
         view._progress = progress or _unheard
         return view
 
     def of(self, instance: str) -> Context:
         """The same context as one of its instances sees it: its own values over the shared ones (I2)."""
-        view = Context.checked(self._messages, self._data_kinds, self._origin)
+        view = Context.checked(self._messages, self._data_kinds, self._origin, self._brought)
         view._memory, view._instance, view._key, view._lease = self._memory, instance, self._key, self._lease
         view._progress = self._progress
         return view
@@ -225,6 +263,18 @@ class Context(Sequence[JsonObject]):
     def kind_of(self, message: JsonObject) -> str | None:
         """The kind of a data message of this context, None for other messages (M5)."""
         return kind_of(message, self._data_kinds)
+
+    @property
+    def marked(self) -> Iterator[JsonObject]:
+        """The messages, with marks of what calls have brought of them where they have crossed a scope (S10)."""
+        marks = self._brought or (False,) * len(self._messages)
+        for message, mark in zip(self._messages, marks, strict=True):
+            yield message if mark is False else {**message, BROUGHT: mark}
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether calls have brought any of what has crossed a scope here."""
+        return any(mark is not False for mark in self._brought)
 
     @property
     def data_kinds(self) -> frozenset[str]:

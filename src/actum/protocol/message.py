@@ -13,6 +13,7 @@ from ..messages import KINDS, Kind
 from ..messages.data import data_kind
 from ..messages.role import RAW
 from ..schema.json import Json, JsonObject, NotJson, index_of, is_object, plain
+from .lineage import BROUGHT, NONE, Marks, marks_in
 from .place import Place
 
 DATA_KINDS = frozenset(kind.type for kind in KINDS.values() if kind.has_short_form)
@@ -37,8 +38,6 @@ PLACES = "_places"
 """The mark of a plan with calls that an earlier attempt of the answer had started: their places by index (L3)."""
 
 
-BROUGHT = "_brought"
-"""The mark of what crosses into a sealed delegate: calls have brought it, though none has left this message (S10)."""
 TOLD = "_told"
 """The mark of an error in a sealed run: what of it the model that plans may be told (S10)."""
 OUTCOME = "_outcome"
@@ -67,7 +66,7 @@ def failed_of(message: Mapping[str, Any]) -> JsonObject:
 
 def is_brought(message: Mapping[str, Any]) -> bool:
     """Whether calls have brought a message, or what went into it (S10)."""
-    return "_call" in message or BROUGHT in message
+    return "_call" in message or bool(message.get(BROUGHT))
 
 
 class Write(NamedTuple):
@@ -78,6 +77,8 @@ class Write(NamedTuple):
     method: OutputMethod
     path: Path
     value: Any
+    marks: Marks = NONE
+    """Where it comes from (S10)."""
 
     @property
     def reference(self) -> Reference:
@@ -224,14 +225,14 @@ def write_of(message: JsonObject, index: int, data_kinds: Collection[str] = DATA
         return None
     instance = instance_of(message)
     if "_outputPath" not in message and "_outputMethod" not in message:
-        return Write(kind, instance, "merge", (), payload)
+        return Write(kind, instance, "merge", (), payload, marks_in(message, payload))
     method, path = _written_by_call(message, index)
     value = unnested(path, payload)
     if value is MISSING:
         raise MessageError(
             f"'_outputPath' names {message['_outputPath']!r}, where the message has no value", index=index
         )
-    return Write(kind, instance, method, path, value)
+    return Write(kind, instance, method, path, value, marks_in(message, value))
 
 
 def _written_by_call(message: JsonObject, index: int) -> tuple[OutputMethod, Path]:

@@ -16,7 +16,8 @@ from ..schema.walk import references
 from .approvals import PRIVATE
 from .call import Call
 from .context import Context, Memory
-from .message import DATA_KINDS, RESERVED, instance_of, kind_of, payload_of
+from .lineage import WHOLE, Source, told
+from .message import DATA_KINDS, OF, RESERVED, instance_of, is_brought, kind_of, payload_of
 from .origin import ORIGIN
 from .tool import Tool
 
@@ -60,6 +61,7 @@ class Catalogue:
         self.data_kinds = data_kinds
         self._messages: defaultdict[_Shelf, list[_Placed]] = defaultdict(list)
         self._notes: defaultdict[_Shelf, dict[str, tuple[int, Any]]] = defaultdict(dict)
+        self._brought_notes: set[_Shelf] = set()
         self._count = 0
         for message in messages:
             self.add(message)
@@ -73,7 +75,10 @@ class Catalogue:
         self._messages[shelf].append((self._count, message))
         if kind is not None:
             notes = self._notes[shelf]
-            notes |= {key: (self._count, message[key]) for key in ("schema", "description") if key in message}
+            own = {key: (self._count, message[key]) for key in ("schema", "description") if key in message}
+            notes |= own
+            if own and is_brought(message):
+                self._brought_notes.add(shelf)
         self._count += 1
 
     def of_type(self, name: str, instance: str | None) -> list[_Placed]:
@@ -93,6 +98,10 @@ class Catalogue:
         placed = [(key, *note) for layer in {None, instance} for key, note in self._notes[True, kind, layer].items()]
         return {key: note for key, _, note in sorted(placed, key=lambda one: (one[0] == "description", one[1]))}
 
+    def has_brought_notes(self, kind: str, instance: str | None) -> bool:
+        """Whether calls have brought any of what is said of a data kind: it is data like all else (S10)."""
+        return any((True, kind, layer) in self._brought_notes for layer in {None, instance})
+
     def _seen(self, *, is_data: bool, name: str, instance: str | None) -> list[_Placed]:
         layers = [self._messages.get((is_data, name, layer), []) for layer in {None, instance}]
         own = [layer for layer in layers if layer]
@@ -103,7 +112,7 @@ _Shelf: TypeAlias = tuple[bool, str, "str | None"]
 _Placed: TypeAlias = tuple[int, JsonObject]
 
 
-def _order(placed: tuple[float, JsonObject]) -> float:
+def _order(placed: tuple[float, Any] | tuple[float, Any, Any]) -> float:
     return placed[0]
 
 
@@ -114,20 +123,34 @@ def scoped(
     instance: str | None,
     origin: str | None = None,
 ) -> Context:
-    """The scoped context: folded values with schema and description, without history and without marks (S5, S6)."""
-    found: list[tuple[float, JsonObject]] = []
+    """The scoped context: folded values with schema and description, without history and without marks (S5, S6).
+
+    Where they come from is said beside them, for a delegate (S10).
+    """
+    found: list[tuple[float, JsonObject, Any]] = []
     paths: defaultdict[str, list[Path]] = defaultdict(list)
     for scope in dict.fromkeys(scopes):
         place = scope_path(scope)
         paths[place.kind].append(place.path)
         for order, message in catalogue.of_type(scope, instance):
-            found.append((order, {key: copy(value) for key, value in message.items() if _crosses(key)}))
+            own = {key: copy(value) for key, value in message.items() if _crosses(key)}
+            found.append((order, own, is_brought(message) or OF in message))
     for kind, own in paths.items():
         value = _value(memory, kind, own, instance)
         if value is not MISSING:
             notes = _narrowed_notes(catalogue.notes(kind, instance), value, own)
-            found.append((catalogue.first(kind, instance, own), data_message(kind, exported(value), notes)))
-    return Context.checked([message for _, message in sorted(found, key=_order)], catalogue.data_kinds, origin)
+            marks = {} if not catalogue.has_brought_notes(kind, instance) else dict(WHOLE)
+            marks |= {(*path, *below): one for path in own for below, one in _marks(memory, kind, path, instance)}
+            found.append(
+                (catalogue.first(kind, instance, own), data_message(kind, exported(value), notes), told(marks))
+            )
+    found.sort(key=_order)
+    messages = [message for _, message, _ in found]
+    return Context.checked(messages, catalogue.data_kinds, origin, [mark for _, _, mark in found])
+
+
+def _marks(memory: Memory, kind: str, path: Path, instance: str | None) -> Iterable[tuple[Path, Source]]:
+    return memory.marks(Reference(kind, path), instance).items()
 
 
 def _crosses(key: str) -> bool:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ...dataflow.expression import references
+from ...dataflow.reference import Path
 from ...errors import ActivityError, ActumError, Fenced
 from ...protocol import elsewhere
 from ...protocol.activity import Activity
 from ...protocol.backoff import Backoff
 from ...protocol.call import Call
 from ...protocol.context import Context
+from ...protocol.lineage import Marks, Source
 from ...protocol.place import Place
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
@@ -26,7 +28,7 @@ from ..record.journal import Journal, check_written
 from .approval import Approvals, shown
 from .invoking import invoke, judged
 from .job import Job, Yield
-from .lineage import Lineage
+from .lineage import made_of, parameters
 from .register import Register
 from .resolving import resolved
 from .results import Results
@@ -54,10 +56,8 @@ class Suspension:
     call: Call
     context: list[JsonObject] | None = None
     waiting: tuple[str, ...] = ()
-    brought: frozenset[str] = frozenset()
-    """The parameters of the call that hold what calls have brought (S10)."""
-    crossing: frozenset[str] = frozenset()
-    """The kinds and types of which calls have left any."""
+    sources: Marks = field(default_factory=dict[Path, Source])
+    """What of the parameters of the call came out of data, by the places (S10)."""
     has_effects: bool = False
     """Whether a call has begun in the delegate that doesn't only read (T14)."""
 
@@ -121,7 +121,6 @@ class Carrier:
     results: Results
     delegate: Delegate
     budget: Budget
-    lineage: Lineage
     emit: Emitter
     doings: Doings | None = None
     """What notes what is carried out, in a group that may have to take it back (C5)."""
@@ -254,9 +253,12 @@ class Carrier:
             place=job.place,
             call=job.call,
             context=before,
-            brought=self.lineage.brought(job),
-            crossing=frozenset(self.journal.brought.kinds),
+            sources=parameters(job),
         )
+        if context.is_marked:
+            job.came = made_of(job, is_handed_data=True)
+            if job.parent is not None:
+                job.parent.came = job.came
         try:
             returned = await self.delegate(call, job.tool, context.keyed(job.key, self.journal.lease), suspension)
             return judged(returned, job.tool, self.budget)

@@ -13,9 +13,10 @@ from ...dataflow.graph import CALLS, RESULTS, Answer, Graph, Node, Status, call_
 from ...dataflow.reference import Reference, clip
 from ...dataflow.verdict import Fate, Verdict
 from ...errors import ActumError, CyclicPlan, UnresolvedReference
+from ...protocol.lineage import is_named
 from ...protocol.message import RESULT
 from ...protocol.scopes import notes_of
-from ...schema.json import is_object
+from ...schema.json import JsonObject, is_object
 from ...schema.types import ANYTHING, Misfit, Object, member, type_of
 from ..record.journal import Journal
 from .job import ITEM, NO_ELEMENT, Job
@@ -140,13 +141,17 @@ def hint(reference: Reference, answer: Answer, instance: str | None, journal: Jo
         kinds = ", ".join(f"†{kind}" for kind in journal.memory.kinds() if kind != RESULT) or "none"
         return f"the data kinds that exist: {kinds}; results are †{CALLS}.N and †{RESULTS}.N"
     wanted = reference.path[depth] if depth < len(reference.path) else ""
-    return f"{nearest} {_contents(value, wanted, _told(nearest, value, journal))}"
+    named = _named_keys(nearest, value, instance, journal) if is_object(value) else set[str]()
+    return f"{nearest} {_contents(value, wanted, named | _declared_keys(nearest, journal))}"
 
 
-def _told(place: Reference, value: Any, journal: Journal) -> Set[str]:
-    """The keys at a place of a data kind that may be told: declared ones, and all where no call has left any of it."""
-    if place.kind not in journal.brought.kinds and is_object(value):
-        return value.keys()
+def _named_keys(place: Reference, value: JsonObject, instance: str | None, journal: Journal) -> Set[str]:
+    """The keys at a place of a data kind that somebody has written: they may be told, those in data may not."""
+    marks = journal.marks(place, instance)
+    return {key for key in value if is_named(marks, key, len(place.path))} if marks else value.keys()
+
+
+def _declared_keys(place: Reference, journal: Journal) -> Set[str]:
     schema = notes_of(journal.messages, place.kind, journal.data_kinds).get("schema")
     found = ANYTHING if schema is None else type_of(schema, is_open=True)
     try:

@@ -93,6 +93,7 @@ def _jobs(job: Job, items: Sequence[Item], node_of: Callable[[Answer, int], Node
                 is_value=job.is_value,
                 derived=job.derived,
                 item=item.value,
+                came=job.came,
             )
         )
     return made

@@ -18,8 +18,10 @@ from ...dataflow.reference import Path, Reference, print_path
 from ...dataflow.template import Template
 from ...errors import OUTCOMES, ActivityError, ActumError, DelegateError, Outcome, code_of
 from ...messages import MessageObject
+from ...protocol import lineage
 from ...protocol.approvals import GATES
 from ...protocol.call import EACH, WHEN, Call
+from ...protocol.lineage import BROUGHT, Marks, Source, source_of
 from ...protocol.message import FAILED, OUTCOME, RETURNED
 from ...protocol.place import Place
 from ...protocol.readings import marks_of
@@ -92,10 +94,10 @@ class Job:
     """How many items the filters of its expressions have kept (E7)."""
     derived: Sequence[str] = ()
     """The places in it whose values a reader or an expression has made of what calls have brought (S10)."""
-    is_result_derived: bool = False
-    """Whether its result was made so."""
-    is_value_brought: bool = False
-    """Whether anything of what it holds came from calls, where it only computes."""
+    sources: Marks = field(default_factory=dict[Path, Source])
+    """Where the values in it come from that calls have brought, by the places (S10)."""
+    came: Marks | None = None
+    """Where its result comes from, where that isn't plain: what code returns is brought, what a model writes is not."""
     span: Span | None = None
     """What is traced of it while it is carried out."""
     patience: asyncio.Timeout | None = None
@@ -156,8 +158,12 @@ class Job:
     @property
     def marks(self) -> JsonObject:
         """What is marked on what it leaves, besides its place."""
-        own = marks_of(self.filters, (*self.derived, *("",) * self.is_result_derived))
-        return own if (failed := self._failed()) is None else {**own, FAILED: failed}
+        is_derived = self.came is not None and source_of(self.came).is_derived
+        own = marks_of(self.filters, (*self.derived, *("",) * is_derived))
+        if (failed := self._failed()) is not None:
+            own[FAILED] = failed
+        is_plain = self.came is None or (self.is_latent if not self.came else list(self.came) == [()])
+        return own if is_plain else {**own, BROUGHT: lineage.told(self.came or {})}
 
     def _failed(self) -> JsonObject | None:
         """How it has failed, or those for some of its items, where its `_else` stands for that (C14)."""

@@ -1,19 +1,27 @@
-"""What of a call came out of data, and what of that through a reader or an expression (S10)."""
+"""What of a call came out of data, and what of that through a reader or an expression (S10).
+
+It is told of the values that the call is made with, never of others that may have been there.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import Expression, references
-from ...dataflow.graph import CALLS, RESULTS, call_index
+from ...dataflow.expression import MISSING, Expression, evaluate, references
+from ...dataflow.fold import Fold
+from ...dataflow.graph import CALLS, Node, Status, call_index
 from ...dataflow.reference import Path, Reference, print_path
 from ...errors import InvalidParameters
-from ...protocol.call import DERIVED, WHEN
+from ...protocol.call import VALUE, WHEN
+from ...protocol.lineage import AUTHORED, NONE, WHOLE, Marks, Source, at, joined, source_of
 from ...protocol.reader import Reader
-from ...protocol.scopes import scope_path
-from ..record.brought import Source
 from ..record.journal import Journal
 from .job import ERROR, ITEM, Job
 from .register import Register
+
+_OUTPUT = "_output"
+_READ: Marks = {(): Source(is_brought=True, is_derived=True)}
 
 
 class Lineage:
@@ -24,16 +32,17 @@ class Lineage:
         self._journal = journal
 
     def note(self, job: Job) -> None:
-        """Note what of a call that is about to be made was derived.
+        """Note where the values of a call come from that is about to be made.
 
         Raises:
-            InvalidParameters: its tool refuses such values for a parameter.
+            InvalidParameters: its tool takes none for a parameter that a reader or an expression has made of data.
         """
-        found = list(self._derived(job))
-        job.derived = tuple(dict.fromkeys(print_path(path).lstrip(".") for path in found))
-        job.is_value_brought = job.is_value and bool(self.brought(job))
-        job.is_result_derived = bool(found) if job.is_value else self._is_made_by_a_model_of_data(job)
-        for path in found:
+        found = [(path, self._source(one, job)) for one, path in job.authored]
+        job.sources = {path: source for path, source in found if source.is_brought}
+        derived = [path for path, source in found if source.is_derived]
+        job.derived = tuple(dict.fromkeys(print_path(path).lstrip(".") for path in derived))
+        job.came = self._came(job)
+        for path in derived:
             if path and path[0] in job.tool.underivable:
                 raise InvalidParameters(
                     "it takes no value that a reader or an expression has made of data: refer to the value itself, "
@@ -44,68 +53,101 @@ class Lineage:
 
     def note_condition(self, job: Job) -> None:
         """Note of a call that is skipped whether its condition was derived; what else it reads may not be there."""
-        job.derived = tuple(dict.fromkeys(str(path[0]) for path in self._derived(job) if path == (WHEN,)))
+        conditions = [one for one, path in job.authored if path == (WHEN,)]
+        job.derived = (WHEN,) if any(self._source(one, job).is_derived for one in conditions) else ()
 
     def note_instead(self, job: Job) -> None:
-        """Note whether what stands for a call that has failed was derived: its `_else`, or what it computes (C14)."""
+        """Note where what stands for a call comes from that has failed: its `_else` (C14)."""
         head = job.head
-        own = () if head.otherwise is None else head.otherwise.template.expressions
-        read = own if not job.is_value else (*own, *(one for one, _ in head.authored))
-        if any(self._is_derived(one, head) for one in read):
-            job.is_result_derived = head.is_result_derived = True
-        if job.is_value and any(self._is_brought(one, head) for one in read):
-            job.is_value_brought = head.is_value_brought = True
+        assert head.otherwise is not None  # nothing else stands for it
+        template = head.otherwise.template
+        found = {path: self._source(one, head) for one, path in zip(template.expressions, template.paths, strict=True)}
+        job.came = {path: source for path, source in found.items() if source.is_brought}
+        if head is not job:
+            head.came = {(): joined([source_of(came(head)), *job.came.values()])}
 
-    def brought(self, job: Job) -> frozenset[str]:
-        """The parameters of a call that hold what calls have brought."""
-        own = job.parent or job
-        return frozenset(str(path[0]) for one, path in own.authored if self._is_brought(one, own))
-
-    def _is_made_by_a_model_of_data(self, job: Job) -> bool:
-        """Whether a call's result is what a model in isolation, such as the reader, says of data."""
+    @staticmethod
+    def _came(job: Job) -> Marks | None:
+        """Where the result of a call comes from; None where that is told by who carries it out."""
         if isinstance(job.tool, Reader):
+            return _READ
+        if job.tool.is_delegated:
+            return made_of(job, is_handed_data=False)
+        if not (job.is_value or job.is_latent):
+            return None
+        own = VALUE if job.is_value else _OUTPUT
+        parts = {path[1:]: source for path, source in job.sources.items() if path[:1] == (own,)}
+        if job.batch is None or not parts:
+            return parts
+        return {(): joined(parts.values())}
+
+    def _source(self, expression: Expression, job: Job) -> Source:
+        """Where the value comes from that an expression has: of alternatives, the one that is taken (O5)."""
+        if isinstance(expression, Computed):
+            read = joined(
+                source_of(self._marks(one, job)) for one in references(expression) if self._is_there(one, job)
+            )
+            return Source(read.is_brought, read.is_derived or (read.is_brought and not expression.only_refers))
+        found: Any = evaluate(expression, lambda one: self._marks(one, job) if self._is_there(one, job) else MISSING)
+        return AUTHORED if found is MISSING else source_of(found)
+
+    def _is_there(self, reference: Reference, job: Job) -> bool:
+        if reference.kind == ITEM or reference == ERROR:
             return True
-        if not job.tool.is_delegated:
+        if reference.kind != CALLS:
+            return self._journal.read(reference, job.node.instance) is not MISSING
+        node = self._node(reference, job)
+        if node is None or node.status is not Status.DONE:
             return False
-        is_handed_any = any(scope_path(scope).kind in self._journal.brought.kinds for scope in job.scopes)
-        return is_handed_any or bool(self.brought(job))
+        return Fold(node.value).read(reference.path[1:]) is not MISSING
 
-    def _is_brought(self, expression: Expression, job: Job) -> bool:
-        return any(self._source(one, job).is_brought for one in references(expression))
-
-    def _derived(self, job: Job) -> list[Path]:
-        """The places in a call whose expressions were derived."""
-        return [path for one, path in job.authored if self._is_derived(one, job)]
-
-    def _is_derived(self, expression: Expression, job: Job) -> bool:
-        sources = [self._source(one, job) for one in references(expression)]
-        is_worked_out = isinstance(expression, Computed) and not expression.only_refers
-        return any(one.is_derived or (is_worked_out and one.is_brought) for one in sources)
-
-    def _source(self, reference: Reference, job: Job) -> Source:
+    def _marks(self, reference: Reference, job: Job) -> Marks:
         if reference.kind == ITEM:
             return self._of_items(job)
         if reference == ERROR:
-            return Source(is_brought=True)
+            return WHOLE
         if reference.kind == CALLS:
-            return self._of_call(call_index(reference), job)
-        if reference.kind == RESULTS:
-            number = call_index(reference)
-            message = self._journal.results.get(-1 if number is None else number, {})
-            return Source(True, "" in message.get(DERIVED, ()))
-        return self._journal.brought.source(reference)
+            return self._of_call(reference, job)
+        return self._journal.marks(reference, job.node.instance)
 
-    def _of_items(self, job: Job) -> Source:
+    def _of_items(self, job: Job) -> Marks:
         if job.batch is None:
-            return Source()
-        own = job.batch.items.expressions
-        is_brought = any(self._is_brought(one, job) for one in own)
-        return Source(is_brought, any(self._is_derived(one, job) for one in own))
+            return NONE
+        whole = joined(self._source(one, job) for one in job.batch.items.expressions)
+        return {(): whole} if whole.is_brought else NONE
 
-    def _of_call(self, index: int | None, job: Job) -> Source:
-        node = None if index is None else job.script.nodes.get(index)
+    def _node(self, reference: Reference, job: Job) -> Node | None:
+        index = call_index(reference)
+        return None if index is None else job.script.nodes.get(index)
+
+    def _of_call(self, reference: Reference, job: Job) -> Marks:
+        node, path = self._node(reference, job), reference.path[1:]
         target = None if node is None else self._register.jobs.get(node.number)
-        if target is None:  # it was made before this run
-            return Source(True, index is not None and str(job.script.place(index)) in self._journal.brought.places)
-        is_brought = target.is_value_brought if target.is_value else not target.is_latent
-        return Source(is_brought, target.is_result_derived)
+        if target is not None:
+            return at(came(target), path)
+        index = call_index(reference)  # else it was made before this run
+        return WHOLE if index is None else self._journal.marks_of(str(job.script.place(index)), path)
+
+
+def came(job: Job) -> Marks:
+    """Where the result of a call comes from: what the model has written out itself, no call has brought."""
+    if job.came is not None:
+        return job.came
+    return NONE if job.is_latent else WHOLE
+
+
+def made_of(job: Job, *, is_handed_data: bool) -> Marks:
+    """Where the result of a delegate comes from: of data that it was handed, a model in isolation has made it."""
+    own = job.head
+    is_of_data = is_handed_data or isinstance(job.tool, Reader) or any(_is_parameter(path) for path in own.sources)
+    return _READ if is_of_data else WHOLE
+
+
+def parameters(job: Job) -> Marks:
+    """What of the parameters of a call came out of data, as they cross into its delegate."""
+    own = job.head.sources
+    return {path: source for path, source in own.items() if _is_parameter(path)}
+
+
+def _is_parameter(path: Path) -> bool:
+    return bool(path) and not str(path[0]).startswith("_")

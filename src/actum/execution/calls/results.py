@@ -89,7 +89,7 @@ class Results:
             LimitExceeded: the run can't afford what would be written.
         """
         self.finished += 1
-        is_marked = job.filters or job.derived or job.is_result_derived or job.failure or job.batch
+        is_marked = job.filters or job.derived or job.came is not None or job.failure or job.batch
         marks = (job.marks or None) if is_marked else None
         if result.beside:
             self._append(job, Yield(messages=result.beside))

@@ -79,7 +79,6 @@ class Scheduler:
             results=self.results,
             delegate=delegate,
             budget=budget,
-            lineage=self._lineage,
             emit=emit,
             doings=doings,
         )
@@ -271,7 +270,7 @@ class Scheduler:
 
     def _make(self, job: Job, call: Call) -> None:
         """Have a call carried out, with its values."""
-        may_derive = job.computes or job.is_value or job.tool.is_delegated or self._journal.brought.places
+        may_derive = job.computes or job.is_value or job.tool.is_delegated or self._journal.has_derived
         if may_derive and job.parent is None and not self._takes(job):  # of most calls it is plain that nothing was
             return
         if job.is_value:

@@ -23,12 +23,14 @@ from ...ideas.config import IdeaConfig
 from ...ideas.file import plan_of
 from ...ideas.identity import identified
 from ...messages import Media
+from ...protocol import lineage
 from ...protocol.activity import Activity, Choice
 from ...protocol.call import Call
 from ...protocol.config import Config
 from ...protocol.context import Context
 from ...protocol.contract import merge_contract, merge_interface
 from ...protocol.declaration import tools_of
+from ...protocol.lineage import BROUGHT, Marks
 from ...protocol.marks import without_run
 from ...protocol.message import instance_of, kind_of
 from ...protocol.origin import crossing, told
@@ -51,7 +53,6 @@ from .linking import Linking
 from .reading import read
 from .remote import carried_out, check_remote, is_remote
 from .resolver import Machine, Resolver, SavedRequest
-from .sealing import divided, marked
 from .spreading import Ancestor, Child, Ended, context_of_item, crossed, failure_of, is_spread
 
 CATCH_ALL = "_delegate"
@@ -346,13 +347,7 @@ class Delegation:
             own = found if runtime.config.meta is False else _with_meta(found)
             saved = plan_of(found.solution, found.meta) if runtime.model is None else []
             # A run of its own: what the saved request was once part of has other calls, with other keys (C9).
-            if runtime.config.sealed:
-                scoped = Context.checked(
-                    [marked(one, kept.crossing) for one in scoped], scoped.data_kinds, scoped.origin
-                )
-            crossed = self._messages(own, scoped, call)
-            if runtime.config.sealed:
-                crossed = list(divided(crossed, kept.brought))
+            crossed = self._messages(own, scoped, call, kept.sources)
             messages = [*without_run(crossed), *saved]
         if runtime.model is None and not any(message.get("type") == "plan" for message in messages):
             raise DelegateError("it needs a model, and none is set")
@@ -363,9 +358,11 @@ class Delegation:
         return setup, inner
 
     @staticmethod
-    def _messages(found: SavedRequest, scoped: Context, call: Call) -> list[JsonObject]:
+    def _messages(found: SavedRequest, scoped: Context, call: Call, sources: Marks | None = None) -> list[JsonObject]:
+        """A delegate's context; with `sources`, what of it calls have brought is marked (S10)."""
         origin = found.context.origin
-        return context_of(found.context, (crossing(one, scoped.origin, origin) for one in scoped), call)
+        crossed = scoped if sources is None else scoped.marked
+        return context_of(found.context, (crossing(one, scoped.origin, origin) for one in crossed), call, sources)
 
     def _runtime_of(self, found: SavedRequest) -> Runtime:
         """What a delegate runs in: the model and the Activities that it names itself, its caller's bounds (D15)."""
@@ -421,10 +418,15 @@ async def _kept(loop: Loop, kept: Suspension) -> Result[Any]:
     return result
 
 
-def context_of(own: Context, scoped: Iterable[JsonObject], call: Call) -> list[JsonObject]:
+def context_of(
+    own: Context, scoped: Iterable[JsonObject], call: Call, sources: Marks | None = None
+) -> list[JsonObject]:
     """A delegate's context: its own messages, what crosses to it, and its Input message (D4)."""
     crossing = list(scoped)
-    return [*(message for message in own if not _is_input(message)), *crossing, *_input_message(own, crossing, call)]
+    given = list(_input_message(own, crossing, call))
+    if sources:
+        given = [{**one, BROUGHT: lineage.told(sources)} for one in given]
+    return [*(message for message in own if not _is_input(message)), *crossing, *given]
 
 
 def _input_message(own: Context, crossing: Iterable[JsonObject], call: Call) -> Iterable[JsonObject]:

@@ -13,12 +13,13 @@ from ...dataflow.expression import MISSING
 from ...dataflow.fold import SCALARS, Fold, Misfit, OutputMethod
 from ...dataflow.graph import RESULTS
 from ...dataflow.graph import call_index as numbered_index
-from ...dataflow.reference import Reference
+from ...dataflow.reference import Path, Reference
 from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError, ScopeDenied
 from ...messages import MessageObject
 from ...protocol.approvals import GATES, PRIVATE, Decisions, is_gate, opens_gate
 from ...protocol.call import DERIVED, Call
 from ...protocol.context import Context, Memory, absorb
+from ...protocol.lineage import BROUGHT, NONE, WHOLE, Marks, at, marks_in
 from ...protocol.marks import without_output
 from ...protocol.message import (
     NUMBER,
@@ -36,7 +37,6 @@ from ...protocol.message import (
 from ...protocol.numbering import Numbering, result_of
 from ...protocol.scopes import Catalogue, scope_path, scoped
 from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
-from .brought import Brought
 from .crossing import Left, Recipient
 from .entries import Appended, Began, Entry, Heard, Inserted, Shown, Withheld
 from .recorder import Recorder
@@ -78,10 +78,12 @@ class Journal:
         self._left = Left(self.data_kinds)
         self.nothing = Context(data_kinds=self.data_kinds, origin=self.origin)
         """What crosses to a call without scopes (S3)."""
-        self.brought = Brought(self.data_kinds)
-        """What of it calls have brought (S10)."""
+        self._marks: dict[str, Marks] = {}
+        """Of results that say where they come from, what they say, by the places of their calls (S10)."""
+        self.has_derived = False
+        """Whether anything may be derived that is there (S10)."""
         for message in self._messages:
-            self.brought.add(message)
+            self._note(message)
         self.decisions = Decisions(self._messages)
         """What was decided of calls, and what suspended delegates had reached."""
         self._gates = Memory()
@@ -143,7 +145,7 @@ class Journal:
         for message in said:
             absorb(self.memory, message, len(self._messages), self.data_kinds)
             self._messages.append(message)
-            self.brought.add(message)
+            self._note(message)
         self.instances = self.context().instances
         self._catalogue = None
 
@@ -159,6 +161,29 @@ class Journal:
         number = numbered_index(reference)
         message = None if number is None else self._results.get(number)
         return MISSING if message is None else Fold(result_of(message)).read(reference.path[1:])
+
+    def marks(self, reference: Reference, instance: str | None) -> Marks:
+        """What is known of where the value comes from that a reference names (S10)."""
+        if reference.kind != RESULTS:
+            return self.memory.marks(reference, instance)
+        number = numbered_index(reference)
+        message = None if number is None else self._results.get(number)
+        return NONE if message is None else at(marks_in(message, result_of(message)), reference.path[1:])
+
+    def marks_of(self, place: str, path: Path) -> Marks:
+        """The same of a part of what the call at a place has left."""
+        return at(self._marks.get(place, WHOLE), path)
+
+    def _note(self, message: JsonObject) -> None:
+        """Note what a message says of where its value comes from; most say nothing, and calls have brought it."""
+        if BROUGHT not in message and DERIVED not in message and "_output" not in message.get("_call", ()):
+            return
+        write = write_of(message, 0, self.data_kinds)
+        value = result_of(message) if "data" in message else MISSING
+        marks = write.marks if write is not None else marks_in(message, value)
+        self.has_derived = self.has_derived or any(one.is_derived for one in marks.values())
+        if OF in message and "_call" in message:
+            self._marks[message[OF]] = marks
 
     @property
     def results(self) -> Mapping[int, JsonObject]:
@@ -199,7 +224,7 @@ class Journal:
         """
         if type(value) not in SCALARS or len(reference.path) > MAX_WRITTEN_DEPTH:
             check_written(value, tool=call.tool, above=len(reference.path))
-        write = Write(reference.kind, instance, method, reference.path, value)
+        write = Write(reference.kind, instance, method, reference.path, value, _known(call, marks, value))
         try:
             self.memory.write(write)
         except Misfit as error:
@@ -214,7 +239,7 @@ class Journal:
         """Append the result of a call without output path (C8); raises as `write`."""
         if type(value) not in SCALARS:  # what can't be read again isn't written
             check_written(value, tool=call.tool)
-        write = Write(RESULT, instance, "set", (), value)
+        write = Write(RESULT, instance, "set", (), value, _known(call, marks, value))
         self.memory.write(write)
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
         self.add({**message, **marks} if marks else message)
@@ -309,15 +334,17 @@ class Journal:
         self._messages.append(message)
         if self.is_recorded:
             self._record(Appended(message))
-        # Nearly every message is of a kind that calls have left before: that is seen without a detour.
-        if "_call" in message and (
-            DERIVED in message or message.get("kind", message["type"]) not in self.brought.kinds
-        ):
-            self.brought.add(message)
+        self._note(message)
         if message["type"] in PRIVATE:
             self.decisions.add(message)
         if self._catalogue is not None:
             self._catalogue.add(message)
+
+
+def _known(call: Call, marks: JsonObject | None, value: Any) -> Marks:
+    if not marks and "_output" not in call:
+        return WHOLE
+    return marks_in({"_call": call, **(marks or {})}, value)
 
 
 def _check_recordable(messages: Sequence[JsonObject]) -> None:

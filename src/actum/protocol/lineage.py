@@ -1,0 +1,215 @@
+"""What calls have brought of a value, and what a reader or an expression has made of that, by path (S10). Pure.
+
+Marks are of values: a kind's are folded with its values, write by write, and cross with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from ..dataflow.expression import MISSING
+from ..dataflow.fold import OutputMethod
+from ..dataflow.overlay import Overlay
+from ..dataflow.reference import Path, Segment
+from ..schema.json import JsonObject, is_list, is_object
+from .call import DERIVED
+
+BROUGHT = "_brought"
+"""The mark of a message whose value calls have brought, or parts of it: true, false for one that a call has left
+though none has brought it, or the parts (S10)."""
+
+
+class Source(NamedTuple):
+    """Where a value comes from; neither: its author has written it.
+
+    `named` is how much of the path to it somebody has written, all of it for None: keys in data are data.
+    """
+
+    is_brought: bool = False
+    is_derived: bool = False
+    named: int | None = None
+
+
+AUTHORED = Source()
+Marks: TypeAlias = Mapping[Path, Source]
+"""What is known of the parts of a value by their paths: each is of all below it that has none of its own."""
+NONE: Marks = {}
+WHOLE: Marks = {(): Source(is_brought=True)}
+DERIVED_WHOLE: Marks = {(): Source(is_brought=True, is_derived=True)}
+
+
+def joined(sources: Iterable[Source]) -> Source:
+    """Where a value comes from that holds others, or was made of them."""
+    own = list(sources)
+    return Source(any(one.is_brought for one in own), any(one.is_derived for one in own))
+
+
+def at(marks: Marks, path: Path) -> Marks:
+    """The marks of a part of a value."""
+    if not path or not marks:
+        return marks
+    above = [one for one in (path[:length] for length in range(len(path) + 1)) if one in marks]
+    below = {one[len(path) :]: source for one, source in marks.items() if one[: len(path)] == path}
+    return below if not above or () in below else {(): marks[above[-1]], **below}
+
+
+def source_of(marks: Marks, path: Path = ()) -> Source:
+    """Where a part of a value comes from, all that it holds included."""
+    return joined(at(marks, path).values())
+
+
+def marks_in(message: Mapping[str, Any], value: Any) -> Marks:
+    """What a message says of where its value comes from, in its marks; what is no such mark says that calls brought it.
+
+    What a model has written out itself as the result of its call is its own.
+    """
+    told: Any = message.get(BROUGHT)
+    call: Any = message.get("_call")
+    if is_list(told):
+        return dict(_parts(told))
+    if told is False or (told is None and call is None):
+        return NONE
+    if told is None and is_object(call) and "_output" in call and call["_output"] == value:
+        return NONE
+    derived: Any = message.get(DERIVED)
+    return DERIVED_WHOLE if is_list(derived) and "" in derived else WHOLE
+
+
+def _parts(told: list[Any]) -> Iterator[tuple[Path, Source]]:
+    for one in told:
+        path: Any = one.get("at") if is_object(one) else None
+        if not is_list(path) or not all(isinstance(key, str) or (type(key) is int and key >= 0) for key in path):
+            yield (), Source(is_brought=True, is_derived=True)
+            continue
+        named: Any = one.get("named")
+        is_partly = type(named) is int and 0 <= named < len(path)
+        is_brought = one.get("brought") is not False
+        yield tuple(path), Source(is_brought, is_brought and one.get("derived") is True, named if is_partly else None)
+
+
+def told(marks: Marks) -> Any:
+    """The marks of a value as a message has them."""
+    if not any(source.is_brought for source in marks.values()):
+        return False
+    if len(marks) == 1 and () in marks and not marks[()].is_derived:
+        return True
+    return [_told(path, marks[path]) for path in sorted(marks, key=lambda path: [_key(one) for one in path])]
+
+
+def _told(path: Path, source: Source) -> JsonObject:
+    own: JsonObject = {"at": list(path)}
+    own |= {} if source.is_brought else {"brought": False}
+    own |= {"derived": True} if source.is_derived else {}
+    return own if source.named is None else {**own, "named": source.named}
+
+
+def own_part(value: Any, marks: Marks) -> Any:
+    """What of a value no call has brought; MISSING where that is nothing. A list is shown whole, or not at all."""
+    above = marks.get((), AUTHORED)
+    if len(marks) == (() in marks) or (not is_object(value) and any(one.is_brought for one in marks.values())):
+        return MISSING if source_of(marks).is_brought else value
+    if not is_object(value):
+        return value
+    parts = {key: own_part(member, {(): above, **_below(marks, key)}) for key, member in value.items()}
+    own = {key: part for key, part in parts.items() if part is not MISSING}
+    return own if own or not above.is_brought else MISSING
+
+
+def is_named(marks: Marks, key: str, depth: int) -> bool:
+    """Whether somebody has written the key of a value's member, which stands so deep: one in data is data."""
+    own = _below(marks, key)
+    source = own.get((), AUTHORED if own else marks.get((), AUTHORED))
+    return not source.is_brought or (() in own and (source.named is None or source.named > depth))
+
+
+def _below(marks: Marks, key: str) -> Marks:
+    return {path[1:]: source for path, source in marks.items() if path[:1] == (key,)}
+
+
+class Trail:
+    """The marks of one kind's value as every instance sees it, folded with it."""
+
+    def __init__(self) -> None:
+        self._overlay = Overlay()
+        self._whole: Marks | None = None
+        """Those of all of it, if nothing has been written since: most results follow each other."""
+
+    def begin(self, marks: Marks) -> None:
+        """Let all of it have these marks alone."""
+        self._whole = marks
+
+    def steps(
+        self, method: OutputMethod, path: Path, value: Any, marks: Marks, instance: str | None, old: Any
+    ) -> Iterator[tuple[Path, Marks]]:
+        """What a write of a value with these marks over an old one changes, path by path."""
+        self._settle()
+        if method in ("push", "concat") and old is not MISSING:
+            yield path, {(): joined([source_of(marks), source_of(self.read(path, instance))])}
+        elif method not in ("merge", "assign") or not is_object(value):
+            yield path, NONE if method == "erase" else marks
+        elif not is_object(old):
+            yield path, {(key, *below): one for key in value for below, one in _member(marks, key, len(path)).items()}
+        else:
+            for key, member in value.items():
+                own = _member(marks, key, len(path))
+                if method == "merge" and key in old:
+                    yield from self.steps(method, (*path, key), member, own, instance, old[key])
+                else:
+                    yield (*path, key), own
+
+    def write(self, path: Path, marks: Marks, instance: str | None) -> None:
+        """Let the value at a path have these marks, and none that it had before."""
+        self._settle()
+        node: dict[str, Any] = {_OWN: list(marks.get((), AUTHORED))}
+        for below, source in marks.items():
+            inner = node
+            for segment in below:
+                inner = inner.setdefault(_key(segment), {})
+            inner[_OWN] = list(source)
+        self._overlay.write("set", tuple(map(_key, path)), node, instance)
+
+    def read(self, path: Path, instance: str | None) -> Marks:
+        """The marks of the value at a path."""
+        self._settle()
+        keys = tuple(map(_key, path))
+        found = dict(_flat(self._overlay.read(keys, instance)))
+        for length in range(len(keys), -1, -1):
+            if () in found:
+                break
+            own = self._overlay.read((*keys[:length], _OWN), instance)
+            if isinstance(own, list):
+                found = {(): Source(*own), **found}
+        return found if any(source.is_brought for source in found.values()) else NONE
+
+    def _settle(self) -> None:
+        if self._whole is not None:
+            marks, self._whole = self._whole, None
+            self.write((), marks, None)
+
+
+_OWN = ""
+"""What holds a node's own source; the keys of others begin with a sign."""
+
+
+def _key(segment: Segment) -> str:
+    return f"[{segment}" if isinstance(segment, int) else f".{segment}"
+
+
+def _member(marks: Marks, key: str, named: int) -> Marks:
+    """The marks of a member of what is merged: where they are those of all of it, its key came with the data."""
+    own = _below(marks, key)
+    if () in own or () not in marks:
+        return own
+    above = marks[()]
+    return {(): above._replace(named=named if above.named is None else above.named), **own}
+
+
+def _flat(node: Any, above: Path = ()) -> Iterator[tuple[Path, Source]]:
+    """The sources in a node, by their paths."""
+    for key, inner in node.items() if is_object(node) else ():
+        if key == _OWN:
+            yield above, Source(*inner)
+        else:
+            segment: Segment = int(key[1:]) if key[0] == "[" else key[1:]
+            yield from _flat(inner, (*above, segment))
