@@ -47,7 +47,7 @@ class Memory:
         trail = trail or Trail()
         if write.method == "set" and not write.path and write.instance is None:
             overlay.write("set", (), write.value)
-            trail.begin(write.marks)
+            trail.whole = write.marks
             self._trails[write.kind] = trail
             return
         old = overlay.read(write.path, write.instance)

@@ -131,13 +131,15 @@ class Trail:
     """The marks of one kind's value as every instance sees it, folded with it."""
 
     def __init__(self) -> None:
-        self._overlay = Overlay()
-        self._whole: Marks | None = None
+        self.whole: Marks | None = None
         """Those of all of it, if nothing has been written since: most results follow each other."""
+        self._folded: Overlay | None = None
 
-    def begin(self, marks: Marks) -> None:
-        """Let all of it have these marks alone."""
-        self._whole = marks
+    @property
+    def _overlay(self) -> Overlay:
+        if self._folded is None:
+            self._folded = Overlay()
+        return self._folded
 
     def steps(
         self, method: OutputMethod, path: Path, value: Any, marks: Marks, instance: str | None, old: Any
@@ -183,8 +185,8 @@ class Trail:
         return found if any(source.is_brought for source in found.values()) else NONE
 
     def _settle(self) -> None:
-        if self._whole is not None:
-            marks, self._whole = self._whole, None
+        if self.whole is not None:
+            marks, self.whole = self.whole, None
             self.write((), marks, None)
 
 

@@ -224,7 +224,9 @@ class Journal:
         """
         if type(value) not in SCALARS or len(reference.path) > MAX_WRITTEN_DEPTH:
             check_written(value, tool=call.tool, above=len(reference.path))
-        write = Write(reference.kind, instance, method, reference.path, value, _known(call, marks, value))
+        # Of most calls nothing more is known: that is seen without a detour.
+        known = marks_in({"_call": call, **(marks or {})}, value) if marks or "_output" in call else WHOLE
+        write = Write(reference.kind, instance, method, reference.path, value, known)
         try:
             self.memory.write(write)
         except Misfit as error:
@@ -239,7 +241,8 @@ class Journal:
         """Append the result of a call without output path (C8); raises as `write`."""
         if type(value) not in SCALARS:  # what can't be read again isn't written
             check_written(value, tool=call.tool)
-        write = Write(RESULT, instance, "set", (), value, _known(call, marks, value))
+        known = marks_in({"_call": call, **(marks or {})}, value) if marks or "_output" in call else WHOLE
+        write = Write(RESULT, instance, "set", (), value, known)
         self.memory.write(write)
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
         self.add({**message, **marks} if marks else message)
@@ -334,17 +337,12 @@ class Journal:
         self._messages.append(message)
         if self.is_recorded:
             self._record(Appended(message))
-        self._note(message)
+        if BROUGHT in message or DERIVED in message or "_output" in message.get("_call", ()):
+            self._note(message)
         if message["type"] in PRIVATE:
             self.decisions.add(message)
         if self._catalogue is not None:
             self._catalogue.add(message)
-
-
-def _known(call: Call, marks: JsonObject | None, value: Any) -> Marks:
-    if not marks and "_output" not in call:
-        return WHOLE
-    return marks_in({"_call": call, **(marks or {})}, value)
 
 
 def _check_recordable(messages: Sequence[JsonObject]) -> None:
