@@ -12,6 +12,7 @@ import pytest
 
 from actum import Agent, Config, Tools, errors, events, models
 
+from .asking import Naps, refusal
 from .server import CUT, Part, Reply, Server
 from .wires import chat
 
@@ -101,6 +102,45 @@ async def test_a_cut_connection_is_asked_again_and_a_call_that_has_started_is_no
     server.reply(Reply(parts=[*chat([text[:half]], finish=None)[:2], CUT]), answer(CHAIN))
     result = await agent(server, tools).run("go", OUTPUT)
     assert (result.output, seen, len(server.received)) == ({"total": 12}, [3, 6], 2)
+
+
+@pytest.mark.rule("L3")
+async def test_a_host_that_is_down_is_asked_as_often_as_its_adapter_says_and_no_more(server: Server) -> None:
+    naps = Naps()
+    for retries, asked in ((2, 3), (0, 1)):
+        server.received.clear()
+        server.reply(refusal(500))
+        model = models.load("openai:m", base_url=f"{server.url}/v1", api_key="key", retries=naps.policy(retries))
+        with pytest.raises(errors.ModelError, match="answered 500") as caught:
+            await Agent(model, config=Config(retries=2)).run("go", OUTPUT)
+        assert (caught.value.code, len(server.received), caught.value.result.usage.requests) == (
+            "model_server",
+            asked,
+            1,
+        )
+    assert naps.taken == [0.5, 1.0]
+
+
+@pytest.mark.rule("L3")
+async def test_a_run_waits_as_the_adapter_does_before_it_asks_for_what_broke_off_again(server: Server) -> None:
+    naps = Naps()
+    begun = chat(['{"calls":'], finish=None)[:2]
+    server.reply(*[Reply(parts=[*begun, CUT])] * 2, answer({"calls": [], "output": {"total": 1}, "meta": {}}))
+    model = models.load("openai:m", base_url=f"{server.url}/v1", api_key="key", retries=naps.policy())
+    assert (await Agent(model).run("go", OUTPUT)).output == {"total": 1}
+    assert (len(server.received), naps.taken) == (3, [0.5, 1.0])
+
+
+@pytest.mark.rule("L3")
+async def test_a_scripted_error_shows_as_itself() -> None:
+    for code in ("model_server", "model_timeout", "model_rate_limit"):
+        scripted = models.Scripted([errors.ModelError("down", code=code, retryable=True)])
+        with pytest.raises(errors.ModelError, match="down") as caught:
+            await Agent(scripted).run("go", OUTPUT)
+        assert caught.value.code == code
+    empty = errors.ModelError("nothing", code="model_content", retryable=True)
+    scripted = models.Scripted([empty, {"calls": [], "output": {"total": 1}}])
+    assert (await Agent(scripted).run("go", OUTPUT)).output == {"total": 1}
 
 
 @pytest.mark.rule("L3")

@@ -20,7 +20,7 @@ from .answer_parser import AnswerParser, AnswerSyntax, Element, Member
 from .compile import Frame
 from .fallback import chain_of, otherwise, speaker
 from .gate import Gate, Gated
-from .model import Model, ModelRequest, Reasoning
+from .model import PASSING, Model, ModelRequest, Reasoning
 from .strings import OutputTexts
 
 
@@ -147,6 +147,8 @@ class Answered:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     """The name of the model that was asked."""
+    has_begun: bool = False
+    """Whether any text of it has arrived."""
 
 
 Begin: TypeAlias = Callable[[Model, ModelRequest], Span]
@@ -172,7 +174,7 @@ async def ask(
 
     Raises:
         SolutionError: no answer was usable.
-        ModelError: the model failed.
+        ModelError: the model failed. What passes, its adapter has waited for; what broke off is asked for again.
     """
     complaint: str | None = None
     failed = 0
@@ -194,7 +196,8 @@ async def ask(
                 receiver.restart()
                 asker.again(error)
                 continue
-            if not error.retryable or failed >= retries:
+            is_carriers = error.code in PASSING and not answered.has_begun
+            if is_carriers or not error.retryable or failed >= retries or not await _waited(asked, error, failed):
                 raise
             problem: ActumError = error
         except (AnswerSyntax, SolutionError) as error:
@@ -206,6 +209,17 @@ async def ask(
             raise SolutionError(f"the model's {attempts} not usable: {problem.message}", path=problem.path) from problem
         receiver.restart()
         asker.again(problem)
+
+
+async def _waited(model: Model, error: ModelError, failed: int) -> bool:
+    """Wait as the adapter does before an answer is asked for again that broke off; whether it can be waited for."""
+    retrying: Any = getattr(model, "retrying", None)
+    if retrying is None or error.code not in PASSING:
+        return True
+    seconds: float | None = retrying.pause(failed, error)
+    if seconds is not None:
+        await retrying.sleep(seconds)
+    return seconds is not None
 
 
 async def _traced(span: Span, attempt: Awaitable[None], answered: Answered) -> None:
@@ -254,6 +268,7 @@ async def _attempt(
                     if listener is not None and delta.text:
                         listener.thought(delta.text)
                     continue
+                answered.has_begun = answered.has_begun or bool(delta)
                 is_short = isinstance(delta, str) and len(delta) <= _MOST_AT_ONCE  # pyright: ignore[reportUnnecessaryIsInstance] -- a model may be anybody's
                 for piece in (delta,) if is_short else _pieces(model, delta):
                     before = parser.signs

@@ -14,6 +14,9 @@ from ..protocol.usage import Usage
 from ..schema.json import JsonObject, encode
 
 SchemaMode = Literal["strict", "loose", "prompted"]
+PASSING = frozenset({"model_rate_limit", "model_server", "model_connection", "model_timeout"})
+"""The codes of failures that pass. As long as no answer has begun, the adapter sends such a request again, and nobody
+beside it: a provider that is down is asked as often as the adapter says."""
 
 
 class Media(TypedDict):

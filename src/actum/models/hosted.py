@@ -83,6 +83,11 @@ class Hosted:
         """What its provider takes beside text (M10)."""
         return TAKES[self._endpoint.kind]
 
+    @property
+    def retrying(self) -> Retrying:
+        """When a request that failed is sent again; also how long a run waits that asks for a whole answer again."""
+        return self._retrying
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:
         """Yield the answer's text as it arrives, with what the model thinks where that is streamed, then its usage.
 
