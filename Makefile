@@ -9,15 +9,17 @@ LANE ?=
 TASKS ?=
 LOOP ?=
 ANEW ?=
+SEED ?=
+COUNT ?=
 # uv trusts what the system trusts, as pip does: a company's own certificates work too.
 export UV_SYSTEM_CERTS := 1
 # What is compiled is kept: else each worker of the tests compiles them all, and each process of theirs compiles Actum.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo studio studio-parts test docs reference gallery wheel interop chaos lint check fmt lock rules shape isolation approval bench fit clean
+.PHONY: help demo studio studio-parts test docs reference gallery wheel interop chaos mutants lint check fmt lock rules shape isolation approval bench fit clean
 help:
 	@echo "make demo [FOLDER=path] [MODEL=name]   run the examples, make studio   see their runs in a browser, make test   run the tests,"
-	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make engines   test workers with each version of the queue that is allowed, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
+	@echo "make lint   format, lint, types and import rules, make check   lint and test, make docs   build the site of the docs, make reference   write its reference from the code, make gallery   draw its pictures, make wheel   prove a built wheel in bare environments, make chaos   test with all cases, make mutants   see which changes of the core no test notices, make engines   test workers with each version of the queue that is allowed, make interop   try it with real MCP servers, hosts and suites, make fmt   format, make rules   rule → tests, make shape   measure the code, make isolation   compare what sub-agents see, make approval   compare runs that wait, make bench   measure beside the peers, make fit MODEL=name [TASKS=] [LANE=]   what fits into one answer of a model, make lock   pin versions, make clean"
 
 $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -74,6 +76,10 @@ interop: $(READY)
 # Everything that the tests can try: more kills and cases, an hour rather than minutes.
 chaos: $(READY)
 	ACTUM_EFFORT=all $(BIN)/python -m pytest -n 2 --timeout 1200 --durations 20
+
+# Changes the core at random places (SEED, COUNT) and says which changes no test has noticed.
+mutants: $(READY)
+	@$(BIN)/python -m tests.mutants $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
 # The tests of workers with the lowest and the highest version of the queue's engine that pyproject.toml allows.
 engines: $(READY)

@@ -256,20 +256,23 @@ class Answer:
 
     def settle(self) -> None:
         """Decide all of it, and leave in its run what comes of it."""
+        paths = [(at, one) for at in range(len(self.elements)) for one in self._may_write(at)]
+        if "O8" not in NEW and any(meets(one, two) for at, one in paths for other, two in paths if at < other):
+            raise Unsaid(-1)
         left = list(range(len(self.elements)))
         while left:
             still = [index for index in left if not self._decide(index)]
             if len(still) == len(left):
                 raise Cyclic(*still)
             left = still
-        output = self._delivered()  # before its writes are those of the run
+        is_withheld, output = bool(self.withheld_by), self._delivered()  # before what it leaves is of the run
         if self.output is None:
             self._check_waited()
         for index in range(len(self.elements)):
             self._leave(index)
         if output[0] is End.DONE:
             self.run.output = output[1]
-        elif self.output is not None and not self.withheld_by:
+        elif self.output is not None and not is_withheld:
             self.run.leave(str(self.run.number), "error", None)
             self.run.show("error", None)
 
@@ -719,7 +722,8 @@ class Answer:
     @cached_property
     def _awaited(self) -> set[int]:
         """The calls that the output or others refer to (C8)."""
-        parts = [part for index in range(len(self.elements)) if self._is_call(index) for part in self._own(index)]
+        done = [index for index, (end, _) in self.ends.items() if end is End.DONE and self._is_call(index)]
+        parts = [part for index in done for part in self._own(index)]
         read_by = [one for part in (*parts, self.output) if part for own in part.expressions for one in references(own)]
         return {one.path[0] for one in read_by if one.kind == "calls" and one.path and isinstance(one.path[0], int)}
 
