@@ -61,6 +61,11 @@ INSTANCES: list[Json] = [
     {"type": "state", "a": "one", "o": {"k": "one"}, "_instance": "①"},
     {"type": "state", "a": "two", "w": 2, "_instance": "②"},
 ]
+ANSWERED: dict[str, list[Json]] = {
+    "sub": [{"calls": [], "output": ["sub", "†input"]}],
+    "ask": [{"calls": [], "output": {"asked": 1}}],
+}
+"""What is answered in delegates where nothing else is drawn."""
 KEPT = ["†state.a", "†state.l", "†state.o", "†state.o.k", "†user.z", "†input.q", "†state.t"]
 
 
@@ -142,6 +147,7 @@ class Features:
     has_methods: bool = True
     has_shared_paths: bool = True
     has_forward: bool = True
+    has_else: bool = True
 
 
 @st.composite
@@ -174,10 +180,9 @@ def talks(draw: st.DrawFn) -> Talk:
 @st.composite
 def replies_(draw: st.DrawFn) -> dict[str, list[Json]]:
     own = Features(tools=("work", "work", "write", "note", "look", "_value", "_then"), delegates=(), most=3)
-    of_sub: Json = {"calls": [], "output": ["sub", "†input"]}
     if draw(st.booleans()):
-        of_sub = draw(answers_(own, instances=False, inside=True, first=900))
-    return {"sub": [of_sub], "ask": [{"calls": [], "output": {"asked": 1}}]}
+        return ANSWERED
+    return ANSWERED | {"sub": [draw(answers_(own, instances=False, inside=True, first=900))]}
 
 
 @st.composite
@@ -270,6 +275,8 @@ class Drawing:
             return call
         if self.one_in(7):
             call["how"] = "†each" if is_each else self.of("fail", "late", "misfit" if tool == "list" else "fail")
+        if self.features.has_else and self.one_in(2 if "how" in call else 8):
+            call["_else"] = self._otherwise(index, call)
         if self.features.has_gates and self.one_in(12):
             call["gate"] = self.of("deny", "edit")
         if tool in {"look", "hand", "sub"}:
@@ -304,6 +311,14 @@ class Drawing:
                 return {"k": [one, {"deep": other}], "l": 1}
             case _:
                 return one
+
+    def _otherwise(self, index: int, call: Json) -> Any:
+        is_failing = call.get("how") in ["fail", "late", "†each"]
+        there = [at for at in self._there(index) if at < index]
+        plain = [None, "instead", ["else"], *(["†error", "{[†error]}"] if is_failing else [])]
+        if there and self.one_in(3):
+            return f"†calls.{self.of(*there)}"
+        return "†each" if "_each" in call and self.one_in(4) else self.of(*plain)
 
     def _there(self, index: int) -> list[int]:
         reach = len(self.tools) if self.is_forward else min(index, len(self.tools))

@@ -31,7 +31,8 @@ ANY: Any = object()
 
 
 class End(Enum):
-    """How an element ends, or what becomes of what it reads. `GONE`: it waits for what a skipped call was to write."""
+    """How an element ends, or what becomes of what it reads. `GONE`: it waits for what a skipped call was to write;
+    `BAD`: it is all there, and what is computed of it comes to nothing."""
 
     OPEN = auto()
     DONE = auto()
@@ -39,12 +40,13 @@ class End(Enum):
     HELD = auto()
     DEAD = auto()
     GONE = auto()
+    BAD = auto()
     FAILED = auto()
 
 
 Look: TypeAlias = tuple[End, Any]
 OPEN, DONE, SKIPPED, FAILED = (End.OPEN, None), (End.DONE, None), (End.SKIPPED, None), (End.FAILED, None)
-_WORST = (End.SKIPPED, End.OPEN, End.HELD, End.DEAD, End.GONE, End.FAILED)
+_WORST = (End.SKIPPED, End.OPEN, End.HELD, End.DEAD, End.GONE, End.FAILED, End.BAD)
 """What decides over a call that reads several: a skipped call at once, the others when all is known (C7, C10)."""
 _BEST = (End.HELD, End.FAILED, End.GONE, End.SKIPPED, End.DEAD)
 
@@ -251,6 +253,8 @@ class Answer:
         """Those that were refused, or an item of them, when all that they refer to was there."""
         self.behind: dict[int, set[int]] = {}
         """The elements that decide over when one is carried out, by index."""
+        self.outcomes: dict[tuple[int, int | None], Look] = {}
+        """What has come of the calls that were carried out, by index and item."""
         self.partly: dict[int, list[tuple[int, Json, Any]]] = {}
         """The items that have succeeded of calls of which others have failed."""
 
@@ -368,6 +372,8 @@ class Answer:
         parts = [one for one in (when if is_by_item else None, each, own) if one is not None]
         read = [self.look(one, index, ANY) for part in parts for one in part.expressions]
         ready = _all([*after, *read, *(self._scope(one, index) for one in self._scopes(index))])
+        if ready[0] is End.BAD:
+            return self._otherwise(index, NOTHING)
         if ready[0] is not End.DONE:
             return ready
         if each is None:
@@ -412,20 +418,26 @@ class Answer:
                 return end, None
 
     def _one(self, index: int, own: Template, item: Any, number: int | None = None) -> Look:
+        """What a call comes to that has all it refers to, or the call for an item."""
         end, value = self._filled(own, index, item)
-        if end is not End.DONE or "_value" in self.elements[index]:
-            return end, value
-        return self._carried(index, value, number)
+        if end is End.DONE and "_value" not in self.elements[index]:
+            if (index, number) not in self.outcomes:
+                self.outcomes[index, number] = self._carried(index, value, number)
+            end, value = self.outcomes[index, number]
+        return (end, value) if end in {End.DONE, End.FAILED} else self._otherwise(index, item)
 
     def _carried(self, index: int, arguments: Json, number: int | None) -> Look:
-        """What comes of the call when it is ready (C3, L6, A4)."""
+        """What comes of the call when it is ready: `BAD` where its `_else` stands for that (C3, L6, A4, C14)."""
         tool = self.tools[index]
         assert tool is not None
         approved = self.run.world.approve(tool.name, arguments)
-        if isinstance(approved, str) or Validator(tool.parameters).complaint(arguments) is not None:
+        if isinstance(approved, str):
             self.refused.add(index)
             return FAILED
         arguments = arguments if approved is True else approved
+        if Validator(tool.parameters).complaint(arguments) is not None:
+            self.refused.add(index)
+            return End.BAD, None
         place = f"{self.run.of}{self.run.number}.{index}" + ("" if number is None else f".{number}")
         crossing = self._crossing(index)
         self.made.setdefault(index, []).append(place)
@@ -434,9 +446,17 @@ class Answer:
         try:
             value = self._delegated(tool, arguments, index, place, crossing)
         except Failure:
-            return FAILED
+            return End.BAD, None
         misfits = tool.output is not None and Validator(tool.output).complaint(value) is not None
-        return FAILED if misfits else (End.DONE, value)
+        return (End.BAD, None) if misfits else (End.DONE, value)
+
+    def _otherwise(self, index: int, item: Any) -> Look:
+        """What its `_else` gives, where it says one and that is there; else the failure counts (C14)."""
+        element = self.elements[index]
+        if "_else" not in element:
+            return FAILED
+        end, value = self._filled(template(element["_else"]), index, item)
+        return (end, value) if end in {End.DONE, End.OPEN} else FAILED
 
     def _all_behind(self, index: int) -> set[int]:
         found: set[int] = set()
@@ -471,7 +491,7 @@ class Answer:
     def _each(self, index: int, each: Template, when: Template | None, own: Template) -> Look:
         _, items = self._filled(each, index)
         if not is_list(items):
-            return FAILED
+            return self._otherwise(index, NOTHING)
         tool = self.tools[index]
         wanted: list[bool] = []
         for item in items:
@@ -479,18 +499,17 @@ class Answer:
             if not isinstance(condition, bool):
                 return FAILED
             wanted.append(condition)
-        parameters = [self._filled(own, index, item) for item in items]
-        if any(end is not End.DONE for (end, _), is_made in zip(parameters, wanted, strict=True) if is_made):
-            return FAILED
         done: list[tuple[int, Json, Any]] = []
-        has_failed = False
-        for number, (_, value) in enumerate(parameters):
-            if not wanted[number] or (has_failed and tool is not None and tool.is_ordered):
+        has_failed = is_open = False
+        for number, item in enumerate(items):
+            if not wanted[number] or ((has_failed or is_open) and tool is not None and tool.is_ordered):
                 continue
-            end, result = (End.DONE, value) if tool is None else self._carried(index, value, number)
-            has_failed = has_failed or end is not End.DONE
+            end, result = self._one(index, own, item, number)
+            has_failed, is_open = has_failed or end is End.FAILED, is_open or end is End.OPEN
             if end is End.DONE:
-                done.append((number, {"_tool": tool.name, **value} if tool else {}, result))
+                done.append((number, self.elements[index], result))
+        if is_open:
+            return OPEN
         if has_failed:
             self.partly[index] = done
             return FAILED
@@ -521,7 +540,9 @@ class Answer:
                     values = {one: plain(value) for one, (_, value) in looks.items()}
                     return End.DONE, value_of(expression, values.__getitem__, Allowance())
                 except ComputingError:
-                    return FAILED
+                    return End.BAD, None
+            case Reference(kind="error"):
+                return End.DONE, "activity"
             case Reference(kind="each", path=path):
                 found = DONE if item is ANY else (End.DONE, member(item, path))
                 return (End.DEAD, None) if found[1] is NOTHING else found
@@ -754,6 +775,8 @@ class Answer:
         parts = [(index, part) for index, some in own if self._is_call(index) for part in some if part is not None]
         parts += [(-1, self.output)] if self.output is not None else []
         for index, part in parts:
+            if index >= 0 and self.elements[index].get("gate") == "edit":
+                continue  # what its approver wrote is no alternative any more
             for one in part.expressions:
                 for choice in _choices(one):
                     if self.look(choice, index, ANY)[0] is End.DONE:

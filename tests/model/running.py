@@ -320,10 +320,10 @@ def left_by(context: Iterable[Any]) -> list[Json]:
         value: Any = message.get("data", message.get(kind))
         if "_outputPath" in message:
             own |= {"what": "data", "value": value, "path": message["_outputPath"], "method": message["_outputMethod"]}
-        elif kind == "record" and "skipped" in value:
+        elif kind == "record" and value and "skipped" in value:
             own |= {"what": "skipped", "value": True}
         elif kind == "record":
-            own |= {"what": "record", "value": value.get("result")}
+            own |= {"what": "record", "value": value and value.get("result")}
         else:
             own |= {"what": "result", "value": value}
         found.append(own)

@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ..effort import cases
-from .drawing import Case, Talk, talks
+from .drawing import ANSWERED, CONTEXT, INSTANCES, Case, Talk, talks
 from .drawing import cases as drawn
 from .meaning import Run, Unsaid
 from .running import Schedule, Seen, Talking, bench_of, left_by, ran
@@ -128,6 +129,16 @@ async def compare_talk(talk: Talk, schedule: Schedule) -> None:
         if is_loose[number : number + 1] != [True]:
             same(f"shown by request {number}", own[1], wanted[1])
             same(f"data shown by request {number}", [own[2]], [wanted[2]])
+
+
+FOUND: list[Json] = json.loads(Path(__file__).with_name("found.json").read_text(encoding="utf-8"))
+"""Answers of which the run and the model once made different things."""
+
+
+@pytest.mark.parametrize("found", FOUND, ids=[one["why"].split(",")[0] for one in FOUND])
+@pytest.mark.parametrize("schedule", [Schedule(), Schedule(order=1, chunk=7), Schedule(order=2, patience=3, chunk=1)])
+async def test_what_was_found_is_gone(found: Json, schedule: Schedule) -> None:
+    await compare(Case([*CONTEXT, *INSTANCES], found["answers"], ANSWERED), [schedule])
 
 
 @settings(max_examples=cases(little=300, more=3_000, most=50_000), deadline=None)

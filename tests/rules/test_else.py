@@ -242,6 +242,15 @@ async def test_retries_come_first() -> None:
     assert tried.count(9) == 3
 
 
+@pytest.mark.parametrize("said", ["†each", "{[†each, 1]}"])
+async def test_one_that_names_an_item_stands_for_no_list_that_is_none(said: str) -> None:
+    calls = [call("size", of="†each", _each="†input.n", _else=said), call("size", of="ok")]
+    result = await planned(*calls, output="†calls.1")
+    assert result.output is None
+    own = [error for error in result.errors if "it is the list that failed" in error.message]
+    assert len(own) == 1
+
+
 UNHELPED: Mapping[str, Any] = {
     "it can't be computed": "{†input.n / 0}",
     "it refers to what was skipped": "†calls.2",

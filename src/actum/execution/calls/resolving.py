@@ -247,6 +247,8 @@ def _instead(job: Job, failure: ActumError, values: Sequence[Any], budget: Budge
     head, known = job.head, {ERROR.kind: code_of(failure)}
     assert head.otherwise is not None  # nothing else stands for a call
     own: dict[str, Any] = known if job.parent is None else {**known, ITEM: job.item}
+    if job.parent is None and any(_ITEM in references(one) for one in head.otherwise.template.expressions):
+        raise UnresolvedReference(f"†{ITEM} names an item: it is the list that failed", tool=job.tool.name, path=ELSE)
     coming, filled = iter(values), list[Any]()
     for expression in head.otherwise.template.expressions:
         is_known = isinstance(expression, Reference) and expression.kind in own
