@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import math
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Config, Context, Idea, Limits, Tools, errors
+from actum import HOLD, Agent, Config, Context, Idea, Limits, Tools, approvals, errors
 from actum.models import Scripted
 from actum.serving import Served
 
@@ -52,9 +53,15 @@ def test_a_limit_is_a_number_and_what_is_counted_a_whole_one(given: Any) -> None
     assert Limits(tokens=1e6, seconds=0.5) == Limits(tokens=1_000_000, seconds=0.5)  # type: ignore[arg-type] -- as JSON may have it
 
 
+def len_of(text: str) -> int:
+    return len(text)
+
+
 TOOLS: Any = Tools()
 CONTEXT: Any = Context("go")
-SLIPS: dict[str, tuple[Callable[[], Any], type[errors.ActumError], str]] = {
+SLIPS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "idea's field": (lambda: Idea(contxt="go"), TypeError, "Idea has no 'contxt'; did you mean 'context'"),  # type: ignore[call-arg]
+    "script": (lambda: Scripted({"output": 1, "calls": []}), TypeError, "a list of answers"),  # type: ignore[arg-type]
     "activity": (lambda: TOOLS.activity("x")(5), errors.SchemaError, "an Activity is a function"),
     "context": (lambda: CONTEXT.__class__(5), errors.MessageError, "a text or a list of messages"),
     "reference": (lambda: CONTEXT.get(5), errors.MessageError, "a reference is a text"),
@@ -64,6 +71,12 @@ SLIPS: dict[str, tuple[Callable[[], Any], type[errors.ActumError], str]] = {
     "nameless": (lambda: agent(Nameless()), errors.ModelError, "a Nameless is no model: that has a `name`"),
     "served": (lambda: Served(TOOLS), errors.IdeaError, "served by name"),
     "names": (lambda: Served({5: {"context": []}}), errors.IdeaError, "no name to serve"),  # type: ignore[dict-item]
+    "idea": (lambda: agent().run_sync(Idea(context="go")), errors.MessageError, r"idea\.run\(agent\)"),
+    "class": (lambda: agent(Scripted), errors.ModelError, r"Scripted is a class: .*Scripted\(…\)"),
+    "delegates": (lambda: Agent(None, delegates=["d"]), errors.SchemaError, "by their names"),  # type: ignore[arg-type]
+    "undo": (lambda: TOOLS.activity("undone", len_of).undo(5), errors.SchemaError, "an undo is a function"),
+    "tools in a list": (lambda: Agent(None, tools=[TOOLS]), errors.SchemaError, "a list of tools holds functions"),
+    "a class in a list": (lambda: Agent(None, tools=[Model]), errors.SchemaError, "made of a function"),
     "sync": (lambda: agent().run_sync(5), errors.MessageError, "a text or a list of messages"),
 }
 
@@ -428,3 +441,23 @@ async def test_what_can_not_be_asked_about_a_call_is_no_approver(given: Any) -> 
     assert caught.value.path == "approve"
     with pytest.raises(errors.SchemaError, match="approver"):
         await Tools().all([{"_tool": "pay"}], approve=given)
+
+
+def test_a_folder_is_no_list_of_letters(tmp_path: Path) -> None:
+    assert Agent(None, roots=str(tmp_path)).roots == Agent(None, roots=[tmp_path]).roots == (tmp_path,)
+
+
+@pytest.mark.rule("L6")
+async def test_a_context_that_was_kept_as_json_is_decided_on_as_it_is() -> None:
+    async def wait(*_: object) -> Any:
+        return HOLD
+
+    plan = [{"type": "plan", "plan": [{"_tool": "pay", "x": 2}], "output": "†calls.0"}]
+    of = Agent(None, tools=[pay], approve=wait)
+    held = json.loads(json.dumps((await of.run(plan, int)).context.messages))
+    assert (await of.run(approvals.decided(held, "0.0", "approve"), int)).output == 2
+
+
+def test_an_idea_is_saved_with_the_schema_of_its_type(tmp_path: Path) -> None:
+    Idea(context="go", schema=list[int]).save(tmp_path / "idea.json")
+    assert Idea.load(tmp_path / "idea.json").schema == {"type": "array", "items": {"type": "integer"}}

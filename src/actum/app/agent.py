@@ -36,6 +36,7 @@ from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
 from ..sources.media import MediaReader
+from ..sources.roots import folders
 from ..storage.open import check_store, open_store
 from ..tracing.listening import tracer_of
 from ..tracing.trace import Trace
@@ -92,7 +93,7 @@ class Agent:
         limits: Limits | None = None,
         approve: Approve | None = None,
         delegates: Mapping[str, AnyDelegate] | None = None,
-        roots: Iterable[str | Path] = (),
+        roots: Iterable[str | Path] | str | Path = (),
         resolver: Resolver | None = None,
         fetcher: Fetcher | None = None,
         store: Store | str | Path | None = None,
@@ -113,9 +114,13 @@ class Agent:
             check_store(str(store), makes=False)  # an agent only reads
             store = open_store(store)
         self.store = store
+        if not isinstance(delegates, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
+            raise SchemaError(
+                f"delegates are given by their names, {{'name': idea}}, not as {delegates!r}", path="delegates"
+            )
         self.delegates = dict(delegates or {})
         self._tokens = {host.lower(): token for host, token in (tokens or {}).items()}
-        self.roots = tuple(Path(root) for root in roots)
+        self.roots = tuple(folders(roots))
         self.trace = trace
         self._resolver = resolver
         self._fetcher = fetcher or _fetcher(self.config)

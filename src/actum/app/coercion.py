@@ -33,6 +33,8 @@ def context_of(given: Given, kinds: Collection[str] = (), data_kinds: Collection
 
 def messages_of(given: Any) -> Any:
     """Messages as dicts and texts, not judged yet; `Context` judges what is no list of them, too."""
+    if hasattr(given, "as_tool"):
+        raise MessageError("an Idea is run by `idea.run(agent)`, and gone on with by `agent.resume(idea)`")
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         return cast("Any", given)
     return list(map(_plain, cast("Iterable[Any]", given)))
@@ -78,6 +80,8 @@ def model_of(model: Model | str | None) -> Model | None:
         ModelError: it is none.
     """
     if not isinstance(model, str):
+        if isinstance(model, type):
+            raise ModelError(f"{model.__name__} is a class: give a model that is made of it, {model.__name__}(…)")
         if model is not None and not (hasattr(model, "name") and hasattr(model, "stream")):
             raise ModelError(
                 f"a {type(model).__name__} is no model: that has a `name` and a method `stream`, or is named by a text"

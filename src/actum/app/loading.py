@@ -20,6 +20,7 @@ from ..protocol.context import Context
 from ..protocol.registry import Registry
 from ..schema.json import JsonObject
 from ..sources.modules import find_module, load_activities
+from ..sources.roots import folders
 from ..storage.open import default_store
 from .agent import Agent
 from .idea import Idea
@@ -184,7 +185,7 @@ def ready(
     `roots` are the folders that its paths may lead into; `default_roots` if none are named. `code` as for `load`.
     """
     code = code or Code.to_run()
-    allowed = [Path(root) for root in roots] or idea.roots
+    allowed = folders(roots) or idea.roots
     asked = idea.settings(name=name, has_model=bool(model or os.environ.get("ACTUM_MODEL")))
     config = code.within(asked.over(Config()))
     load_modules(idea, asked.activities, code, allowed)

@@ -25,6 +25,7 @@ from ..protocol.tool import Tool
 from ..schema.gathering import gathered
 from ..schema.infer import schema_like, shape_of
 from ..schema.json import MAX_DEPTH, JsonObject, check_depth, is_list, is_object
+from ..schema.naming import names_nearest
 from ..sources.fetch import Fetcher
 from ..sources.files import path_given, read_text, write_text
 from ..sources.roots import default_roots
@@ -32,6 +33,7 @@ from ..storage.open import default_store, open_store
 from .coercion import Given, blocking, context_of
 
 
+@names_nearest
 @dataclass(frozen=True, kw_only=True)
 class SavedIdea:
     """A context and a schema; `config` says what it needs. Where it was read from is its context's `origin`."""
@@ -165,9 +167,10 @@ class SavedIdea:
     @property
     def text(self) -> IdeaText:
         """Its parts as they are written."""
+        own = self.schema
         return IdeaText(
             context=self.context.messages,
-            schema=self.schema,
+            schema=own if own is None or isinstance(own, bool | dict) else shape_of(own).schema,
             meta=self.meta,
             config=self.config,
             solution=self.solution,

@@ -29,6 +29,7 @@ from ..protocol.scopes import scopes_of
 from ..protocol.tool import Tool
 from ..sources.fetch import Fetcher
 from ..sources.media import MediaReader
+from ..sources.roots import folders
 from ..tracing.listening import tracer_of
 from ..tracing.trace import Trace
 from .coercion import Given, context_of, model_of
@@ -51,7 +52,7 @@ class CallOptions(TypedDict, total=False):
     approve: Approve | None
     limits: Limits | None
     delegates: Mapping[str, AnyDelegate] | None
-    roots: Iterable[str | Path]
+    roots: Iterable[str | Path] | str | Path
     config: Config | None
     trace: Trace | bool | None
 
@@ -115,7 +116,7 @@ class Tools(Registry):
         approve: Approve | None = None,
         limits: Limits | None = None,
         delegates: Mapping[str, AnyDelegate] | None = None,
-        roots: Iterable[str | Path] = (),
+        roots: Iterable[str | Path] | str | Path = (),
         config: Config | None = None,
         trace: Trace | bool | None = None,
     ) -> list[Any]:
@@ -124,7 +125,7 @@ class Tools(Registry):
         check_approver(approve)
         own, config, named = context_of(context), config or Config(), dict(delegates or {})
         budget = Budget(limits or Limits())
-        folders = [Path(root) for root in roots]
+        below = folders(roots)
         fetcher = Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes)
         runtime = Runtime(
             model=model_of(model),
@@ -133,11 +134,9 @@ class Tools(Registry):
             approve=approve,
             data_kinds=own.data_kinds,
             doings=Doings() if pattern == "all" else None,
-            media=MediaReader(roots=folders, fetcher=fetcher, most=config.max_media_bytes),
+            media=MediaReader(roots=below, fetcher=fetcher, most=config.max_media_bytes),
         )
-        resolver = DelegateResolver(
-            named=named, roots=folders, config=config, fetcher=fetcher, data_kinds=own.data_kinds
-        )
+        resolver = DelegateResolver(named=named, roots=below, config=config, fetcher=fetcher, data_kinds=own.data_kinds)
         machine = LocalMachine(registered=DEFAULT, delegates=named)
         emit = Emitter(trace=tracer_of(trace))
         delegation = Delegation(runtime, resolver, machine, budget, emit)

@@ -23,7 +23,7 @@ from ..protocol.origin import is_url
 from ..protocol.tool import ANONYMOUS, Tool
 from ..schema.json import JsonObject, is_list, is_object
 from ..sources.files import read_text
-from ..sources.roots import default_roots, locate, read_below
+from ..sources.roots import default_roots, folders, locate, read_below
 from .forms import Form, forms
 from .isolation import open_scopes
 from .plan_problems import JsonPath
@@ -91,7 +91,7 @@ def check(
         register_ideas(Path(own), code.registry)
     if mcp is not None:
         code.left_out.extend(register_pinned(Path(mcp), code.registry))
-    allowed = [Path(root) for root in roots] or default_roots(path.absolute())
+    allowed = folders(roots) or default_roots(path.absolute())
     config = code.within(_config_of(value))
     checker = _Checker(agent_at(allowed, tools=code.registry, config=config), allowed, code)
     found = checker.visit(_File(path.absolute(), str(idea), text, value), None, ())

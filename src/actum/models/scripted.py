@@ -46,6 +46,8 @@ class Scripted:
     ) -> None:
         if chunk is not None and chunk < 1:
             raise ValueError(f"chunk must be at least 1, not {chunk}")
+        if isinstance(answers, str | Mapping):
+            raise TypeError("a script is a list of answers: Scripted([answer, …])")
         self.requests: list[ModelRequest] = []
         self.dialect = dialect
         self.takes = takes

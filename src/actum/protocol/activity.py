@@ -69,6 +69,8 @@ class Activity(Generic[P, R_co]):
 
     def undo(self, function: U) -> U:
         """Declare what takes back a call that was done: `(call, result)`, sync or async."""
+        if not callable(function):
+            raise SchemaError(f"an undo is a function (call, result), not {function!r}", tool=self.name)
         self._undoing.function = function
         return function
 

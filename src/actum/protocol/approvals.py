@@ -231,7 +231,7 @@ def _pending(messages: list[JsonObject], prefix: str, path: tuple[str, ...]) -> 
 
 
 def decided(
-    context: Context,
+    context: Context | Iterable[JsonObject],
     of: str,
     ruling: Ruling,
     *,
@@ -292,7 +292,7 @@ def _complaint(held: Decision, replacement: Mapping[str, Any]) -> str | None:
     return None if refers else Validator(held.takes).complaint(parameters)
 
 
-def opened(context: Context, gate: str, value: Any = True) -> Context:
+def opened(context: Context | Iterable[JsonObject], gate: str, value: Any = True) -> Context:
     """The context with a value at a gate, such as `†state.approvals.budget`, in a delegate `3.0/†state.approvals.x`.
 
     Raises:
@@ -311,7 +311,10 @@ def opened(context: Context, gate: str, value: Any = True) -> Context:
     return _with(context, gate, open_gate)
 
 
-def _with(context: Context, of: str, message: Callable[[list[JsonObject], str], JsonObject]) -> Context:
+def _with(
+    context: Context | Iterable[JsonObject], of: str, message: Callable[[list[JsonObject], str], JsonObject]
+) -> Context:
+    context = Context(context)
     return Context.checked(_appended(context.messages, of, message), context.data_kinds, context.origin)
 
 

@@ -75,7 +75,7 @@ class Registry:
         for one in given:
             if isinstance(one, Tool):
                 made.register(one)
-            elif callable(one):
+            elif callable(one) and not isinstance(one, Registry):
                 made.tool(one)
             else:
                 raise SchemaError(
@@ -133,7 +133,7 @@ class Registry:
         same = _registered(function)
         function = same.function if same else function
         name = options.get("name") or getattr(function, "__name__", None)
-        if isinstance(function, str) or not callable(function):
+        if isinstance(function, str | type) or not callable(function):
             raise SchemaError(f"a tool is made of a function, not of {function!r}; its name is said with name='…'")
         if not isinstance(name, str) or name == "<lambda>":
             raise SchemaError("it has no name of its own: give it one with name=")

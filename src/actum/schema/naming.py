@@ -35,7 +35,7 @@ def names_nearest(cls: type[T]) -> type[T]:
     @wraps(make)
     def __init__(self: T, *given: Any, **named: Any) -> None:  # noqa: N807 -- it takes the place of the class's own
         for name in named.keys() - set(known):
-            raise TypeError(f"{cls.__name__} has no {name!r}; {instead(name, known)}")
+            raise TypeError(f"{type(self).__name__} has no {name!r}; {instead(name, known)}")
         make(self, *given, **named)
 
     cls.__init__ = __init__  # pyright: ignore[reportAttributeAccessIssue]

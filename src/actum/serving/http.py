@@ -13,6 +13,7 @@ from ..execution.calls.approval import Approve
 from ..protocol.registry import Registry
 from ..runs.held import Runner
 from ..runs.runs import Runs
+from ..sources.roots import folders
 from .callers import Callers, Quota
 from .desk import Desk, named_ideas
 from .extras import check_installed, is_installed
@@ -59,7 +60,7 @@ class Served:
             ideas=named_ideas(ideas),
             runs=store if isinstance(store, Runs) else Runs(store),
             agent=agent,
-            roots=[Path(root) for root in roots],
+            roots=folders(roots),
             slots=slots,
             lease=lease,
             drain=drain,

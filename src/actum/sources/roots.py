@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound
 
 _BELOW = os.open in os.supports_dir_fd
 """Whether a file can be opened step by step from its root, so that no link can be slipped in on the way."""
+
+
+def folders(roots: Iterable[str | Path] | str | Path) -> list[Path]:
+    """The folders that were given, or the only one: a text is no list of letters, of which `/` would be one."""
+    return [Path(root) for root in ([roots] if isinstance(roots, str | Path) else roots)]
 
 
 def default_roots(source: Path | None) -> list[Path]:
