@@ -8,6 +8,7 @@ ActumError
 │   ├── UnknownTool             no such tool is offered
 │   ├── InvalidParameters       the parameters don't fit the tool's schema
 │   ├── UnresolvedReference     a path that nothing holds and no call will fill
+│   ├── NotAsExpected           what an element of a plan expects doesn't hold
 │   ├── ScopeDenied             a scope or a path that the call may not touch
 │   └── CyclicPlan              calls that wait for each other
 ├── ApprovalDenied          a person or a policy said no (L6)
@@ -210,6 +211,12 @@ class ScopeDenied(CallError):
     """A scope outside what the tool allows, or a path that the call may not write (S2, C7)."""
 
     code = "scope_denied"
+
+
+class NotAsExpected(CallError):
+    """What an `_expect` says doesn't hold; the message tells the expression and the kinds that it has read (C16)."""
+
+    code = "not_as_expected"
 
 
 class CyclicPlan(CallError):

@@ -129,10 +129,10 @@ def test_where_templates_are_offered_they_stand_wherever_a_reference_does() -> N
 def offered(composed: Json) -> set[str]:
     """Which parts of the flow a composed schema offers."""
     text = json.dumps(composed)
-    return {name for name in ("_each", "_when", "_then", "_value") if f'"{name}"' in text}
+    return {name for name in FLOW if f'"{name}"' in text}
 
 
-FLOW = {"_each", "_when", "_then", "_value"}
+FLOW = {"_each", "_when", "_else", "_then", "_value", "_expect"}
 
 
 @pytest.mark.rule("T16")
@@ -161,8 +161,8 @@ def test_a_latent_tool_beside_an_explicit_one_is_not_offered_what_its_calls_do_n
     tools = explicit()
     tools.register("latent", latent(_output={"type": "string"}))
     schemas = call_schemas(agent(tools=tools).compose())
-    assert {"_each", "_when"} <= schemas["t0"]["properties"].keys()
-    assert not {"_each", "_when"} & schemas["latent"]["properties"].keys()
+    assert {"_each", "_when", "_else"} <= schemas["t0"]["properties"].keys()
+    assert not {"_each", "_when", "_else"} & schemas["latent"]["properties"].keys()
 
 
 @pytest.mark.rule("T16", "T12")
@@ -183,6 +183,10 @@ WRITTEN: list[Json] = [
     {"_tool": "t0", "n": "†each", "_each": "†calls.0", "_when": "{†each > 1}", "_outputPath": "†state.y"},
     {"_then": True},
     {"_value": "{max(†calls.0)}"},
+    {"_expect": "{†calls.0 > 1}"},
+    {"_tool": "t0", "n": 1, "_else": "{†calls.0 + 1}"},
+    {"_tool": "t0", "n": 1, "_else": None},
+    {"_tool": "t0", "n": "†each", "_each": "†calls.0", "_else": 0, "_when": "{†each > 1}"},
 ]
 
 
@@ -199,18 +203,27 @@ async def test_on_every_wire_an_element_has_a_form_that_is_read_back_to_itself(
     forms = [form for form in _forms(written) if judge.accepts({"calls": [form], "output": None})]
     assert forms
     assert [lowered.restore_call(form) for form in forms] == [written] * len(forms)
-    if not SAID & written.keys():
+    if "_tool" in written and not SAID & written.keys():
         assert written in forms, "of what nothing is said costs nothing"
 
 
-SAID = {"_each", "_when", "_outputPath"}
+SAID = {"_each", "_when", "_else", "_outputPath"}
 
 
 def _forms(written: Json) -> list[Json]:
     """An element as it is, and as a call inside the object that says more of it."""
+    if "_tool" not in written:
+        return [written, {**dict.fromkeys(("_value", "_expect")), **written}]
     said = {key: one for key, one in written.items() if key in SAID}
-    whole = {"_call": {key: one for key, one in written.items() if key not in said}}
-    return [written, {**said, **whole}, {**dict.fromkeys(SAID), **said, **whole}]
+    rest = {key: one for key, one in written.items() if key not in said}
+    spelt = {key: json.dumps(one) if key == "_else" and not isinstance(one, str) else one for key, one in said.items()}
+    several = [said] if spelt == said else [said, spelt]
+    wholes = [
+        form for one in several for form in ({**one, "_call": rest}, {**dict.fromkeys(SAID), **one, "_call": rest})
+    ]
+    forms = [*({**rest, **one} for one in several), *wholes]
+    # What is null there is not said where all must be written, and `_else` is written out where values need a type.
+    return [form for form in forms if form.get("_else", 0) is not None or "_else" not in written]
 
 
 # T13
@@ -323,9 +336,20 @@ def test_words_of_a_schema_can_not_end_the_line_that_tells_them() -> None:
 def test_the_primer_is_short_and_teaches_only_what_is_offered(data: bool, shapes: bool) -> None:
     whole = primer(refers=True, data=data, flow=True, shapes=shapes)
     flat = primer(refers=True, data=data, flow=False, shapes=shapes)
-    assert len(whole) / 4 <= 260
+    assert len(whole) / 4 <= 295
     assert len(flat) / 4 <= 130
-    for words in ("one(", "guess a position", "Python", "`_each`", "`_when`", '{"_then": true}', '{"_value"', "†each"):
+    for words in (
+        "one(",
+        "guess a position",
+        "Python",
+        "`_each`",
+        "`_when`",
+        '{"_then": true}',
+        '{"_value"',
+        '{"_expect"',
+        "`_else`",
+        "†each",
+    ):
         assert words in whole
         assert words not in flat
     for text in (whole, flat):

@@ -20,7 +20,6 @@ from ..events import (
     Retried,
 )
 from ..ideas.course import CallRow, RequestRow
-from ..protocol.call import VALUE
 from ..schema.json import JsonObject
 from ..schema.weight import weight
 
@@ -111,7 +110,7 @@ def _within(event: Event) -> str:
 
 
 def _tool_of(event: CallEvent) -> str:
-    return VALUE if VALUE in event.call else str(event.call.get("_tool") or "")
+    return event.call.label
 
 
 def _time(event: Event) -> float:

@@ -85,6 +85,8 @@ class Node:
     """The calls that must have succeeded, or been skipped, before it starts (C11, T14)."""
     is_barrier: bool = False
     """Whether it is a `_then`: no call, but what those behind it come after."""
+    has_value: bool = True
+    """Whether others may refer to it."""
     is_refused: bool = False
     """Whether it was refused as it arrived: it has failed, and nothing of it was made."""
     awaits_else: bool = False
@@ -183,10 +185,15 @@ class Graph:
         skipped = target is not None and target.status is Status.SKIPPED
         return None if skipped else self._value(reference, answer, instance)
 
+    def was_skipped(self, reference: Reference, answer: Answer) -> bool:
+        """Whether a reference names a call that was skipped."""
+        target = _target(reference, answer)
+        return target is not None and target.status is Status.SKIPPED
+
     def settle(self, node: Node, status: Status, value: Any = MISSING, written: Sequence[Reference] = ()) -> None:
         """A call has ended, at least for this tick: wake what waited for it."""
         self.withdraw(node)
-        node.status, node.value, node.written = status, value, written
+        node.status, node.value, node.written = status, value if node.has_value else MISSING, written
         self.waiting.pop(node.number, None)
         for waiter in node.answer.waiters.pop(node.index, ()):
             self._look_again(waiter)

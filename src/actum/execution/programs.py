@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from ..errors import PlanFailed, PlanLeft, UnresolvedReference
 from ..generation.offer import Toolset
+from ..protocol.call import EXPECT
 from ..protocol.marks import Marks
 from ..protocol.message import OUTCOME, is_skip
 from ..protocol.place import Place
 from ..schema.json import JsonObject, is_object
 from .calls.job import Failure
-
-_EXPECT = "_expect"
 
 
 def failed(failures: Sequence[Failure]) -> PlanFailed:
@@ -40,7 +39,7 @@ def _is_consequence(failure: Failure) -> bool:
 
 
 def _is_expectation(failure: Failure) -> bool:
-    return failure.call is not None and _EXPECT in failure.call
+    return failure.call is not None and EXPECT in failure.call
 
 
 def had_effects(number: int, marks: Marks, messages: Sequence[JsonObject], toolset: Toolset) -> bool:

@@ -9,7 +9,7 @@ from ..dataflow.expression import MISSING
 from ..dataflow.fold import exported
 from ..dataflow.reference import Reference
 from ..messages.kind import Trace
-from ..protocol.call import VALUE
+from ..protocol.call import EXPECT, VALUE
 from ..protocol.context import Context
 from ..protocol.message import NUMBER, OUTCOME, RETURNED, is_item, is_record, is_result, is_skip
 from ..protocol.numbering import result_of
@@ -50,7 +50,7 @@ class ContextView:
         """Which trace of a call without an output path a message is, None for any other message (C8)."""
         if is_result(message):
             return "result"
-        if is_item(message):
+        if is_item(message) or (is_record(message) and EXPECT in message["_call"]):
             return "item"
         if is_skip(message):
             return "skip"

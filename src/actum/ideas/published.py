@@ -13,7 +13,7 @@ from typing import get_type_hints
 
 from ..messages import KINDS, Key, Kind
 from ..messages.role import RAW
-from ..protocol.call import EACH, META, THEN, VALUE, WHEN, WITH
+from ..protocol.call import EACH, ELSE, EXPECT, META, THEN, VALUE, WHEN, WITH
 from ..protocol.config import Config, Limits
 from ..schema.infer import adapter_of, jsonable, schema_of
 from ..schema.json import JsonObject
@@ -84,12 +84,17 @@ _WHEN: JsonObject = {
 }
 
 
+_ELSE: JsonObject = {
+    "description": "What it gives where it fails, or what an item gives where that does; †error is the kind of failure."
+}
+
+
 def _call() -> JsonObject:
     """An element of `calls`."""
     return {
         "type": "object",
         "description": "A call, a value to compute, or what orders the calls before and behind it.",
-        "anyOf": [_tool_call(), _value(), _then()],
+        "anyOf": [_tool_call(), _value(), _then(), _expect()],
     }
 
 
@@ -101,6 +106,7 @@ def _tool_call() -> JsonObject:
             **{name: {"description": words} for name, words in META.items() if name != "_tool"},
             EACH: _EACH,
             WHEN: _WHEN,
+            ELSE: _ELSE,
             WITH: {"type": "object", "description": "References beside the literal parameters, by their paths."},
             VALUE: False,
         },
@@ -115,6 +121,7 @@ def _value() -> JsonObject:
             VALUE: {"description": "A reference, a text with expressions in braces, or JSON with both."},
             EACH: _EACH,
             WHEN: _WHEN,
+            ELSE: _ELSE,
             "_tool": False,
         },
         "patternProperties": {"^_": True},
@@ -128,6 +135,22 @@ def _then() -> JsonObject:
         "description": "What is listed behind it starts when all that is listed before it has succeeded.",
         "properties": {THEN: {"const": True}},
         "required": [THEN],
+        "additionalProperties": False,
+    }
+
+
+def _expect() -> JsonObject:
+    shaped: JsonObject = {
+        "type": "object",
+        "properties": {"of": _STRING, "as": {"type": ["string", "object"]}},
+        "required": ["of", "as"],
+        "additionalProperties": False,
+    }
+    return {
+        "description": "What has to be true for what is listed behind it and for the output: a condition, or a value "
+        "and the shape that it has to have.",
+        "properties": {EXPECT: {"anyOf": [{"type": ["string", "boolean"]}, shaped]}},
+        "required": [EXPECT],
         "additionalProperties": False,
     }
 

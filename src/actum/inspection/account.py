@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any, Literal
+from typing import Any
 
 from ..app.idea import Idea
 from ..errors import IdeaError
 from ..ideas.course import CallRow, CallState, Course, RequestRow, Sums
 from ..ideas.ticks import RUN, Tick, about_of, answers_of, ticks_of
 from ..protocol.approvals import Decisions, Pending, pending
-from ..protocol.call import VALUE, Call
+from ..protocol.call import EXPECT, VALUE, Call
 from ..protocol.marks import Authored, Marks
 from ..protocol.message import OF, is_record, is_skip, write_of
 from ..protocol.numbering import result_of
@@ -25,8 +25,7 @@ from ..protocol.place import Place
 from ..protocol.provenance import CODE, UNKNOWN, Origin, Provenance
 from ..protocol.usage import Usage
 from ..schema.json import Json, JsonObject
-
-CallKind = Literal["call", "computed", "then"]
+from .plan_graph import ElementKind, kind_of_element
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,7 @@ class CallSeen:
     place: str
     index: int
     tool: str
-    kind: CallKind
+    kind: ElementKind
     authored: JsonObject
     state: CallState
     row: CallRow
@@ -222,15 +221,15 @@ class _Reading:
         return CallSeen(
             place=place,
             index=index,
-            tool=VALUE if VALUE in own else "_then" if call.is_then else str(own.get("_tool") or "?"),
-            kind="computed" if VALUE in own else "then" if call.is_then else "call",
+            tool=call.label or "?",
+            kind=kind_of_element(call),
             authored=own,
             state=self._state(place, own, result, error, row),
             row=row,
             value=self._value(result) if result is not None and has_left else None,
             has_left=has_left,
             error=error or row.error,
-            by=CODE if VALUE in own else self._makers.get(str(own.get("_tool")), UNKNOWN),
+            by=CODE if VALUE in own or EXPECT in own else self._makers.get(str(own.get("_tool")), UNKNOWN),
             calls=tuple(self._below.get(place, ())),
             requests=tuple(self._asked.get(place, ())),
         )

@@ -23,7 +23,12 @@ _CHARACTER_OF_VALUE, _LEAST_ROOM = 5.8, 5
 """How wide a character of a value is, and how many there must be room for at least."""
 _LONGEST = 100
 """How many characters of what is said of a vertex a box has room for."""
-_STYLES = {"call": ("#eef4fb", "#2f6fae", 8), "computed": ("#eef8f1", "#2d7d4f", 8), "then": ("#f4f5f7", "#829ab1", 4)}
+_STYLES = {
+    "call": ("#eef4fb", "#2f6fae", 8),
+    "computed": ("#eef8f1", "#2d7d4f", 8),
+    "then": ("#f4f5f7", "#829ab1", 4),
+    "expect": ("#fdf6ec", "#b7791f", 4),
+}
 """The colour, the line and the corners of a box."""
 _OTHERS = ("#fdf3ec", "#b44d12", 23)
 _FONT = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"

@@ -8,33 +8,42 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from ..dataflow.expression import is_expression, parse
 from ..dataflow.graph import CALLS, call_index, overlaps, written_paths
 from ..dataflow.reference import Reference, ReferenceSyntax
-from ..execution.calls.job import ITEM
+from ..execution.calls.job import ERROR, ITEM
 from ..generation.offer import Toolset
 from ..ideas.file import plan_of
-from ..protocol.call import EACH, THEN, VALUE, WHEN, Call
+from ..protocol.call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN, Call
 from ..protocol.context import Context
 from ..protocol.readings import Reading, readings, readings_in
 from ..schema.json import JsonObject, encode
 from .derived import Derived
+
+ElementKind: TypeAlias = Literal["call", "computed", "then", "expect"]
+"""What an element of `calls` is: a call, a `_value`, a `_then` or an `_expect`."""
+
+
+def kind_of_element(call: Call) -> ElementKind:
+    """What an element of `calls` is."""
+    return "computed" if VALUE in call else "then" if call.is_then else "expect" if EXPECT in call else "call"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vertex:
     """An element of a plan's calls, a value that was there before, or the output.
 
-    An element is a `call`, `computed` (a `_value`), or a `then`. `name` is the tool of a call, the reference of a
-    value, else what it is. `index` is its place in `calls`, `literals` those of its parameters that refer to nothing,
-    `computed` the others that are more than a reference, by their paths, `writes` its output path. `condition` decides
-    whether it is made, and it is made for each of the `items` (C10, C12); all as they were authored. `derived` are the
-    paths that will hold what a reader or an expression makes of data (S10).
+    An element is a `call`, `computed` (a `_value`), a `then` or an `expect`. `name` is the tool of a call, the
+    reference of a value, else what it is. `index` is its place in `calls`, `literals` those of its parameters that
+    refer to nothing, `computed` the others that are more than a reference, by their paths, `writes` its output path.
+    `condition` decides whether it is made, or is what is expected; it is made for each of the `items`, and `otherwise`
+    stands for it where it fails (C10, C12, C14, C16); all as they were authored. `derived` are the paths that will hold
+    what a reader or an expression makes of data (S10).
     """
 
-    kind: Literal["call", "computed", "then", "value", "output"]
+    kind: ElementKind | Literal["value", "output"]
     name: str
     index: int | None = None
     literals: JsonObject = field(default_factory=dict[str, Any])
@@ -42,6 +51,7 @@ class Vertex:
     writes: str | None = None
     condition: str | None = None
     items: str | None = None
+    otherwise: str | None = None
     derived: tuple[str, ...] = ()
 
 
@@ -157,7 +167,8 @@ def add_calls(graph: PlanGraph, calls: Sequence[Call], output: Any, toolset: Too
     derived = Derived(calls, read, answer.sources, {} if toolset is None else toolset.tools)
     graph.vertices += [_vertex(index, call, read[index], derived) for index, call in enumerate(calls)]
     for index, (call, own) in enumerate(zip(calls, read, strict=True)):
-        _read(graph, first + index, _references(own, is_for_each=EACH in call), answer)
+        instead = tuple(readings_in(call[ELSE], ELSE)) if ELSE in call else ()
+        _read(graph, first + index, _references((*own, *instead)), answer)
     graph.edges += [Edge(first + source, first + target, "", "order") for source, target in orders(calls, toolset)]
     if output is not None:
         own = tuple(readings_in(output))
@@ -173,7 +184,7 @@ def orders(calls: Sequence[Call], toolset: Toolset | None) -> Iterator[tuple[int
     since: list[int] = []
     ordered: int | None = None
     for index, call in enumerate(calls):
-        if call.is_then:
+        if not call.has_value:  # an expectation reads, too, and nothing comes before it that isn't listed before it
             before = since or ([] if barrier is None else [barrier])
             yield from ((one, index) for one in before)
             barrier, since = index, []
@@ -230,25 +241,28 @@ def _written(call: Call) -> Sequence[Reference]:
         return ()
 
 
-def _references(read: Sequence[Reading], *, is_for_each: bool = False) -> list[Reference]:
-    """What is referred to in a plan: the item of a list is not of the plan."""
+def _references(read: Sequence[Reading]) -> list[Reference]:
+    """What is referred to in a plan: neither the item of a list nor the kind of a failure is of the plan."""
     found = (reference for one in read for reference in one.references)
-    return [reference for reference in found if not (is_for_each and reference.kind == ITEM)]
+    return [reference for reference in found if reference.kind not in (ITEM, ERROR.kind)]
 
 
 def _vertex(index: int, call: Call, read: Sequence[Reading], derived: Derived) -> Vertex:
     if call.is_then:
         return Vertex(kind="then", name=THEN, index=index)
+    if EXPECT in call:
+        return Vertex(kind="expect", name=EXPECT, index=index, condition=_authored(call, EXPECT))
     path: Any = call.get("_outputPath")
     return Vertex(
-        kind="computed" if VALUE in call else "call",
-        name=VALUE if VALUE in call else call.tool or "?",
+        kind=kind_of_element(call),
+        name=call.label or "?",
         index=index,
         literals={key: value for key, value in call.parameters.items() if not any(readings_in(value))},
         computed={one.at: one.text for one in read if one.is_computed and one.at not in {WHEN, EACH}},
         writes=path if isinstance(path, str) else None,
         condition=_authored(call, WHEN),
         items=_authored(call, EACH),
+        otherwise=_authored(call, ELSE) if call.get(ELSE) is not None else "null" if ELSE in call else None,
         derived=derived.places(read, index),
     )
 

@@ -23,7 +23,7 @@ from ..execution.calls.script import Script
 from ..execution.record.journal import Journal
 from ..generation.offer import Toolset
 from ..protocol.approvals import is_gate
-from ..protocol.call import ONLY_THEN, THEN, Call
+from ..protocol.call import EXPECT, ONLY_THEN, THEN, Call
 from ..protocol.context import Context
 from ..protocol.message import RESERVED_KINDS
 from ..protocol.scopes import scope_path
@@ -99,7 +99,7 @@ class _Plan:
     count: int
     jobs: dict[int, Job] = field(default_factory=dict[int, Job])
     thens: set[int] = field(default_factory=set[int])
-    """The elements that are no calls, but order the others (C11)."""
+    """The elements that are no calls, but order the others (C11, C16)."""
     answer: Script = field(default_factory=lambda: Script(is_authored=True))
     writers: Writers = field(default_factory=Writers)
 
@@ -118,6 +118,8 @@ class _Plan:
                 raise InvalidParameters(ONLY_THEN, path=THEN)
             self.thens.add(index)
             return
+        if EXPECT in call:
+            self.thens.add(index)
         self.jobs[index] = judge(call, self.around.toolset, self.around.context.instances, node, self.answer)
         self.writers.add(index, node.writes)
 
@@ -133,7 +135,8 @@ class _Plan:
         complaint = Validator({**job.tool.parameters, "required": required}).complaint(literal)
         if complaint is not None:
             yield InvalidParameters(complaint, tool=job.tool.name)
-        for reference in self._lacking(_expressions(job), job.node):
+        instead = () if job.otherwise is None else job.otherwise.outside
+        for reference in self._lacking([*_expressions(job), *instead], job.node):
             yield UnresolvedReference(self._said_of(reference, job.node.instance), tool=job.tool.name)
 
     def unfit(self, job: Job) -> Iterator[CallError]:
@@ -164,7 +167,8 @@ class _Plan:
         """What is told of a reference that nothing fills."""
         index = call_index(reference)
         if reference.kind == CALLS and index in self.thens:
-            return f"{reference}: element {index} is a {THEN!r}, which orders the others and has no value"
+            what = f"an {EXPECT!r}" if index in self.jobs else f"a {THEN!r}"
+            return f"{reference}: element {index} is {what}, which orders the others and has no value"
         if reference.kind == RESULTS and index not in self.journal.results:
             there = self.journal.results
             shown = f"there are †results.{min(there)} to {max(there)}" if there else "the context holds none"
@@ -174,14 +178,14 @@ class _Plan:
     def waits(self) -> Mapping[int, Sequence[int]]:
         """For each element, those that it is sure to wait for: what it reads, and what it comes after."""
         waits = {index: [*self._waits_for(job), *self._sees(job)] for index, job in self.jobs.items()}
-        waits |= {index: [] for index in self.thens}
+        waits |= {index: [] for index in self.thens - self.jobs.keys()}
         for source, target in self._orders():
             waits[target].append(source)
         return waits
 
     def _orders(self) -> Iterator[tuple[int, int]]:
         """The elements that come right after others; a refused one is in nobody's way here."""
-        sound = sorted([*self.jobs, *self.thens])
+        sound = sorted({*self.jobs, *self.thens})
         calls = [self.jobs[index].call if index in self.jobs else Call({THEN: True}) for index in sound]
         return ((sound[one], sound[other]) for one, other in orders(calls, self.around.toolset))
 

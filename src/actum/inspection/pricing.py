@@ -51,7 +51,7 @@ class Price:
 def price(context: Context, toolset: Toolset, limits: Limits | None = None, planning: Usage | None = None) -> Price:
     """The price of the plans in a context, whose calls the tools of this set carry out."""
     elements = [Call(element) for message in context if message.get("type") == "plan" for element in message["plan"]]
-    planned = [(call, _count(call)) for call in elements if not (call.is_then or VALUE in call)]
+    planned = [(call, _count(call)) for call in elements if call.has_value and VALUE not in call]
     makers: Counter[str] = Counter()
     for call, count in planned:
         makers[_maker(call, toolset)] += 1 if count is None else count

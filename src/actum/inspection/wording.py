@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from ..dataflow.reference import clip
-from ..protocol.call import VALUE, Call
+from ..protocol.call import EXPECT, VALUE, Call
 from ..schema.json import Json, encode, is_list, is_object
 from ..schema.quoting import printable
 from .plan_graph import Vertex
@@ -30,13 +30,13 @@ def is_short(value: Json) -> bool:
 
 def name_of(call: Mapping[str, Any]) -> str:
     """What an element of `calls` is called: by its tool, or that it only computes (C13)."""
-    return VALUE if VALUE in call else printable(str(call.get("_tool") or "?"))
+    return printable(Call.of(dict(call)).label or "?")
 
 
 def short_call(call: Call, most: int = 60) -> str:
     """A call in a few characters."""
-    if VALUE in call:
-        parameters = short(call[VALUE], 40)
+    if (alone := next((key for key in (VALUE, EXPECT) if key in call), None)) is not None:
+        parameters = short(call[alone], 40)
     else:
         parameters = ", ".join(f"{key}={short(value, 24)}" for key, value in call.parameters.items())
     text = f"{name_of(call)}({parameters})"
@@ -72,7 +72,9 @@ def worked_out(vertex: Vertex) -> Iterator[str]:
     if vertex.items is not None:
         yield f"for each of {_short(vertex.items)}"
     if vertex.condition is not None:
-        yield f"if {_short(vertex.condition)}"
+        yield f"{'' if vertex.kind == 'expect' else 'if '}{_short(vertex.condition)}"
+    if vertex.otherwise is not None:
+        yield f"else {_short(vertex.otherwise)}"
     for at, text in vertex.computed.items():
         yield f"{printable(at)}={_short(text)}" if at and at != vertex.name else _short(text)
 

@@ -38,10 +38,16 @@ THEN = "_then"
 """The key of an element that is no call: what is listed behind it comes after what is listed before it (C11)."""
 ELSE = "_else"
 """What a call gives where it fails, or one for an item where that does (C14)."""
+EXPECT = "_expect"
+"""What an element holds that is no call: what has to be true for what is listed behind it, and for the output (C16)."""
 DERIVED = "_derived"
 """On a parameter: whether it takes what a reader or an expression has made of data (T1). On a message, a mark: the
 places in its call that hold such values, and the empty one where the result itself is one (S10)."""
 ONLY_THEN = f'what orders the others is {{"{THEN}": true}} and nothing else: a call is an element of its own'
+"""What is said of such an element that holds anything else."""
+
+
+ONLY_EXPECT = f'what is expected is {{"{EXPECT}": …}} and nothing else: a call is an element of its own'
 """What is said of such an element that holds anything else."""
 
 
@@ -86,6 +92,16 @@ class Call(dict[str, Any]):
     def is_then(self) -> bool:
         """Whether this element of `calls` is no call, but orders those before and behind it (C11)."""
         return THEN in self
+
+    @property
+    def has_value(self) -> bool:
+        """Whether `†calls.N` may name this element; what orders the others has none (C11, C16)."""
+        return THEN not in self and EXPECT not in self
+
+    @property
+    def label(self) -> str:
+        """What this element is called: by its tool, or by what it does instead of calling one."""
+        return next((key for key in (VALUE, THEN, EXPECT) if key in self), self.tool)
 
     @property
     def instance(self) -> str | None:

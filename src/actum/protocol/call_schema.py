@@ -9,16 +9,23 @@ from ..schema.compose import References
 from ..schema.gathering import rooted
 from ..schema.json import JsonObject, is_object
 from ..schema.referring import REFERENCE_SCHEMA, TEMPLATE_SCHEMA, or_reference
-from .call import EACH, THEN, VALUE, WHEN, WITH
+from .call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN, WITH
 from .tool import Tool
 
 _COUNTS = {"minProperties", "maxProperties", "propertyNames", "examples", "required", "properties"}
 
 ELEMENTS: tuple[JsonObject, ...] = (
     {"type": "object", "properties": {THEN: {"const": True}}, "required": [THEN], "additionalProperties": False},
-    {"type": "object", "properties": {VALUE: {"type": "string"}}, "required": [VALUE], "additionalProperties": False},
+    {
+        "type": "object",
+        "properties": {VALUE: {"type": "string"}, EXPECT: {"type": "string"}},
+        "additionalProperties": False,
+    },
 )
-"""What `calls` may hold besides calls (T16). A value is offered as a text: a template says all."""
+"""What `calls` may hold besides calls (T16): what orders them, and in fewer bytes than apart what computes or expects.
+
+A value is offered as a text: a template says all.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +99,7 @@ def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     if offer.flow and not is_latent:
         found[EACH] = {"type": "string"} if offer.references == "aside" else {"anyOf": [_LITERALS, {"type": "string"}]}
         found[WHEN] = {"type": "string"}
+        found[ELSE] = {}
     for key in ("_delegate", "_activity", "_scopes"):
         if key in tool.meta and not tool.is_fixed(key):
             found[key] = _cut(tool.meta[key], offer) if key == "_scopes" else tool.meta[key]

@@ -12,6 +12,7 @@ from math import inf
 from typing import Any
 
 from ..schema.json import JsonObject, is_object
+from .call import EXPECT
 from .message import NUMBER, OF, SHOWN, is_item, is_record, is_result, is_skip, place_of
 
 
@@ -62,7 +63,10 @@ def in_order(messages: Sequence[JsonObject]) -> list[JsonObject]:
 
 def is_numbered(message: JsonObject) -> bool:
     """Whether a message is the result of a call that has no output path, so that it has a number."""
-    return is_result(message) or (is_record(message) and not is_item(message) and not is_skip(message))
+    if is_result(message):
+        return True
+    is_call = is_record(message) and not is_item(message) and not is_skip(message)
+    return is_call and EXPECT not in message["_call"]  # which has no value
 
 
 def result_of(message: JsonObject) -> Any:

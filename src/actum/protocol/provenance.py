@@ -15,7 +15,7 @@ from ..dataflow.graph import CALLS, RESULTS, call_index
 from ..dataflow.reference import Path, Reference, ReferenceSyntax
 from ..errors import MessageError
 from ..schema.json import JsonObject, is_list, is_object
-from .call import VALUE, WHEN
+from .call import EXPECT, VALUE, WHEN
 from .context import Context
 from .marks import Authored, Marks
 from .message import NUMBER, RECORD, Write, instance_of, is_record, is_skip, write_of
@@ -257,7 +257,7 @@ class Provenance:
         if is_skip(message):
             return NOBODY
         call: JsonObject = message["_call"]
-        return CODE if VALUE in call else self._makers.get(str(call.get("_tool")), UNKNOWN)
+        return CODE if VALUE in call or EXPECT in call else self._makers.get(str(call.get("_tool")), UNKNOWN)
 
 
 def _read_by(message: JsonObject) -> tuple[Reading, ...]:

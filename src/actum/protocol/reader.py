@@ -63,23 +63,41 @@ def as_asked(tool: Tool, call: Mapping[str, Any]) -> Tool:
     """
     if tool is not READER or "as" not in call:
         return tool
-    shape = call["as"]
+    shape_asked(call["as"], READ, "as")
+    return _of_shape(encode(call["as"]))
+
+
+def shape_asked(shape: Any, tool: str, path: str) -> Validator:
+    """What judges whether a value has a shape, in the notation of T13 or as a schema.
+
+    Raises:
+        InvalidParameters: it is none, or isn't written out.
+    """
     if not isinstance(shape, str) and not is_object(shape):
-        raise InvalidParameters("it is a shape such as `{name, price: num}`, or a schema", tool=READ, path="as")
+        why = "it is a shape such as `{name, price: num}`, or a schema"
+        raise InvalidParameters(why, tool=tool or None, path=path)
     try:
-        return _of_shape(encode(shape))
+        return _judge_of(encode(shape))
     except ValueError as error:
-        raise InvalidParameters(f"{error}; a shape is such as `{{name, price: num}}`", tool=READ, path="as") from None
+        why = f"{error}; a shape is such as `{{name, price: num}}`"
+        raise InvalidParameters(why, tool=tool or None, path=path) from None
     except SchemaError as error:
-        raise InvalidParameters(error.message, tool=READ, path="as") from None
+        raise InvalidParameters(error.message, tool=tool or None, path=path) from None
+
+
+@lru_cache(maxsize=256)
+def _judge_of(text: str) -> Validator:
+    return Validator(_written_out(text), tool=READ, at="as")
 
 
 @lru_cache(maxsize=256)
 def _of_shape(text: str) -> Reader:
+    return _reader({}, {}, _written_out(text))
+
+
+def _written_out(text: str) -> JsonObject:
     shape: Any = json.loads(text)
-    output = schema_of_shape(shape) if isinstance(shape, str) else shape
-    Validator(output, tool=READ, at="as")
-    return _reader({}, {}, output)
+    return schema_of_shape(shape) if isinstance(shape, str) else shape
 
 
 def is_read(call: Mapping[str, Any], tools: Mapping[str, Tool]) -> bool:

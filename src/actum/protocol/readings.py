@@ -15,7 +15,7 @@ from ..dataflow.expression import Expression, references
 from ..dataflow.reference import Reference, ReferenceSyntax, print_path
 from ..dataflow.template import template
 from ..schema.json import JsonObject, is_list, is_object
-from .call import DERIVED, EACH, VALUE, WHEN, WITH
+from .call import DERIVED, EACH, EXPECT, VALUE, WHEN, WITH
 
 FILTERS = "_filters"
 """The mark of what a call or an answer has left: how many items the filters of its expressions have kept (E7)."""
@@ -43,7 +43,7 @@ def readings(call: Mapping[str, Any]) -> tuple[Reading, ...]:
 
     What can't be read is left out: the run refuses such a call, and says why.
     """
-    meta = [key for key in (WHEN, EACH, VALUE) if key in call]
+    meta = [key for key in (WHEN, EACH, VALUE, EXPECT) if key in call]
     found = [one for key in meta for one in readings_in(call[key], key)]
     aside: Any = call.get(WITH)
     for path, text in aside.items() if is_object(aside) else ():

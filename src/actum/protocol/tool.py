@@ -190,6 +190,8 @@ class Tool:
 
 VALUES = Tool(name="_value", schema={"type": "object", "properties": {}})
 """Stands for the tool of an element that only computes (C13)."""
+EXPECTS = Tool(name="_expect", schema={"type": "object", "properties": {}})
+"""Stands for the tool of an element that says what is expected (C16)."""
 
 _PLAIN = {"_tool", "_output", "_effects", "_timeout", "_retries"}
 """The meta-properties that leave a call nothing to say but its parameters."""

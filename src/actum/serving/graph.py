@@ -48,7 +48,15 @@ _RUN: JsonObject = {
 }
 _ELEMENT: JsonObject = {
     "type": "object",
-    "properties": {"_tool": {"type": "string"}, "_each": {}, "_when": {}, "_then": {"const": True}, "_value": {}},
+    "properties": {
+        "_tool": {"type": "string"},
+        "_each": {},
+        "_when": {},
+        "_else": {},
+        "_then": {"const": True},
+        "_value": {},
+        "_expect": {},
+    },
 }
 _PLAN: JsonObject = {
     "type": "object",
@@ -149,7 +157,7 @@ def _output_of(given: JsonObject) -> Any:
     """The output of a plan: what its author says, else the results of all calls, null for what is skipped."""
     if given.get("output") is not None:
         return given["output"]
-    return [f"{{†calls.{index}}}" for index, call in enumerate(given["calls"]) if "_then" not in call]
+    return [f"{{†calls.{index}}}" for index, call in enumerate(given["calls"]) if Call.of(call).has_value]
 
 
 _OUTPUT = (

@@ -48,7 +48,7 @@ def mermaid_of(graph: PlanGraph) -> str:
     """The graph as a Mermaid flowchart; what only orders is dotted."""
     lines = ["graph TD"]
     for index, vertex in enumerate(graph.vertices):
-        left, right = ("[", "]") if vertex.kind in {"call", "computed", "then"} else ("([", "])")
+        left, right = ("[", "]") if vertex.index is not None else ("([", "])")
         said = "<br/>".join(_mermaid(part) for part in (label(vertex), *worked_out(vertex)))
         lines.append(f'  n{index}{left}"{said}"{right}')
     for edge in graph.edges:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -10,21 +10,22 @@ from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Each, Expression, First, is_expression, parse
 from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod
 from ...dataflow.graph import Node, written_paths
-from ...dataflow.reference import Path, ReferenceSyntax, clip, scan_reference
+from ...dataflow.reference import SIGIL, Path, ReferenceSyntax, clip, scan_reference
 from ...dataflow.template import ALONE, Reading, Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
-from ...protocol.call import EACH, ELSE, META, THEN, VALUE, WHEN, WITH, Call
+from ...protocol.call import EACH, ELSE, EXPECT, META, ONLY_EXPECT, THEN, VALUE, WHEN, WITH, Call
 from ...protocol.message import RESERVED_KINDS
-from ...protocol.reader import READER, as_asked
+from ...protocol.reader import READER, as_asked, shape_asked
 from ...protocol.scopes import scope_path, scopes_of
-from ...protocol.tool import VALUES, Tool
+from ...protocol.tool import EXPECTS, VALUES, Tool
 from ...schema.json import MAX_WRITTEN_DEPTH, copy, is_object
+from ...schema.validator import Validator
 from .batch import batch, otherwise, outside
 from .job import ERROR, OPENED_BETWEEN_RUNS, Job
 from .script import Script
 
-_FLOW = frozenset({EACH, WHEN, THEN, VALUE, ELSE})
+_FLOW = frozenset({EACH, WHEN, THEN, VALUE, ELSE, EXPECT})
 
 
 def is_offered(key: str, toolset: Toolset, script: Script) -> bool:
@@ -56,6 +57,8 @@ def judge(
     Raises:
         CallError: what is wrong with it, so that nothing of it runs.
     """
+    if EXPECT in call:
+        return _expectation(call, node, script, reading)
     tool = _tool_of(call, toolset, script)
     if tool.is_plain and tool is not VALUES and len(parameters := call.parameters) == len(call) - 1:
         own = _parsed(parameters, tool, reading)
@@ -90,6 +93,43 @@ def judge(
     job.computes = any(isinstance(expression, Computed) for expression, _ in job.authored)
     _enter(job)
     return job
+
+
+def _expectation(call: Call, node: Node, script: Script, reading: Reading) -> Job:
+    """An element that says what is expected: a condition, or a value with the shape that it has to have (C16)."""
+    node.has_value = False
+    if len(call) > 1:
+        raise InvalidParameters(ONLY_EXPECT, path=EXPECT)
+    said, shape = call[EXPECT], None
+    if is_object(said):
+        said, shape = _shaped(said)
+    else:
+        _condition(Call.of({WHEN: said}), EXPECTS, reading, EXPECT)
+    own = _parsed({EXPECT: said}, EXPECTS, reading)
+    job = Job(
+        call=call,
+        tool=EXPECTS,
+        template=own,
+        path=None,
+        method="set",
+        scopes=(),
+        is_latent=False,
+        node=node,
+        script=script,
+        is_value=True,
+        shape=shape,
+        computes=any(isinstance(expression, Computed) for expression in own.expressions),
+    )
+    _enter(job)
+    return job
+
+
+def _shaped(said: Mapping[str, Any]) -> tuple[Any, Validator]:
+    if set(said) != {"of", "as"}:
+        raise InvalidParameters('with a shape it is {"of": reference, "as": shape}', path=EXPECT)
+    if not isinstance(said["of"], str) or SIGIL not in said["of"]:
+        raise InvalidParameters("it is a reference, such as †calls.0", path=f"{EXPECT}.of")
+    return said["of"], shape_asked(said["as"], "", f"{EXPECT}.as")
 
 
 class _Kinds(Container[str]):
@@ -179,7 +219,7 @@ def _check_meta(call: Call, tool: Tool, instances: Sequence[str]) -> None:
 
 
 def _unknown_meta(key: str) -> str:
-    near = get_close_matches(key[:60], [*META, EACH, WHEN, ELSE, VALUE], 1, 0.5)
+    near = get_close_matches(key[:60], [*META, EACH, WHEN, ELSE, VALUE, EXPECT], 1, 0.5)
     return f"{clip(key, 40)!r} is not a meta-property" + (f"; did you mean {near[0]!r}?" if near else "")
 
 
@@ -260,16 +300,16 @@ def _method(call: Call, tool: Tool) -> OutputMethod:
     return method
 
 
-def _condition(call: Call, tool: Tool, reading: Reading) -> Template | None:
+def _condition(call: Call, tool: Tool, reading: Reading, path: str = WHEN) -> Template | None:
     """What decides whether a call is made: a reference or an expression, or true or false (C10)."""
     if WHEN not in call:
         return None
-    condition = _parsed(call[WHEN], tool, reading, WHEN)
+    condition = _parsed(call[WHEN], tool, reading, path)
     if not isinstance(call[WHEN], bool) and not (isinstance(call[WHEN], str) and condition.expressions):
         raise InvalidParameters(
             'a condition is an expression such as "{†calls.0.total > 10}", or a reference to true or false',
             tool=tool.name,
-            path=WHEN,
+            path=path,
         )
     return condition
 
@@ -278,7 +318,7 @@ def _parsed(value: Any, tool: Tool, reading: Reading, path: str | None = None) -
     try:
         return template(value, reading)
     except ReferenceSyntax as error:
-        if path in (WHEN, EACH) and isinstance(value, str) and "{" not in value:
+        if path in (WHEN, EACH, EXPECT) and isinstance(value, str) and "{" not in value:
             raise InvalidParameters(
                 f"an expression stands in braces: {{{clip(value)}}}", tool=tool.name, path=path
             ) from None

@@ -14,9 +14,10 @@ from ...dataflow.fold import exported
 from ...dataflow.graph import CALLS, Answer, Node, Status, call_index
 from ...errors import ActumError, CallError, InvalidParameters, LimitExceeded, SolutionError
 from ...generation.offer import Toolset
-from ...protocol.call import ONLY_THEN, THEN, Call
+from ...protocol.call import EXPECT, ONLY_THEN, THEN, Call
 from ...protocol.origin import is_url
 from ...protocol.place import Place
+from ...protocol.tool import EXPECTS
 from ...schema.json import MAX_WRITTEN_DEPTH, Json, nests_within
 from ..record.journal import Journal, check_written
 from ..record.plans import Standing
@@ -104,12 +105,21 @@ class Calls:
             raise
         except ActumError as error:
             self._refuse(node, script, error, call)
+            if EXPECT in call:
+                self._then(script)
             return
         if job.tool.effects == "ordered":
             node.after = (*node.after, *(() if script.ordered is None else (script.ordered,)))
         self._scheduler.add(job)
         if job.tool.effects == "ordered":
             self._take_turns(script, node)
+        elif job.tool is EXPECTS:
+            self._then(script)
+
+    def _then(self, script: Script) -> None:
+        """Let what is listed from now on come after all before it (C11, C16)."""
+        self._graph.add(self._register.barrier(script))
+        self._scheduler.pump()
 
     def _take_turns(self, script: Script, node: Node) -> None:
         """Let the next ordered call come after this one and all before it, also where this one is skipped at once."""
@@ -152,9 +162,12 @@ class Calls:
             if (status := plan.status(index)) is not None:
                 node = script.nodes[index] = self._register.listed(script, index)
                 node.is_uncertain = plan.is_uncertain(index)
+                node.has_value = call.has_value
                 self._graph.settle(node, status, plan.done.get(index, MISSING))
                 if self._keeps_order(call):
                     self._take_turns(script, node)
+                elif EXPECT in call:
+                    self._then(script)
             elif not nests_within(call, MAX_WRITTEN_DEPTH):  # what it leaves could not be read again
                 error = InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}", tool=call.tool or None)
                 self._refuse(self._register.listed(script, index), script, error, None)

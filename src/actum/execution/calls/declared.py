@@ -20,7 +20,7 @@ from ...errors import CallError, CyclicPlan, InvalidParameters, UnresolvedRefere
 from ...protocol.call import EACH, ELSE, VALUE, WHEN
 from ...protocol.reader import READER, as_asked, is_read
 from ...protocol.scopes import notes_of
-from ...protocol.tool import Tool
+from ...protocol.tool import EXPECTS, Tool
 from ...schema.json import JsonObject, is_list, is_object
 from ...schema.types import (
     ANYTHING,
@@ -76,6 +76,8 @@ class Declared:
             index = call_index(expression)
             if index is None or index in types or (node := nodes.get(index)) is None or node is job.node:
                 return False
+            if not node.has_value:
+                return False
             source = self._register.jobs.get(node.number)
             if source is None or not _suits(source.tool, expression.path[1:], job.tool, path):
                 return False
@@ -102,7 +104,7 @@ class Declared:
         if reference.kind == CALLS:
             index = call_index(reference)
             found, path = self._of_call(index, script), path[1:]
-            if index in script.nodes and script.nodes[index].is_barrier:
+            if index in script.nodes and not script.nodes[index].has_value:
                 raise Misfit(hint(reference, script, None, self._journal))
         elif reference.kind == RESULTS:
             found, path = self._of_number(reference), path[1:]
@@ -269,6 +271,8 @@ def _suits(source: Tool, part: Path, reader: Tool, path: Path) -> bool:
 
 def _wanted(job: Job, path: Path) -> Type:
     """What the tool takes there."""
+    if job.tool is EXPECTS and job.shape is None:
+        return BOOLEAN
     return ANYTHING if job.is_value else _taken(job.tool, path)
 
 
@@ -283,6 +287,8 @@ def _taken(tool: Tool, path: Path) -> Type:
 
 
 def _of_result(job: Job, types: list[Type], otherwise: Type | None) -> Type:
+    if job.tool is EXPECTS:
+        return ANYTHING
     result = _of_template(job.template.value, types, VALUE) if job.is_value else job.tool.returns
     result = result if otherwise is None else union(result, otherwise)
     if job.batch is not None:

@@ -13,6 +13,7 @@ from ...dataflow.graph import CALLS, RESULTS, Answer, Graph, Node, Status, call_
 from ...dataflow.reference import Reference, clip
 from ...dataflow.verdict import Fate, Verdict
 from ...errors import ActumError, CyclicPlan, UnresolvedReference
+from ...protocol.call import EXPECT, THEN
 from ...protocol.lineage import is_named
 from ...protocol.message import RESULT
 from ...protocol.scopes import notes_of
@@ -29,7 +30,7 @@ _MOST_COMPARED = 1_000
 
 def complaint(verdict: Verdict, job: Job, jobs: Mapping[int, Job], journal: Journal) -> ActumError:
     """The structural error of a call whose references will not resolve."""
-    tool = job.tool.name
+    tool = job.tool.name if job.call.tool else None
     match verdict.fate:
         case Fate.CYCLE:
             elements = [node for node in verdict.nodes if node.index != NO_ELEMENT]
@@ -173,8 +174,8 @@ def _hint_of_calls(reference: Reference, answer: Answer) -> str:
     nodes = answer.nodes
     index = call_index(reference)
     node = nodes.get(index) if index is not None else None
-    if node is not None and node.is_barrier:
-        return f"element {index} is a _then, which has no value"
+    if node is not None and not node.has_value:
+        return f"element {index} is {f'a {THEN}' if node.is_barrier else f'an {EXPECT}'}, which has no value"
     if node is not None and node.status is not Status.DONE:
         return f"call {index} {_WITHOUT_RESULT.get(node.status, 'has no result yet')}"
     if node is None:

@@ -8,10 +8,11 @@ from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.graph import Status
-from ...errors import ActumError, InvalidResult, LimitExceeded, UnresolvedReference
+from ...errors import ActumError, InvalidResult, LimitExceeded, NotAsExpected, UnresolvedReference
 from ...events import CallFailed, CallSkipped, CallWaiting
 from ...protocol.call import ELSE, Call
 from ...protocol.place import Place
+from ...protocol.tool import EXPECTS
 from ...schema.json import legible
 from ...spans import Returned, Waits
 from ..budget import MESSAGE, Budget
@@ -21,6 +22,7 @@ from ..record.journal import Journal
 from .approval import Approvals
 from .attempts import Attempts
 from .carrying import Held
+from .expecting import check_expected, expected
 from .items import item_ended
 from .job import Failure, Job, Yield, outcome_of
 from .latent import Latent
@@ -103,6 +105,15 @@ class Endings:
         elif own.values is not None:
             self._graph.ready.append(head)
 
+    def expect(self, job: Job, value: Any) -> None:
+        """Judge what an element expects: where that doesn't hold, it has failed (C16)."""
+        try:
+            check_expected(job, value, self._graph)
+        except ActumError as error:
+            self.refuse(job, error)
+        else:
+            self.finish(job, Yield())
+
     def refuse(self, job: Job, error: ActumError, returned: Any = MISSING) -> None:
         """Let a call fail, and those that wait for it find out; `returned` is what it came to and can't be used."""
         if job.awaits_else and job.otherwise is not None:  # what that refers to will never be there
@@ -112,6 +123,8 @@ class Endings:
                 for item in waiting:
                     self.refuse(item, error)
                 return
+        if job.tool is EXPECTS and isinstance(error, UnresolvedReference):  # what it reads will not be there
+            error = NotAsExpected(f"{expected(job)} doesn't hold: {error.message}")
         if job.failure is not None:
             error, job.failure = unhelped(job.failure, error), None
         if job.node.writes:
@@ -128,6 +141,9 @@ class Endings:
         """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
         if job.awaits_else:  # it has been made, and what its `_else` refers to was not
             self.refuse(job, UnresolvedReference(why, path=ELSE))
+            return
+        if job.tool is EXPECTS:
+            self.refuse(job, NotAsExpected(f"{expected(job)} doesn't hold: {why}"))
             return
         job.is_started = True  # it leaves a message under its place, which is taken then
         self._graph.settle(job.node, Status.SKIPPED)

@@ -16,7 +16,7 @@ from ...dataflow.fold import OutputMethod
 from ...dataflow.graph import Node, Status, written_paths
 from ...dataflow.reference import Path, Reference, print_path
 from ...dataflow.template import Template
-from ...errors import OUTCOMES, ActivityError, ActumError, DelegateError, Outcome, code_of
+from ...errors import OUTCOMES, ActivityError, ActumError, DelegateError, NotAsExpected, Outcome, code_of
 from ...messages import MessageObject
 from ...protocol import lineage
 from ...protocol.approvals import GATES
@@ -25,8 +25,9 @@ from ...protocol.lineage import BROUGHT, Marks, Source, source_of
 from ...protocol.message import FAILED, OUTCOME, RETURNED
 from ...protocol.place import Place
 from ...protocol.readings import marks_of
-from ...protocol.tool import Tool
+from ...protocol.tool import EXPECTS, Tool
 from ...schema.json import MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
+from ...schema.validator import Validator
 from ...spans import Span
 from .script import Script
 
@@ -82,6 +83,8 @@ class Job:
     """Whether it is carried out as it was authored: there is nothing to resolve or to fill in."""
     is_value: bool = False
     """Whether it only computes: no call to an approver or a limit (C13)."""
+    shape: Validator | None = None
+    """What a value has to fit, where an element says that it expects that (C16)."""
     computes: bool = False
     """Whether anything of it is computed (E)."""
     condition: Template | None = None
@@ -227,6 +230,8 @@ class Job:
         if self.parent is not None:
             return self.parent.has_result
         tool = self.tool
+        if tool is EXPECTS:
+            return False
         return self.path is not None or tool.output is not None or tool.is_delegated or self.is_value
 
 
@@ -328,7 +333,8 @@ class Failure(NamedTuple):
     @property
     def told(self) -> str:
         """What of it the model that plans a sealed run may be told (S10)."""
-        return self.error.message if self.is_on_arrival else f"it failed: {self.error.code}"
+        is_own = self.is_on_arrival or isinstance(self.error, NotAsExpected)
+        return self.error.message if is_own else f"it failed: {self.error.code}"
 
 
 def outcome_of(error: ActumError, job: Job) -> Outcome:

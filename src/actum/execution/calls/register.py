@@ -6,7 +6,7 @@ from ...dataflow.graph import Answer, Graph, Node
 from ...dataflow.template import ALONE, Reading
 from ...generation.offer import Toolset
 from ..record.journal import Journal
-from .job import Job
+from .job import NO_ELEMENT, Job
 from .script import Script
 
 
@@ -42,10 +42,10 @@ class Register:
         script.since.append(node)
         return node
 
-    def barrier(self, script: Script, index: int) -> Node:
-        """The node of a `_then`: it comes after all that is listed since the one before it."""
+    def barrier(self, script: Script, index: int | None = None) -> Node:
+        """The node of a `_then`, or of no element: it comes after all that is listed since the one before it."""
         before = script.since if script.barrier is None else [script.barrier, *script.since]
-        node = script.barrier = self.node(script, index)
-        node.is_barrier, node.after = True, before
+        node = script.barrier = self.node(*((Answer(), NO_ELEMENT) if index is None else (script, index)))
+        node.is_barrier, node.has_value, node.after = True, False, before
         script.since = []
         return node

@@ -11,7 +11,8 @@ from ...dataflow.template import Reading
 from ...errors import ActumError, LimitExceeded
 from ...events import CallReady, CallWaiting
 from ...generation.offer import Toolset
-from ...protocol.call import VALUE, Call
+from ...protocol.call import EXPECT, VALUE, Call
+from ...protocol.tool import EXPECTS
 from ...spans import Cancelled
 from ..budget import Budget
 from ..emitter import Emitter
@@ -275,7 +276,10 @@ class Scheduler:
             return
         if job.is_value:
             job.is_started = True
-            self.endings.finish(job, Yield(value=call[VALUE]))
+            if job.tool is EXPECTS:
+                self.endings.expect(job, call[EXPECT])
+            else:
+                self.endings.finish(job, Yield(value=call[VALUE]))
             return
         try:
             if self.register.failed and job.node.scopes:

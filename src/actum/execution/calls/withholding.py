@@ -9,7 +9,7 @@ from ...dataflow.graph import CALLS, Status, call_index
 from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import Reference
 from ...dataflow.template import template
-from ...protocol.call import EACH, ELSE, VALUE, WHEN, WITH
+from ...protocol.call import EACH, ELSE, EXPECT, VALUE, WHEN, WITH
 from .job import Batch, Failure, Job
 from .register import Register
 from .script import Script, Wanted
@@ -49,7 +49,7 @@ def _read_in(wanted: Wanted, register: Register) -> Iterator[tuple[Expression, S
             yield from ((one, wanted.script, call.instance) for one in template(authored, register.reading).expressions)
 
 
-_READ = frozenset({EACH, WHEN, VALUE, WITH})
+_READ = frozenset({EACH, WHEN, VALUE, EXPECT, WITH})
 
 
 def _read_by(job: Job) -> Iterator[Expression]:

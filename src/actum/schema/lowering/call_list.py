@@ -10,7 +10,7 @@ from typing import Any
 from ..json import JsonObject, encode, is_object
 from ..walk import properties_of, required_of
 from .dialects import Dialect
-from .restoring import SAID, WHOLE, Shape
+from .restoring import ELSE, SAID, WHOLE, Shape
 from .strict import Strict
 from .unions import null, or_null
 from .verbatim import Verbatim
@@ -72,15 +72,25 @@ class Wrapped:
 
     def _lowered(self, group: _Group, walk: Strict | Verbatim) -> JsonObject:
         path = "#/properties/calls/items/properties"
-        nodes = {key: walk.node(schema, f"{path}/{key}") for key, schema in group.said.items()}
+        nodes = {key: walk.node(_typed(key, schema, walk), f"{path}/{key}") for key, schema in group.said.items()}
         if self._all_required and len(nodes) > 1:
             nodes = {key: or_null(node) for key, node in nodes.items()}
-        return {key: wire for key, (wire, _) in nodes.items()}
+        return {key: _in_short(wire) for key, (wire, _) in nodes.items()}
 
     def _around(self, said: JsonObject, name: str) -> JsonObject:
         members = said | {WHOLE: {"$ref": f"#/$defs/{name}"}}
         required = [*members] if self._all_required or len(said) == 1 else [WHOLE]
         return {"type": "object", "properties": members, "required": required, "additionalProperties": False}
+
+
+def _typed(key: str, schema: Any, walk: Strict | Verbatim) -> Any:
+    """What may be said under a key; where values need a type, an `_else` is a text."""
+    return {"type": "string"} if key == ELSE and isinstance(walk, Strict) else schema
+
+
+def _in_short(wire: JsonObject) -> JsonObject:
+    """A text or null in one schema, which all take who want every property written."""
+    return {"type": ["string", "null"]} if wire == {"anyOf": [{"type": "string"}, null()[0]]} else wire
 
 
 def _said(call: JsonObject, walk: Strict | Verbatim) -> JsonObject:
@@ -134,6 +144,8 @@ def lowered_calls(schema: Any, walk: Strict | Verbatim, wrapped: Wrapped) -> Cal
         name = _tool(option)
         bare = wrapped.without(option, at)
         wire, shape = walk.node(bare, own) if name is None else walk.call(bare, own)
+        if name is None:
+            wire["properties"] = {key: _in_short(one) for key, one in properties_of(wire).items()}
         wires.append(wire)
         if name is not None:
             shapes[name] = shape

@@ -91,6 +91,7 @@ def _lowered(text: str, dialect: Dialect, rung: Rung) -> Lowered:
         named={name: shape for name, (_, shape) in defined.items()},
         wires=definitions,
         wrapped=bool(wrapped),
+        spelled=is_strict,
     )
     problems = walk.remarks.problems + limits
     return Lowered(schema=lowered, rung=rung, problems=problems, notes=walk.remarks.notes, shapes=shapes)

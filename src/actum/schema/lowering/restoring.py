@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -74,8 +76,14 @@ class Named:
 
 WHOLE = "_call"
 """The member of an object around a call that holds it."""
-SAID = ("_each", "_when", "_outputPath")
+ELSE = "_else"
+"""What a call gives where it fails: any value (C14). Where values need a type, a text, in which null is written out."""
+SAID = ("_each", "_when", ELSE, "_outputPath")
 """The members of an object around a call that say how it is made, null where nothing is said."""
+ALONE = ("_value", "_expect")
+"""The members of an element that is no call, one of which it has."""
+
+_SPELT = re.compile(r"null|true|false|-?(?:0|[1-9]\d{0,15})(?:\.\d{1,15})?")
 
 Shape: TypeAlias = "Members | Items | Entries | AnyOf | Named | None"
 """How values of a schema are restored; None if the wire holds them as they are."""
@@ -85,7 +93,7 @@ Shape: TypeAlias = "Members | Items | Entries | AnyOf | Named | None"
 class Shapes:
     """The shapes of an answer's parts; `wires` are the wire's definitions, for the schemas of branches.
 
-    `wrapped`: a call of which more is said travels as `_call` beside that.
+    `wrapped`: a call of which more is said travels as `_call` beside that. `spelled`: an `_else` travels as a text.
     """
 
     calls: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
@@ -94,6 +102,7 @@ class Shapes:
     named: Mapping[str, Shape] = field(default_factory=dict[str, Shape])
     wires: JsonObject = field(default_factory=dict[str, Any])
     wrapped: bool = False
+    spelled: bool = False
 
     @cached_property
     def moves_output(self) -> bool:
@@ -118,13 +127,28 @@ class Shapes:
 
     def call(self, value: Any) -> Any:
         """Restore a call by the shape of the tool it names."""
-        if self.wrapped and is_object(value) and WHOLE in value:
+        if not is_object(value):
+            return value
+        if self.wrapped and WHOLE in value:
             inner = self.call(value[WHOLE])
             said = {key: one for key, one in value.items() if key != WHOLE and not (key in SAID and one is None)}
-            return {**inner, **said} if is_object(inner) else inner
-        name = value.get("_tool") if is_object(value) else None
-        shape = self.calls.get(name) if isinstance(name, str) else None
-        return self.restore(value, shape) if shape is not None else value
+            if not self.spelled and ELSE in value:
+                said[ELSE] = value[ELSE]  # null is a value of it
+            return self._with_else({**inner, **said}) if is_object(inner) else inner
+        name = value.get("_tool")
+        if not isinstance(name, str):
+            is_told = any(value.get(key) is not None for key in ALONE)
+            return {key: one for key, one in value.items() if one is not None} if is_told else value
+        shape = self.calls.get(name)
+        restored = self.restore(value, shape) if shape is not None else value
+        return self._with_else(restored) if ELSE in value else restored
+
+    def _with_else(self, call: JsonObject) -> JsonObject:
+        """A call with the value that its `_else` spells out."""
+        said = call.get(ELSE)
+        if not self.spelled or not isinstance(said, str) or _SPELT.fullmatch(said.strip()) is None:
+            return call
+        return {**call, ELSE: json.loads(said)}
 
     def restore(self, value: Any, shape: Shape, depth: int = 0) -> Any:
         """Undo on a value what lowering did to its schema; the value itself is not changed."""

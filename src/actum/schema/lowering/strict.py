@@ -15,7 +15,7 @@ from .dialects import Dialect
 from .literals import literals
 from .merging import fits_beside, judges, kinds, of_kind, takes_null
 from .remarks import Remarks
-from .restoring import Entries, Items, Members, Named, Property, Shape
+from .restoring import ELSE, Entries, Items, Members, Named, Property, Shape
 from .scalars import kept
 from .unions import Node, any_of, branches, null, or_null
 
@@ -129,6 +129,8 @@ class Strict:
         if is_call and name == "_with" and self._dialect.closed:
             wire, shape = self._map(schema, path, "parameter", "reference")
             return wire, Property(shape=shape, dropped="empty"), True
+        if is_call and name == ELSE:
+            schema = {"type": "string"}
         self._optional += not required
         node = self.node(schema, path)
         self._optional -= not required
