@@ -115,6 +115,7 @@ def page() -> str:
             ("`†input.city`, `†state.a[0].b`, `†state[\"odd.key\"]`", "a path in a kind: `input`, `state`, `data` or one of yours"),
             ("`†calls.2.items`", "the result of the third element of `calls` in the same answer"),
             ("`†results.4`", "the result that the model was shown as `¶result 4`"),
+            ("`†calls.0.title?`", "a key that may be missing: null where there is none"),
             ("`†each`, `†each.url`, `†each.number`", "the item for which a call with `_each` is made"),
             ("`†a <|> †b`, `†a *> †b`", "the first that exists; the last, once all exist"),
             ("`††`", "the sign † itself"),

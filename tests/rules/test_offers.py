@@ -336,7 +336,7 @@ def test_words_of_a_schema_can_not_end_the_line_that_tells_them() -> None:
 def test_the_primer_is_short_and_teaches_only_what_is_offered(data: bool, shapes: bool) -> None:
     whole = primer(refers=True, data=data, flow=True, shapes=shapes)
     flat = primer(refers=True, data=data, flow=False, shapes=shapes)
-    assert len(whole) / 4 <= 295
+    assert len(whole) / 4 <= 305
     assert len(flat) / 4 <= 130
     for words in (
         "one(",
@@ -359,10 +359,63 @@ def test_the_primer_is_short_and_teaches_only_what_is_offered(data: bool, shapes
         assert "null" in text.lower()
         assert ("†state" in text) is data
         assert ("return" in text) is shapes
-    for words in ('{"_then": true}, counted too', "a missing `field?` is null"):  # C11, E2: in an expression only
+    for words in (
+        '{"_then": true}, counted in `†calls`',
+        "a missing `field?` is null",
+    ):  # C11, E2: in an expression only
         assert words in whole
         assert words not in flat
     assert "†" not in primer(refers=False, data=data, flow=False, shapes=False)
+
+
+@pytest.mark.rule("T14", "T10")
+@pytest.mark.parametrize("flow", [True, False])
+async def test_that_calls_keep_their_order_is_told_of_tools_that_keep_it_and_only_there(flow: bool) -> None:
+    def said(*effects: Any) -> tuple[str, dict[str, str]]:
+        tools = Tools()
+        for number, effect in enumerate(effects):
+
+            @tools.tool(name=f"t{number}", effects=effect)
+            async def do(n: int) -> str:  # pyright: ignore[reportUnusedFunction]
+                """Do it."""
+                return str(n)
+
+        model = models.Scripted([])
+        composed = Agent(model, tools=tools, config=Config(flow=flow)).compose("go")
+        words = primer(refers=True, data=False, flow=flow, shapes=True, ordered="ordered" in effects)
+        return words, {name: schema["description"] for name, schema in call_schemas(composed).items() if name != "read"}
+
+    words, descriptions = said("ordered", "none", None)
+    assert "ordered tools as listed" in words
+    assert descriptions == {
+        "t0": "Do it. Returns text. Ordered.",
+        "t1": "Do it. Returns text.",
+        "t2": "Do it. Returns text.",
+    }
+    words, descriptions = said("none", None)
+    assert "order" not in words + "".join(descriptions.values())
+
+
+@pytest.mark.rule("T14", "T13")
+async def test_the_primer_tells_of_order_positions_and_maps_where_a_tool_has_them() -> None:
+    async def told(returns: Any, **options: Any) -> str:
+        tools = Tools()
+
+        async def do() -> Any:
+            """Do it."""
+
+        do.__annotations__["return"] = returns
+        tools.tool(**options)(do)
+        runner = agent(answer(output=1), tools=tools)
+        await runner.run("go", int)
+        return sent(runner).pop().messages[0]["content"]
+
+    plain, ordered = await told(str), await told(str, effects="ordered")
+    assert ordered == plain.replace("is there.", "is there (ordered tools as listed).")
+    assert await told(list[str]) == plain.replace("†calls.0.city", "†calls.0[0].city")
+    assert await told(dict[str, int]) == plain.replace(
+        "is a text.", "is a text. `{*: T}` is a map: `†calls.0['key']`, .items()."
+    )
 
 
 @pytest.mark.rule("M7", "T16")

@@ -56,6 +56,66 @@ async def test_a_reference_is_a_leaf_that_begins_with_a_dagger(written: str, rea
     assert result.output == read
 
 
+@pytest.mark.rule("O1")
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("†state.a.title?", None),
+        ("†state.a.b?", 1),
+        ('†state["no such key"]?', None),
+        ("†state.none?", None),
+        ("†calls.0.title?", None),
+        ("†calls.0['odd key']", 5),
+        ("†calls.0['no such']?", None),
+        ("†state.list[1].y?", None),
+        ("{†calls.0.title? or 'none'}", "none"),
+        ("{[x.x? for x in †state.list[1:]]}", [2]),
+        ("{†calls.1.title?}", None),
+        ("†calls.1.title?", None),
+        ("†calls.0.'x'?", "refused"),
+        ("†calls.0.title?.name", "refused"),
+        ("†calls.0.title? <|> †calls.0", "refused"),
+        ("†calls.0?", "refused"),
+        ("{†state.list[0]?}", "refused"),
+        ("†calls.٠", "refused"),
+        ("{†calls.٠}", "refused"),
+        ("†state.list.x?", "refused"),
+    ],
+)
+async def test_a_key_that_may_be_missing_ends_in_a_question_mark(written: str, read: Any) -> None:
+    state = {"a": {"b": 1}, "list": [0, {"x": 2}]}
+    calls = [call("same", value={"odd key": 5}), call("same", value=None), call("same", value=written)]
+    runner = agent(answer(*calls, output="†calls.2"), answer(output="refused"), tools=toolbox())
+    result = await runner.run([{"type": "state", "state": state}])
+    assert result.output == read
+    assert bool(result.errors) is (read == "refused")
+
+
+@pytest.mark.rule("O1", "O11")
+@pytest.mark.parametrize(
+    ("returns", "written", "meant"),
+    [
+        (Any, "†calls.0.items.0", "†calls.0.items[0]"),
+        (Any, "†calls.0.items.0.id", "†calls.0.items[0].id"),
+        (dict[str, list[dict[str, int]]], "†calls.0.items.0.id", "†calls.0.items[0].id"),
+    ],
+)
+async def test_a_key_of_digits_in_a_list_is_told_as_a_position(returns: Any, written: str, meant: str) -> None:
+    tools = Tools()
+
+    async def find() -> Any:
+        """Find."""
+        return {"items": [{"id": 1}]}
+
+    find.__annotations__["return"] = returns
+    tools.tool(find)
+    runner = agent(answer(call("find"), output=written), answer(output="end"), tools=tools)
+    result = await runner.run("go")
+    assert str(result.errors[0]).endswith(f"write {meant}")
+    runner = agent(answer(call("find"), output=meant), tools=tools)
+    assert (await runner.run("go")).output in (1, {"id": 1})
+
+
 @pytest.mark.rule("O1", "L3")
 @pytest.mark.parametrize("text", ["†", "†.x", "†state.", "†state.a b", "†state[x]", "†state.a <|>", "†a *> (†b"])
 async def test_what_begins_like_a_reference_and_is_none_is_an_error_of_that_call(text: str) -> None:

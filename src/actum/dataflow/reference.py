@@ -16,9 +16,9 @@ SIGIL = "†"
 NUMBERED = frozenset({"calls", "results"})
 """What is referred to by a number: the calls of the same answer, the results that earlier ones have left (O6, O10)."""
 
-_NAME = r'[^\s.\[\]()<>|&*"†]+'
+_NAME = r'[^\s.\[\]()<>|&*"†?]+'
 _KIND = re.compile(_NAME)
-_SEGMENT = re.compile(rf'\.(?P<name>{_NAME})|\[(?P<index>[0-9]{{1,9}})\]|\[(?P<key>"(?:[^"\\]|\\.)*")\]')
+_SEGMENT = re.compile(rf'\.(?P<name>{_NAME})|\[(?P<index>[0-9]{{1,9}})\]|\[(?P<key>"(?:[^"\\]|\\.)*"|\'[^\'"\\]*\')\]')
 _PLAIN = re.compile(rf"{_NAME}\Z")
 
 
@@ -46,6 +46,14 @@ class Reference:
     def covers(self, other: Reference) -> bool:
         """Whether `other` is this path or one inside it."""
         return self.kind == other.kind and other.path[: len(self.path)] == self.path
+
+
+def with_position(reference: Reference, depth: int) -> Reference | None:
+    """The reference with a position where it has a key of digits, which no list has; None where it has none."""
+    segment = reference.path[depth] if depth < len(reference.path) else 0
+    if isinstance(segment, int) or (index := index_of(segment)) is None:
+        return None
+    return Reference(reference.kind, (*reference.path[:depth], index, *reference.path[depth + 1 :]))
 
 
 def print_path(path: Path) -> str:
@@ -90,7 +98,8 @@ def _segment(match: re.Match[str]) -> Segment:
     if (index := match["index"]) is not None:
         return int(index)
     try:
-        return str(decode(match["key"]))
+        key = match["key"]
+        return str(decode(key if key[0] == '"' else f'"{key[1:-1]}"'))
     except NotJson as error:
         raise ReferenceSyntax(f"{clip(match['key'])} is not a quoted key: {error}") from None
 

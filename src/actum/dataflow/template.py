@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..schema.json import is_list, is_object
 from .computing.allowance import Allowance, Meter
 from .computing.kinds import ComputingError
+from .computing.places import MAY_MISS
 from .computing.source import ComputingSyntax
 from .computing.text import Computed, read_text
 from .expression import Expression, is_expression, parse
 from .fold import SCALARS
-from .reference import SIGIL, Path, ReferenceSyntax, print_path
+from .reference import SIGIL, Path, ReferenceSyntax, print_path, scan_reference
 
 
 class Reading(NamedTuple):
@@ -137,12 +138,20 @@ class _Compiler:
         problem: ReferenceSyntax | None = None
         if is_expression(text):
             try:
+                if text.endswith(MAY_MISS) and scan_reference(text, 0)[1] == len(text) - 1:
+                    return replace(self._group(text), text=text)
                 return parse(text)
             except ReferenceSyntax as error:
                 problem = error
         found: Computed | str = self._read(text)
         if problem is not None and text.startswith(SIGIL) and isinstance(found, str):
             raise problem
+        return found
+
+    def _group(self, text: str) -> Computed:
+        """A reference whose last key may be missing, as what computes that."""
+        found = self._read(f"{{{text}}}")
+        assert isinstance(found, Computed)
         return found
 
     def _read(self, text: str) -> Computed | str:

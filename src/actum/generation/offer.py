@@ -14,7 +14,7 @@ from ..dataflow.reference import Reference
 from ..errors import SchemaError, UnknownTool
 from ..protocol.activity import Activity, Choice
 from ..protocol.call import Call
-from ..protocol.call_schema import ELEMENTS, Offer, call_schema
+from ..protocol.call_schema import ELEMENTS, Offer, call_schema, keeps_order
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.declaration import parse_tool, tools_of, with_added
@@ -24,7 +24,7 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
-from ..schema.shapes import told
+from ..schema.shapes import MAP, told
 from ..schema.walk import DEFINITIONS, definitions_of
 from .primer import primer
 
@@ -222,12 +222,13 @@ def composition(
         toolset = replace(toolset, tools={**toolset.tools, READ: READER}, activities={**toolset.activities, READ: None})
     if len(toolset.tools) > 1 and _tokens(toolset) > config.tool_budget:
         toolset = _with_reveal(toolset, _revealed(context) if revealed is None else revealed)
-    tools, named = _with_shapes(tuple(toolset.shown()), toolset.latent, config.shapes)
+    tools, named, has = _with_shapes(tuple(toolset.shown()), toolset.latent, config.shapes)
     words = primer(
         refers=offer.refers,
         data=has_data or leaves_data,
         flow=offer.flow,
         shapes=config.shapes and is_carried_out,
+        **has,
     )
     meta = "meta" in types if config.meta is None else config.meta
     toolset = replace(toolset, has_flow=offer.flow)
@@ -261,19 +262,25 @@ def _authored(context: Context) -> tuple[set[str], bool]:
     return types, has_data
 
 
-_Told: TypeAlias = tuple[tuple[tuple[Tool, bool, str], ...], tuple[str, ...]]
+_Told: TypeAlias = tuple[tuple[tuple[Tool, bool, str], ...], tuple[str, ...], Mapping[str, bool]]
 
 
 @lru_cache(maxsize=128)
 def _with_shapes(tools: tuple[Tool, ...], latent: frozenset[str], is_told: bool) -> _Told:
-    """Tools, each with whether it is latent and what it returns in words; and the types that the words name (T13).
+    """Tools, each with whether it is latent and its result in words; the types that these name; what is there (T13).
 
     Of a tool that the model carries out itself, or whose result stands in its calls, no shape is told.
     """
     own = {tool.name: tool.result or _UNKNOWN for tool in tools if is_told and _has_shape(tool, latent)}
     shapes = told(own)
     types = tuple(f"{name} {body}" for name, body in shapes.types.items())
-    return tuple((tool, tool.name in latent, shapes.lines.get(tool.name, "")) for tool in tools), types
+    offered = tuple((tool, tool.name in latent, shapes.lines.get(tool.name, "")) for tool in tools)
+    has = {
+        "ordered": any(keeps_order(tool, is_latent=is_latent) for tool, is_latent, _ in offered),
+        "lists": any(line.startswith("[") for line in shapes.lines.values()),
+        "maps": any(MAP in line for line in (*shapes.lines.values(), *types)),
+    }
+    return offered, types, has
 
 
 def _has_shape(tool: Tool, latent: frozenset[str]) -> bool:

@@ -58,8 +58,11 @@ def call_schema(tool: Tool, offer: Offer, *, is_latent: bool, returns: str = "")
     """
     own = rooted(tool.parameters, tool.name)
     rest = {key: value for key, value in own.items() if key not in _COUNTS}
-    if returns:
-        rest["description"] = _telling(str(rest.get("description", "")), returns)
+    said = [f"Returns {returns}."] if returns else []
+    if keeps_order(tool, is_latent=is_latent):
+        said.append("Ordered.")
+    if said:
+        rest["description"] = _telling(str(rest.get("description", "")), " ".join(said))
     before, after = _meta_before(tool, offer, is_latent=is_latent), _meta_after(tool, offer, is_latent=is_latent)
     parameters: JsonObject = own["properties"]
     reference = offer.reference
@@ -78,12 +81,17 @@ def call_schema(tool: Tool, offer: Offer, *, is_latent: bool, returns: str = "")
 _ENDS = (".", "!", "?", ":", ";", "…")
 
 
-def _telling(description: str, returns: str) -> str:
-    """A description with the shape of the result behind it."""
+def keeps_order(tool: Tool, *, is_latent: bool) -> bool:
+    """Whether calls of the tool are carried out in the order in which they are listed (T14)."""
+    return tool.effects == "ordered" and not is_latent
+
+
+def _telling(description: str, more: str) -> str:
+    """A description with the shape of the result behind it, and whether calls keep their order."""
     told = description.rstrip()
     if not told:
-        return f"Returns {returns}."
-    return f"{told}{'' if told.endswith(_ENDS) else '.'} Returns {returns}."
+        return more
+    return f"{told}{'' if told.endswith(_ENDS) else '.'} {more}"
 
 
 def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:

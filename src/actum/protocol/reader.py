@@ -23,8 +23,8 @@ _DEEPEST = 4
 
 
 _DESCRIPTION = (
-    "Answers one question about one value, for prose and formatted text. It sees nothing else, tells no more than is "
-    "asked, and fails if that isn't all in the value (behind a link, say), unless `as` allows for it: `link?`, `|null`."
+    "Answers one question about one value, for prose and formatted text. It sees nothing else, tells no more "
+    "than is asked, and fails if that isn't all there (behind a link, say), unless `as` allows: `link?`, `|null`."
 )
 
 
@@ -35,9 +35,12 @@ class Reader(Tool):
 
 def _reader(of: JsonObject, shape: JsonObject, output: JsonObject | None) -> Reader:
     properties: JsonObject = {
-        "of": {"description": "the value, such as †calls.0", **of},
+        "of": {"description": "several: `{[†calls.0, †calls.1]}`", **of},
         "ask": {"type": "string"},
-        "as": {"description": "the answer's shape: `text`, `{name, price: num, due?: date}`, `[text]`", **shape},
+        "as": {
+            "description": "the answer's shape: `text`, `{name, price: num, due?: date}`, `[text]`, `'a'|'b'`",
+            **shape,
+        },
     }
     fixed: JsonObject = {"_delegate": {"const": ANONYMOUS}, "_effects": {"const": "none"}}
     schema: JsonObject = {
@@ -52,7 +55,7 @@ def _reader(of: JsonObject, shape: JsonObject, output: JsonObject | None) -> Rea
 
 _TEXT: JsonObject = {"type": "string"}
 READER = _reader(_TEXT, _TEXT, {})
-"""As it is offered: a value is referred to, and a shape is told in few words."""
+"""As it is offered: values are referred to, for which a text does on every wire, and a shape is told in few words."""
 
 
 def as_asked(tool: Tool, call: Mapping[str, Any]) -> Tool:

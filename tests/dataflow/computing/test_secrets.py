@@ -72,7 +72,11 @@ def test_no_error_holds_what_came_from_data(expression: str, x: Any, y: Any) -> 
 @pytest.mark.parametrize(
     ("text", "values", "said"),
     [
-        ("{†x[0].title}", {"x": [{"name": 1, "b": 2}]}, "an object of 2 keys has no key title, in {†x[0].title}"),
+        (
+            "{†x[0].title}",
+            {"x": [{"name": 1, "b": 2}]},
+            "an object of 2 keys has no key title; where it may be missing, write .title?, in {†x[0].title}",
+        ),
         ("{†calls.0.a.b}", {"calls": [{"a": 1}]}, "a list has no key a: pick an item first, with one(…) or a loop"),
         ("{[e.a.b for e in †x]}", {"x": [{"a": 1}]}, "a number has no key b, at e.a.b, in {[e.a.b for e in †x]}"),
         ("{†x[3]}", {"x": [1, 2]}, "a list of 2 has nothing at this position, in {†x[3]}"),

@@ -12,7 +12,7 @@ from .kinds import LARGEST, ComputingError, kind, whole
 def missing(owner: Any, key: str) -> ComputingError:
     """Why a value has nothing at a key that the expression names."""
     if is_object(owner):
-        return ComputingError(f"{_object(owner)} has no key {key}")
+        return ComputingError(f"{_object(owner)} has no key {key}; where it may be missing, write .{key}?")
     if key == "length" and (is_list(owner) or isinstance(owner, str)):
         return ComputingError(f"{kind(owner)} has no key length: write len(…)")
     hint = ": pick an item first, with one(…) or a loop" if is_list(owner) and owner else ""

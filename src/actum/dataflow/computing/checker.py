@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, cast
 from ...schema.types import (
     ANYTHING,
     BOOLEAN,
+    NULL,
     NUMBER,
     TEXT,
     WHOLE,
@@ -35,6 +36,7 @@ from .function_types import function_type
 from .kind_types import TEXTS, Kind, check_format, check_kind, items_of, kinds_of, of_each, without_null
 from .method_types import method_type
 from .part_types import at_computed, cut_of, is_whole, joined_items, literal, number_of, unpacked
+from .places import may_miss
 from .source import Computation, spelled
 from .text import Computed
 
@@ -130,7 +132,7 @@ class _Checker:
         found = member(owner, key)
         if is_optional(owner, key):
             self._optional.add(node)
-        return found
+        return union(found, NULL) if may_miss(node) else found
 
     def _slice(self, owner: Type, cut: ast.Slice, scope: _Scope) -> Type:
         for end in (cut.lower, cut.upper, cut.step):

@@ -10,7 +10,7 @@ from typing import Any
 from .functions import FUNCTIONS
 from .habits import NAMED, instead
 from .methods import METHODS_BY_NAME
-from .places import spelled
+from .places import may_miss, spelled
 from .table import Function
 from .tokens import refused
 
@@ -96,6 +96,8 @@ class _Grammar:
 
     def subscript(self, node: ast.Subscript, scope: _Scope) -> None:
         self.check(node.value, scope)
+        if may_miss(node) and not (isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)):
+            raise self.bad(node, "? stands behind a key: .title?, or ['odd key']?")
         if isinstance(node.slice, ast.Slice):
             self.all((node.slice.lower, node.slice.upper, node.slice.step), scope)
         elif isinstance(node.slice, ast.Tuple):

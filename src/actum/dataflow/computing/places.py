@@ -34,6 +34,18 @@ def check_depth(tree: ast.AST, source: str) -> None:
         layer = below
 
 
+MAY_MISS = "?"
+"""Behind a key: it is null where there is none."""
+
+
+def may_miss(node: ast.expr) -> bool:
+    """Whether a key was authored as one that may be missing."""
+    if not isinstance(node, ast.Attribute | ast.Subscript):
+        return False
+    source, end = vars(node).get("source", ""), node.end_col_offset or 0
+    return source[end - 1 : end] == MAY_MISS
+
+
 def spelled(node: ast.AST) -> str:
     """What a node stands for as it was authored, in one line, for messages."""
     source = vars(node).get("source")

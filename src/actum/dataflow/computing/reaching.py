@@ -9,6 +9,7 @@ from .access import item_of, missing, slice_of
 from .failing import failed
 from .frame import METER, Code, Frame
 from .kinds import ComputingError
+from .places import may_miss
 
 
 def keyed(node: ast.expr, owner: Code, key: str, *, is_optional: bool) -> Code:
@@ -36,8 +37,8 @@ def keyed_name(node: ast.expr, place: int, key: str, *, is_optional: bool) -> Co
 
 
 def _absent(of: Any, key: str, node: ast.expr, *, is_optional: bool) -> None:
-    """Null for an optional key of an object; anything else has failed."""
-    if not (is_optional and type(of) is dict):
+    """Null for an optional key of an object, or for one that was authored so; anything else has failed."""
+    if not ((is_optional and type(of) is dict) or ((of is None or type(of) is dict) and may_miss(node))):
         raise failed(missing(of, key), node)
 
 

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from typing import NamedTuple, cast
 
 from ..reference import Reference
-from .places import check_depth, place
+from .places import MAY_MISS, check_depth, place
 from .tokens import (
     MOST_DEPTH,
     TOKEN,
@@ -143,8 +143,8 @@ class _Words:
             case "index":
                 self._index(word, match.end())
             case "key":
-                key = word[1:].lstrip()
-                self._put(key_as_python(self.source, match.end() - len(key), key), match.end())
+                key = word[1:].lstrip().rstrip(MAY_MISS)
+                self._put(key_as_python(self.source, self.source.index(key, start), key), match.end())
             case "name":
                 self._name(word, match.end())
                 return
@@ -199,6 +199,7 @@ class _Words:
             self._put(word[0] + quotable(word[1:-1], self.source, self.position) + word[0], end)
 
     def _operator(self, word: str, end: int) -> None:
+        word = word.rstrip(MAY_MISS)
         if word in _CLOSING:
             self.opened.append((word, self.position))
             if len(self.opened) > MOST_DEPTH:

@@ -34,11 +34,11 @@ TOKEN = re.compile(
     | (?P<text>[fF]?(?:'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"))
     | (?P<reference>†)
     | (?P<index>\.[0-9]+(?!\w))
-    | (?P<key>\.[ \t\r\n]*+[^\W\d]\w*+)
+    | (?P<key>\.[ \t\r\n]*+[^\W\d]\w*+(?:\?(?![?.\w'"\[(†]))?+)
     | (?P<name>[^\W\d]\w*+)
     | (?P<number>[0-9][0-9_]*+(?:\.[0-9_]*+)?(?:[eE][+-]?[0-9]++)?(?!\w))
     | (?P<refused><\|>|\*\*|<<|>>|:=|===|!==|&&|\|\||->|=>|\?\?|\?\.)
-    | (?P<operator>==|!=|<=|>=|//|[-+*/%<>,:=()\[\]{}])
+    | (?P<operator>\]\?(?![?.\w'"\[(†])|==|!=|<=|>=|//|[-+*/%<>,:=()\[\]{}])
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -51,7 +51,7 @@ _INSTEAD = {
     "!": "write not",
     "===": "write ==",
     "!==": "write !=",
-    "?": "write a if c else b",
+    "?": "write a if c else b; a key that may be missing is .key?",
     "??": "write a or b",
     "?.": "write .: what is declared as optional and missing is None",
     "=>": "write [… for x in xs]; lambda x: … behind key= only",
@@ -118,7 +118,7 @@ def key_as_python(source: str, position: int, key: str) -> str:
 
 _KIND = re.compile(r"[^\W\d]\w*+")
 _NUMBER = re.compile(r"\.([0-9]{1,9})(?!\w)|\[[ \t\r\n]*([0-9]{1,9})[ \t\r\n]*\]")
-_SEGMENT = re.compile(r"""(?:\.([^\W\d]\w*+)|\[(?:"([^"\\]*+)"|'([^'\\]*+)')\])(?!\s*\()""")
+_SEGMENT = re.compile(r"""(?:\.([^\W\d]\w*+)|\[(?:"([^"\\]*+)"|'([^'\\]*+)')\])(?!\s*\(|\?(?![?.]))""")
 
 
 def scan(source: str, start: int) -> tuple[Reference, int]:

@@ -14,7 +14,7 @@ from ...dataflow.computing.checker import ComputingMismatch, check
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Each, Expression, First
 from ...dataflow.graph import CALLS, RESULTS, call_index
-from ...dataflow.reference import Path, Reference, print_path
+from ...dataflow.reference import Path, Reference, print_path, with_position
 from ...dataflow.template import Hole, Template
 from ...errors import CallError, CyclicPlan, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, ELSE, VALUE, WHEN
@@ -118,7 +118,9 @@ class Declared:
             )
         else:
             found = self._of_kind(reference.kind)
-        for segment in path:
+        for depth, segment in enumerate(path, len(reference.path) - len(path)):
+            if _is_list(found) and (meant := with_position(reference, depth)) is not None:
+                raise Misfit(f"a list has positions: write {meant}")
             found = member(found, segment)
         return found
 
@@ -147,6 +149,10 @@ class Declared:
             schema = notes_of(self._journal.messages, kind, self._journal.data_kinds).get("schema")
             self._kinds[kind] = ANYTHING if schema is None else type_of(schema, is_open=True)
         return self._kinds[kind]
+
+
+def _is_list(type: Type) -> bool:
+    return bool(known := type.apart_from_null) and all(isinstance(one, List) for one in known)
 
 
 class _Reading:

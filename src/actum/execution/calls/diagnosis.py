@@ -10,14 +10,14 @@ from typing import Any, cast
 from ...dataflow.expression import MISSING, Expression, references
 from ...dataflow.fold import Fold
 from ...dataflow.graph import CALLS, RESULTS, Answer, Graph, Node, Status, call_index
-from ...dataflow.reference import Reference, clip
+from ...dataflow.reference import Reference, clip, with_position
 from ...dataflow.verdict import Fate, Verdict
 from ...errors import ActumError, CyclicPlan, UnresolvedReference
 from ...protocol.call import EXPECT, THEN
 from ...protocol.lineage import is_named
 from ...protocol.message import RESULT
 from ...protocol.scopes import notes_of
-from ...schema.json import JsonObject, is_object
+from ...schema.json import JsonObject, is_list, is_object
 from ...schema.types import ANYTHING, Misfit, Object, member, type_of
 from ..record.journal import Journal
 from .job import ITEM, NO_ELEMENT, Job
@@ -143,7 +143,8 @@ def hint(reference: Reference, answer: Answer, instance: str | None, journal: Jo
         return f"the data kinds that exist: {kinds}; results are †{CALLS}.N and †{RESULTS}.N"
     wanted = reference.path[depth] if depth < len(reference.path) else ""
     named = _named_keys(nearest, value, instance, journal) if is_object(value) else set[str]()
-    return f"{nearest} {_contents(value, wanted, named | _declared_keys(nearest, journal))}"
+    told = _contents(value, wanted, named | _declared_keys(nearest, journal))
+    return f"{nearest} {told}{_as_position(reference, depth, value)}"
 
 
 def _named_keys(place: Reference, value: JsonObject, instance: str | None, journal: Journal) -> Set[str]:
@@ -186,7 +187,13 @@ def _hint_of_calls(reference: Reference, answer: Answer) -> str:
         if inner is MISSING:
             break
         value, depth = inner, depth + 1
-    return f"{Reference(CALLS, reference.path[:depth])} {_contents(value, '')}"
+    return f"{Reference(CALLS, reference.path[:depth])} {_contents(value, '')}{_as_position(reference, depth, value)}"
+
+
+def _as_position(reference: Reference, depth: int, value: Any) -> str:
+    """What to write instead of a key of digits in a list."""
+    meant = with_position(reference, depth) if is_list(value) else None
+    return "" if meant is None else f": write {meant}"
 
 
 def _contents(value: Any, wanted: object, told: Set[str] = frozenset()) -> str:

@@ -9,6 +9,6 @@ list, `{*: T}` a map, `'a'|'b'` one of these texts; `…` is more that isn't tol
 """
 
 from .reading import schema_of_shape
-from .telling import UNKNOWN, Shapes, told
+from .telling import MAP, UNKNOWN, Shapes, told
 
-__all__ = ["UNKNOWN", "Shapes", "schema_of_shape", "told"]
+__all__ = ["MAP", "UNKNOWN", "Shapes", "schema_of_shape", "told"]

@@ -16,6 +16,9 @@ from .identity import Identities, Identity, free_name
 UNKNOWN = "an unknown shape"
 """What is told of a tool that declares nothing of its results."""
 
+MAP = "{*: "
+"""What the shape of a map begins with."""
+
 _MOST_CHARACTERS = 480
 """About 120 tokens a tool: what takes more is told less deep, then with fewer fields."""
 _MOST_VALUES = 8
@@ -148,7 +151,7 @@ class _Telling:
             case Object() if _is_map(one):
                 if one.rest is None:
                     return "{}"
-                return f"{{*: {self._alternatives(at.within(one.rest))}}}"
+                return f"{MAP}{self._alternatives(at.within(one.rest))}}}"
             case Object():
                 name = self._names.get(self._identities.of(one))
                 return name or self._body(one, at.extent)
