@@ -87,10 +87,10 @@ class InActum:
     def delegate(self, name: str) -> Json:
         """A sub-agent: its tools, and a plan of its own, with which its model goes on where it fails."""
         calls = calls_of(self.case.agents[name])
-        own = {tool: {"properties": {key: TEXT, "_output": TEXT}} for tool, key in (("send", "to"), ("look", "what"))}
+        tools = {"type": "tool", "tool": self.delegated(name)}
         plan = {"type": "plan", "plan": calls, "output": f"†calls.{len(calls) - 1}"}
-        context = [{"type": "tool", "tool": own | self.delegated(name)}, plan]
-        return {"context": context, "schema": TEXT, "config": {"repair": "always"}}
+        config = {"tools": ["send", "look"], "repair": "always"}
+        return {"config": config, "context": [tools, plan], "schema": TEXT}
 
     def delegated(self, name: str) -> Json:
         """The tools of an agent behind which other agents stand."""

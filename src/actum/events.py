@@ -66,12 +66,14 @@ class CallStarted(CallEvent):
     """The call is being carried out.
 
     `made` is the call with values for its references. `delegate` is what carries it out in isolation, None
-    inline; `crossed` all of the context that it is given (S4). `key` is its idempotency key (C9). `derived` are the
-    places in it whose values a reader or an expression has made of what calls have brought (S10).
+    inline; `passed_over` the Activity that merely has the tool's name where a delegate does (D13); `crossed` all of the
+    context that it is given (S4). `key` is its idempotency key (C9). `derived` are the places in it whose values a
+    reader or an expression has made of what calls have brought (S10).
     """
 
     made: Call | None = None
     delegate: str | None = None
+    passed_over: str = ""
     crossed: tuple[JsonObject, ...] = ()
     key: str = ""
     derived: tuple[str, ...] = ()

@@ -58,14 +58,15 @@ def job(folder: Path) -> Path:
     (folder / "own.py").write_text(TOOLS, encoding="utf-8")
     tool: Json = {"type": "tool", "tool": {"step": STEP}}
     leaf = [step(f"leaf {number}", f"†state.l{number}") for number in range(3)]
-    deep: Json = {"context": [tool, {"type": "plan", "plan": leaf, "output": "†state.l2"}], "schema": {}}
+    own: Json = {"config": {"activities": ["own.py"]}, "schema": {}}
+    deep: Json = {"context": [tool, {"type": "plan", "plan": leaf, "output": "†state.l2"}], **own}
     down = {"type": "tool", "tool": {"step": STEP, "down": {"_delegate": "deep.json"}}}
     calls = [
         step("inner a", "†state.a"),
         {"_tool": "down", "_outputPath": "†state.b"},
         step("inner c", "†state.c", "†state.b"),
     ]
-    inner: Json = {"context": [down, {"type": "plan", "plan": calls, "output": "†state.c"}], "schema": {}}
+    inner: Json = {"context": [down, {"type": "plan", "plan": calls, "output": "†state.c"}], **own}
     top = {"type": "tool", "tool": {"step": STEP, "inner": {"_delegate": "inner.json"}}}
     fan = [step(f"fan {number}", f"†state.f{number}", "†state.one") for number in range(4)]
     plan = [

@@ -29,7 +29,7 @@ _CHARGE: Json = {
 }
 _INNER: Json = {
     "context": [
-        {"type": "tool", "tool": {"sure": _CHARGE}},
+        {"type": "tool", "tool": {"sure": {**_CHARGE, "_activity": "sure"}}},
         {"type": "input", "ns": []},
         {"type": "plan", "plan": [{"_tool": "sure", "_each": "†input.ns", "n": "†each"}], "output": "†calls.0"},
     ],

@@ -411,7 +411,7 @@ async def test_a_cancelled_bomb_leaves_nothing_behind() -> None:
         return ""
 
     assert callable(hang)
-    deep = page(tool(hang={"properties": {"_output": TEXT}}), plan({"_tool": "hang"}, output="†calls.0"))
+    deep = page(tool(hang={"_activity": "hang", "_output": TEXT}), plan({"_tool": "hang"}, output="†calls.0"))
     delegates = {"a": page(tool(b={"_delegate": "b"}), plan(*[{"_tool": "b"}] * 20, output="†calls.0")), "b": deep}
     before = asyncio.all_tasks()
     run = asyncio.ensure_future(Agent(None, tools=tools, delegates=delegates).run(asking("a")))

@@ -291,3 +291,31 @@ def test_a_model_that_no_machine_could_ask_is_a_problem(config: Json, where: lis
 def test_a_key_that_this_machine_has_not_is_no_problem_of_the_idea(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert inspection.check(write(Path(), config={"model": "openai:gpt-5.2"})).problems == ()
+
+
+NAMED = "from actum import tools\n\n@tools.tool\ndef ask(q: str) -> str:\n    return q\n"
+
+
+@pytest.mark.rule("D13")
+def test_an_activity_that_is_passed_over_is_noted_once_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "acts.py").write_text(NAMED, encoding="utf-8")
+    write(tmp_path, "inner.json", tools={"ask": {"_output": {}}})
+    ask: Json = {"properties": {"q": {}}, "_delegate": "inner.json"}
+    config: Json = {"activities": ["acts.py"]}
+    passed = "tool 'ask': its delegate carries it out, not the Activity of its name"
+    kept = "tool 'ask': the Activity of its name doesn't serve a delegate's own tool"
+    for more, words in (({}, [passed, kept]), ({"_activity": "ask"}, [kept]), ({"_activity": ""}, [kept])):
+        path = write(tmp_path, tools={"ask": {**ask, **more}}, config=config)
+        checked = inspection.check(path)
+        assert checked.problems == ()
+        assert [any(note.partition(": ")[2].startswith(one) for note in checked.notes) for one in words] == [
+            True
+        ] * len(words)
+        assert len(checked.notes) == len(words)
+        assert all(note.split(":")[0].endswith(".json") and note.split(":")[1].isdigit() for note in checked.notes)
+    planned = write(tmp_path, context=[plan({"_tool": "ask", "q": 1, "_delegate": "inner.json"})], config=config)
+    assert [note.partition(": ")[2].startswith(passed) for note in inspection.check(planned).notes] == [True]
+    own: Json = {"context": [{"type": "tool", "tool": {"ask": {"_output": {}}}}], "schema": {}, "config": config}
+    (tmp_path / "inner.json").write_text(json.dumps(own), encoding="utf-8")
+    said = write(tmp_path, tools={"ask": {**ask, "_activity": "ask"}}, config=config)
+    assert inspection.check(said).notes == ()

@@ -44,7 +44,7 @@ async def test_the_activity_that_a_tool_names_goes_before_the_one_of_its_own_nam
     tools = Tools()
     tools.activity("it", lambda: "own name")
     tools.activity("other", lambda: "named")
-    for named, expected in (({"_activity": "other"}, "named"), ({"_activity": ""}, "own name"), ({}, "own name")):
+    for named, expected in (({"_activity": "other"}, "named"), ({"_activity": ""}, None), ({}, "own name")):
         tools.register("it", {"type": "object", **named}, replace=True)
         assert await tools(call("it")) == expected
 

@@ -55,10 +55,9 @@ async def test_a_plan_that_the_author_wrote_may_add_any_of_them() -> None:
     tools.register("plain", LOOK)
     context = [STATE, plan]
     result = await Agent(None, tools=tools, delegates={"echo": echo}).run(context)
-    # The Activity of the tool's name runs in the delegate's place (D13), with the delegate's context.
-    assert result.output == ["looked", "by another", "looked", "looked"]
+    # Where a call names a delegate, an Activity that merely has the tool's name doesn't run (D13).
+    assert result.output == ["looked", "by another", {"name": "c"}, "looked"]
     assert saw[0] == {"state": {"city": "Lisbon"}}
-    assert {"input": {"name": "c"}} in saw
     assert saw[-1] == {} or {} in saw
 
 

@@ -249,8 +249,8 @@ async def test_15_two_equal_calls_are_decided_each_by_itself() -> None:
 def delegating(desk: Desk, levels: int) -> list[Json]:
     """A plan whose sending is done by a delegate, that many delegates deep."""
     tools: Json = {
-        "send": {"properties": {"to": TEXT, "_output": TEXT}},
-        "look": {"properties": {"what": TEXT, "_output": TEXT}},
+        "send": {"properties": {"to": TEXT, "_output": TEXT}, "_activity": "send"},
+        "look": {"properties": {"what": TEXT, "_output": TEXT}, "_activity": "look"},
     }
     own = plan(LOOK, SEND, call("look", what="†calls.1"), output="†calls.2")
     desk.delegates["d0"] = {"context": [{"type": "tool", "tool": tools}, *own], "schema": TEXT}
@@ -271,7 +271,7 @@ async def test_16_to_18_inside_delegates_however_deep(levels: int, of: str) -> N
     assert sorted(desk.ran) == sorted(looked)
     assert held.waiting == [f"approval {of}"]
     (one,) = approvals.pending(held.context)
-    assert (one.of, one.call, len(one.delegates)) == (of, SEND, levels)
+    assert (one.of, one.call, len(one.delegates)) == (of, call("send", to="ana", _activity="send"), levels)
     again = await desk.agent().resume(stored(held.context))
     assert (again.output, len(again.waiting), sorted(desk.ran)) == (None, 1, sorted(looked))
     done = await desk.agent().resume(approve_all(stored(again.context)))
@@ -481,7 +481,7 @@ async def test_an_approval_holds_for_the_context_that_was_to_cross_and_for_no_ot
 
 async def test_a_gate_inside_a_delegate_is_opened_there() -> None:
     desk = Desk()
-    tools: Json = {"send": {"properties": {"to": TEXT, "_output": TEXT}}}
+    tools: Json = {"send": {"properties": {"to": TEXT, "_output": TEXT}, "_activity": "send"}}
     own = plan(call("send", to="†state.approvals.who"), output="†calls.0")
     desk.delegates["d"] = {"context": [{"type": "tool", "tool": tools}, *own], "schema": TEXT}
     context = [{"type": "tool", "tool": {"go": {"_delegate": "d"}}}, *plan(call("go"), output="†calls.0")]
@@ -553,7 +553,8 @@ async def test_a_cancelled_delegate_goes_on_where_it_was() -> None:
 
     assert callable(slow)
     assert callable(quick)
-    own: Json = {"type": "tool", "tool": {name: {"properties": {"_output": TEXT}} for name in ("slow", "quick")}}
+    interfaces: Json = {name: {"_output": TEXT, "_activity": name} for name in ("slow", "quick")}
+    own: Json = {"type": "tool", "tool": interfaces}
     inner: Json = {"context": [own, *plan(call("quick"), call("slow"), output="†calls.1")], "schema": {}}
     context = [{"type": "tool", "tool": {"go": {"_delegate": "d"}}}, *plan(call("go"), output="†calls.0")]
     async with Agent(None, tools=tools, delegates={"d": inner}).stream(context) as run:

@@ -558,7 +558,8 @@ async def test_delegates_run_in_parallel() -> None:
         return "met"
 
     assert callable(meet)
-    delegates = {"d": idea(tool_message(meet={}), planned(call("meet", _outputPath="†state.x"), output="†state.x"))}
+    own = tool_message(meet={"_activity": "meet"})
+    delegates = {"d": idea(own, planned(call("meet", _outputPath="†state.x"), output="†state.x"))}
     context = [
         tool_message(go={"_delegate": "d"}),
         planned(*[call("go")] * 3, output=["†calls.0", "†calls.1", "†calls.2"]),
@@ -680,7 +681,8 @@ async def test_a_hundred_instances_have_a_delegate_each_with_the_right_data_and_
         return x * 2
 
     assert callable(measure)
-    own = tool_message(measure={"properties": {"x": {"type": "integer"}, "_output": {"type": "integer"}}})
+    number = {"type": "integer"}
+    own = tool_message(measure={"properties": {"x": number, "_output": number}, "_activity": "measure"})
     delegate = idea(own, planned(call("measure", x="†state.x"), output={"id": "†state.id", "twice": "†calls.0"}))
     ids = [f"i{number}" for number in range(100)]
     parts = [{"type": "state", "_instance": one, "x": number, "id": one} for number, one in enumerate(ids)]

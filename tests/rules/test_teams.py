@@ -12,6 +12,7 @@ import pytest
 
 from actum import Agent, Call, Config, Context, Limits, Output, Tools, errors, models
 from actum import tools as registered
+from actum.events import CallStarted
 from actum.protocol.tool import Tool
 
 from .scripts import Json, agent, answer, call, call_schemas, plan_fails, sent, text_of
@@ -33,8 +34,7 @@ def saying(word: str) -> Json:
 
 
 @pytest.mark.rule("D13", "C1")
-@pytest.mark.parametrize("named", [{"_activity": "code"}, {}])
-async def test_an_activity_runs_with_the_delegates_context_and_the_scopes_and_no_model_is_asked(named: Json) -> None:
+async def test_an_activity_runs_with_the_delegates_context_and_the_scopes_and_no_model_is_asked() -> None:
     tools = Tools()
     got: list[Any] = []
 
@@ -42,9 +42,9 @@ async def test_an_activity_runs_with_the_delegates_context_and_the_scopes_and_no
         got.append((call.parameters, list(context)))
         return "by code"
 
-    tools.activity("code" if named else "ask", code)
+    tools.activity("code", code)
     own = idea({"type": "input", "input": {"tone": "kind"}}, {"type": "text", "text": "Be brief."})
-    asking = tool(ask={"_delegate": "one", "_scopes": ["state.a"], "properties": {"q": TEXT}, **named})
+    asking = tool(ask={"_delegate": "one", "_scopes": ["state.a"], "properties": {"q": TEXT}, "_activity": "code"})
     context = [{"type": "state", "a": 1, "b": 2}, asking]
     plan = {"type": "plan", "plan": [call("ask", q="why", _outputPath="†state.c")], "output": "†state.c"}
     result = await Agent(None, tools=tools, delegates={"one": own}).run([*context, plan])
@@ -76,6 +76,148 @@ async def test_where_the_model_chooses_among_delegates_no_activity_takes_their_p
     plan = {"type": "plan", "plan": [call("ask", _delegate="b")], "output": "†calls.0"}
     of = Agent(None, tools=tools, delegates={"a": saying("a"), "b": saying("b")})
     assert (await of.run([asking, plan])).output == "b"
+
+
+def translating() -> Tools:
+    """A typed function, the Activity of whose name merely has that."""
+    tools = Tools()
+
+    @tools.tool
+    async def translate(text: str) -> str:
+        """Translate."""
+        return f"{text} by code"
+
+    assert callable(translate)
+    return tools
+
+
+OVERRIDE: Json = {"properties": {"text": TEXT}, "_output": TEXT}
+CALL: Json = {"_tool": "translate", "text": "x"}
+
+
+@pytest.mark.rule("D13")
+@pytest.mark.parametrize("delegate", ["D", {"enum": ["D"]}, {"enum": ["D", "E"]}], ids=str)
+@pytest.mark.parametrize("none", [{}, {"_activity": ""}], ids=str)
+async def test_a_delegate_wins_over_an_activity_that_merely_has_the_tools_name(delegate: Any, none: Json) -> None:
+    tools, made = translating(), CALL if isinstance(delegate, str) else {**CALL, "_delegate": "D"}
+    override = tool(translate={**OVERRIDE, "_delegate": delegate, **none})
+    of = Agent(models.Scripted([answer(made, output="†calls.0")]), tools=tools, delegates={"D": echoing()})
+    async with of.stream([override], TEXT) as run:
+        started = [event async for event in run if isinstance(event, CallStarted) and not event.depth]
+    assert run.result.output == "the delegate had x"
+    assert [(one.delegate, one.passed_over) for one in started] == [("D", "" if none else "translate")]
+
+
+def echoing() -> Json:
+    return idea({"type": "plan", "plan": [], "output": "the delegate had {†input.text}"}, {"type": "input"})
+
+
+@pytest.mark.rule("D13", "S9")
+@pytest.mark.parametrize("none", [{}, {"_activity": ""}], ids=str)
+async def test_so_does_one_that_a_developers_call_names(none: Json) -> None:
+    tools, delegates = translating(), {"D": echoing()}
+    made = call("translate", text="x", _delegate="D", **none)
+    plan = {"type": "plan", "plan": [made], "output": "†calls.0"}
+    assert await tools(made, delegates=delegates) == "the delegate had x"
+    assert await tools.all([made, CALL], delegates=delegates) == ["the delegate had x", "x by code"]
+    assert (await Agent(None, tools=tools, delegates=delegates).run([plan])).output == "the delegate had x"
+    assert await tools(Call(made, _activity="translate"), delegates=delegates) == "x by code"
+
+
+@pytest.mark.rule("D13", "C1")
+async def test_an_empty_activity_is_none_also_inline_and_in_an_empty_context() -> None:
+    model = models.Scripted([answer(output="by a model")] * 3)
+    for said in ({"_activity": ""}, {"_activity": "", "_delegate": "anonymous"}):
+        assert await translating()({**CALL, **said}, model=model) == "by a model"
+    assert await translating()({**CALL, "_delegate": "anonymous"}, model=model) == "x by code"
+    own = tool(translate={**OVERRIDE, "_activity": ""})
+    of = agent(answer({**CALL, "_output": "by itself"}, output="†calls.0"), tools=translating())
+    assert (await of.run([own])).output == "by itself"
+
+
+@pytest.mark.rule("D13")
+async def test_a_typed_function_with_a_delegate_says_both() -> None:
+    tools, seen = Tools(), list[Any]()
+
+    @tools.tool(delegate="D")
+    async def ask(q: str, context: Context) -> str:
+        """Ask."""
+        seen.append(list(context))
+        return f"{q} by code"
+
+    assert ask.tool is not None
+    assert (ask.tool.fixed("_delegate"), ask.tool.fixed("_activity")) == ("D", "ask")
+    own = {"D": idea({"type": "text", "text": "Be brief."}, {"type": "input", "tone": "kind"})}
+    of = agent(answer(call("ask", q="x"), output="†calls.0"), tools=tools, delegates=own)
+    assert (await of.run("go")).output == "x by code"
+    assert seen == [[{"type": "text", "text": "Be brief."}, {"type": "input", "input": {"tone": "kind", "q": "x"}}]]
+    assert "_activity" not in json.dumps(sent(of)[0].schema)
+
+
+@pytest.mark.rule("D13", "D3")
+async def test_an_activity_that_is_said_runs_with_the_context_of_the_delegate_that_was_chosen() -> None:
+    tools, seen = Tools(), list[Any]()
+
+    def code(context: Context) -> str:
+        seen.append(list(context))
+        return "by code"
+
+    tools.activity("code", code)
+    asking = tool(ask={"_delegate": {"enum": ["a", "b"]}, "_activity": "code", "_output": TEXT})
+    delegates = {name: idea({"type": "text", "text": name}) for name in "ab"}
+    plan = {"type": "plan", "plan": [call("ask", _delegate="b")], "output": "†calls.0"}
+    assert (await Agent(None, tools=tools, delegates=delegates).run([asking, plan])).output == "by code"
+    assert seen == [[{"type": "text", "text": "b"}]]
+
+
+class Captured:
+    """A delegate whose own tool has the name of an Activity of the process; by whom a call of it is carried out."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tools, self.folder = Tools(), folder
+        self.tools.activity("pay", lambda: "by the process")
+        (folder / "team_pay.py").write_text(
+            "from actum import tools\n\n@tools.activity('pay')\nasync def pay() -> str:\n    return 'by its module'\n"
+        )
+
+    async def __call__(
+        self,
+        own: Json | None,
+        config: Config | None = None,
+        said: Json | None = None,
+        outer: Json | None = None,
+    ) -> str:
+        inner = [] if own is None else [tool(pay={"_output": {}, **own})]
+        (self.folder / "one.json").write_text(json.dumps(idea(*inner, config=said or {})))
+        asking = tool(ask={"_delegate": "one.json", "_scopes": ["tool"] if outer else []}, **(outer or {}))
+        replies = [answer(call("ask"), output="†calls.0"), answer(call("pay"), output="†calls.0")]
+        of = agent(*replies, answer(output="by nobody"), tools=self.tools, config=config, roots=[self.folder])
+        return (await of.run([asking])).output
+
+
+@pytest.mark.rule("D13", "D12")
+async def test_a_delegates_own_tool_is_not_captured_by_an_activity_of_its_name(tmp_path: Path) -> None:
+    made = Captured(tmp_path)
+    assert await made({}) == "by nobody"
+    assert await made({"_activity": "pay"}) == "by the process"
+    assert await made({}, Config(grants=["pay"])) == "by the process"
+    assert await made({}, said={"activities": ["team_pay.py"]}) == "by its module"
+    assert await made(None, outer={"pay": {"_output": {}}}) == "by the process"
+    assert await made({}, outer={"pay": {"_output": {}}}) == "by the process"
+    made.tools.register("pay", {"_output": {}})
+    assert await made(None, said={"tools": ["pay"]}) == "by the process"
+    assert await made({}, said={"tools": ["pay"]}) == "by nobody"
+
+
+@pytest.mark.rule("D13")
+async def test_what_is_not_captured_in_a_delegate_is_not_where_it_crosses_to_either() -> None:
+    ran, tools = list[str](), Tools()
+    tools.activity("pay", lambda: ran.append("paid"))
+    own = tool(pay={}, down={"_delegate": "two", "_scopes": ["tool"]})
+    replies = [answer(call("ask")), answer(call("down")), answer(call("pay"), output="two")]
+    of = agent(*replies, *[answer(output="done")] * 2, tools=tools, delegates={"one": idea(own), "two": idea()})
+    assert (await of.run([tool(ask={"_delegate": "one"})])).output == "done"
+    assert ran == []
 
 
 @pytest.mark.rule("D13", "D2")
@@ -217,7 +359,7 @@ async def test_a_delegate_whose_config_can_not_be_used_is_named_with_its_tool_an
         (idea(schema={"type": 5}), "5"),
         ({"context": [], "config": []}, "'config' must be an object"),
         ({"contxt": [], "schema": {}}, "an Idea has no 'contxt'; it has meta, config, context, schema, solution"),
-        ({"schema": {}}, "'context' must be a list of messages"),
+        ({"meta": {}}, "'context' must be a list of messages"),
         ({"context": [], "schema": "text"}, "not a valid JSON Schema"),
         ({"context": [], "solution": 5}, "'solution' must be an answer"),
         ([], "an Idea must be a JSON object"),
@@ -296,7 +438,7 @@ async def test_a_race_between_two_delegates_is_a_race() -> None:
     tools.activity("fast", fast)
     delegates: dict[str, Json] = {}
     for name in ("slow", "fast"):
-        own = tool(**{name: {"properties": {"_output": TEXT}}})
+        own = tool(**{name: {"_output": TEXT, "_activity": name}})
         delegates[name] = idea(own, {"type": "plan", "plan": [call(name)], "output": "†calls.0"})
         tools.register(f"ask {name}", {"_delegate": name, "properties": {"_output": TEXT}})
     assert await tools.race([Call(_tool="ask slow"), Call(_tool="ask fast")], delegates=delegates) == "fast"

@@ -99,17 +99,22 @@ async def test_an_activity_of_the_tools_name_undoes_nothing_that_a_delegate_did(
     assert desk.log == []
 
 
+def said(activity: str) -> Json:
+    """A tool of a delegate that says what carries it out (D13)."""
+    return {"_output": TEXT, "_activity": activity}
+
+
 DEEP: dict[str, Json] = {
     "X": {
         "context": [
-            {"type": "tool", "tool": {"act": {"_output": TEXT}, "mail": {"_output": TEXT}, "in": {"_delegate": "Y"}}},
+            {"type": "tool", "tool": {"act": said("act"), "mail": said("mail"), "in": {"_delegate": "Y"}}},
             {"type": "plan", "plan": [call("act"), call("mail"), {"_then": True}, call("in")], "output": "†calls.3"},
         ],
         "schema": {},
     },
     "Y": {
         "context": [
-            {"type": "tool", "tool": {"last": {"_output": TEXT}, "look": {"_output": TEXT, "_effects": "none"}}},
+            {"type": "tool", "tool": {"last": said("last"), "look": {**said("look"), "_effects": "none"}}},
             {"type": "plan", "plan": [call("look"), {"_then": True}, call("last")], "output": "†calls.2"},
         ],
         "schema": {},
@@ -130,7 +135,7 @@ async def test_what_a_delegates_own_calls_did_is_undone_in_reverse_order_and_wha
 
 async def test_a_delegate_that_fails_itself_leaves_nothing_done_either() -> None:
     desk = Desk("act", a={"_delegate": "Z"})
-    own = {"type": "tool", "tool": {"act": {"_output": TEXT}, "fail": {"_output": TEXT}}}
+    own = {"type": "tool", "tool": {"act": said("act"), "fail": said("fail")}}
     plan = {"type": "plan", "plan": [call("act"), call("fail")], "output": "†calls.1"}
     with pytest.raises(errors.DelegateError):
         await desk.tools.all([call("a")], delegates={"Z": {"context": [own, plan], "schema": {}}})

@@ -18,7 +18,7 @@ from .house import TOKEN, Client, events_of, house
 TALK: Json = {"context": [], "schema": {"type": "string"}}
 INNER: Json = plan({"_tool": "step", "of": "†input.of"}, output="†calls.0", schema={"type": "string"})
 STEP: Json = {"properties": {"of": {"type": "string"}, "_output": {"type": "string"}}}
-INNER["context"].insert(0, {"type": "tool", "tool": {"step": STEP}})
+INNER["context"].insert(0, {"type": "tool", "tool": {"step": {**STEP, "_activity": "step"}}})
 INNER["context"].insert(0, {"type": "input", "schema": {"type": "object", "properties": {"of": {"type": "string"}}}})
 OUTER: Json = {
     "context": [

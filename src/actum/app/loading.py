@@ -60,14 +60,17 @@ class Code:
         """For everything that only looks: a registry of its own, and no module is imported."""
         return cls(DEFAULT.copy(), named or (), is_run=False)
 
-    def take(self, name: str, folder: Path, roots: Sequence[Path]) -> None:
+    def take(self, name: str, folder: Path, roots: Sequence[Path]) -> Registry:
         """Make the Activities of a module known that an Idea names: below its roots, or named by its user, too (D12).
+
+        Returns:
+            What the module registers.
 
         Raises:
             IdeaError: there is no such module, it may not be reached, or it fails.
         """
         of_user = {_file_of(one, Path.cwd()) for one in self.named} - {None}
-        self._take(name, folder, None if _file_of(name, folder) in of_user else roots)
+        return self._take(name, folder, None if _file_of(name, folder) in of_user else roots)
 
     def take_named(self) -> None:
         """Make the Activities of the modules known that the user names; raises as `take`."""
@@ -92,13 +95,16 @@ class Code:
         """An Idea's config as far as it counts: what only looks reaches no private host, whatever the Idea says."""
         return config if self.is_run else dataclasses.replace(config, allow_hosts=())
 
-    def _take(self, name: str, folder: Path, roots: Sequence[Path] | None) -> None:
+    def _take(self, name: str, folder: Path, roots: Sequence[Path] | None) -> Registry:
+        own = Registry()
         if self.is_run:
-            self.registry.take(DEFAULT.loaded(partial(load_activities, name, folder, roots)))
+            own = DEFAULT.loaded(partial(load_activities, name, folder, roots))
         else:
             from ..sources.outlines import read_activities
 
-            self.left_out.extend(read_activities(name, folder, self.registry, roots))
+            self.left_out.extend(read_activities(name, folder, own, roots))
+        self.registry.take(own)
+        return own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

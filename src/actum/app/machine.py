@@ -57,16 +57,21 @@ class LocalMachine:
         return self._models[name]
 
     def registry(
-        self, registry: Registry, activities: Sequence[str], origin: str | None, roots: Sequence[Path] | None
+        self,
+        registry: Registry,
+        activities: Sequence[str],
+        origin: str | None,
+        roots: Sequence[Path] | None,
+        tools: Mapping[str, bool] | None = None,
     ) -> Registry:
         """The registry with the Activities of these modules; files among them start from `origin`, below `roots`.
 
-        `roots` are the folders that they may lie in, None where whoever runs it has said what is named.
+        `roots` are the folders that they may lie in, None where whoever runs it has said what is named; `tools` those
+        that a delegate's messages define, each with whether it is its own (D13).
 
         Raises:
             IdeaError: there is no such module, it may not be reached, or it fails.
         """
         folder = Path(origin).parent if origin is not None else Path()
-        return registry.joined(
-            self.registered.loaded(partial(load_activities, name, folder, roots)) for name in activities
-        )
+        loaded = [self.registered.loaded(partial(load_activities, name, folder, roots)) for name in activities]
+        return registry.joined(loaded, tools)

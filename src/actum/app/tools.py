@@ -184,7 +184,7 @@ def _unheld(toolset: Toolset) -> Toolset:
 
 
 def _with_model(toolset: Toolset, delegation: Delegation, context: Context) -> Toolset:
-    """The tools with an Activity for those that a model carries out by itself: one request for each call."""
+    """The tools with what has a model carry out the calls that no code does: one request for each."""
 
     async def carry_out(call: Call, tool: Tool) -> Any:
         if call.output is not None or tool.output is None:
@@ -194,10 +194,7 @@ def _with_model(toolset: Toolset, delegation: Delegation, context: Context) -> T
 
     latent = Activity(name="latent", function=carry_out)
     latent.undo(_nothing)
-    served = {
-        name: latent if toolset.is_latent(tool) else toolset.activities[name] for name, tool in toolset.tools.items()
-    }
-    return replace(toolset, activities=served)
+    return replace(toolset, by_model=latent)
 
 
 def _nothing(_call: Call, _result: Any) -> None:

@@ -50,6 +50,8 @@ class Toolset:
     """Whether conditions, lists, order and computed values are offered (T16)."""
     origin: str | None = None
     """The file or URL of the context, from which a delegate that such a call names is looked up."""
+    by_model: Activity | None = None
+    """What has a model carry out the calls that nothing else does, outside a run; None where it does so inline."""
     holds: bool = True
     """Whether calls wait for a decision whose Activities are those of tools that are held (L6)."""
 
@@ -70,11 +72,13 @@ class Toolset:
     def activity(self, tool: Tool, call: Call) -> Activity | None:
         """The Activity that carries out a call of this tool; None for the model itself, or a delegate."""
         serving = self._serving(tool)
+        if serving is None and not tool.is_delegated:
+            return self.by_model
         return serving.of(call) if isinstance(serving, Choice) else serving
 
     def is_latent(self, tool: Tool) -> bool:
         """Whether the model itself carries out the tool's calls, inline (C1)."""
-        return not tool.is_delegated and self._serving(tool) is None
+        return not tool.is_delegated and self.by_model is None and self._serving(tool) is None
 
     @cached_property
     def latent(self) -> frozenset[str]:
@@ -100,15 +104,11 @@ class Toolset:
 
     def _serving(self, tool: Tool) -> Activity | Choice | None:
         own = self.tools.get(tool.name)
-        if (
-            own is tool
-            or own is None
-            or self.registry is None
-            or "_activity" in own.meta
-            or "_activity" not in tool.meta
-        ):
+        if own is tool or own is None or self.registry is None:
             return self.activities.get(tool.name)
-        return self.registry.serving(tool)  # a developer's call has added it
+        if any(tool.meta.get(key) != own.meta.get(key) for key in ("_activity", "_delegate")):
+            return self.registry.serving(tool)  # a developer's call has added it
+        return self.activities.get(tool.name)
 
     def shown(self) -> list[Tool]:
         """The tools whose schemas are spelled out."""

@@ -73,7 +73,7 @@ def read_idea(text: str, name: str) -> IdeaText:
 
 
 def idea_of(value: object, kinds: Collection[str] = (), data_kinds: Collection[str] = DATA_KINDS) -> IdeaText:
-    """An Idea given as a dict: judged as one in a file is, but that its schema may be a type.
+    """An Idea given as a dict: judged as one in a file is, but that its schema may be a type, and be all of it.
 
     `kinds` and `data_kinds` are the types and kinds of messages that are registered.
 
@@ -83,6 +83,8 @@ def idea_of(value: object, kinds: Collection[str] = (), data_kinds: Collection[s
     if not isinstance(value, Mapping):
         return _judged(value, _complaint)
     whole: JsonObject = {**cast("Mapping[str, Any]", value)}
+    if "schema" in whole:
+        whole.setdefault("context", [])
     if isinstance(messages := whole.get("context"), Sequence) and not isinstance(messages, str):
         whole["context"] = [*cast("Sequence[Any]", messages)]
     schema = whole.get("schema")

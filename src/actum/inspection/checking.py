@@ -60,6 +60,8 @@ class Check:
     problems: tuple[Problem, ...]
     forms: tuple[Form, ...] = ()
     left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is right and may surprise, line by line: an Activity that is passed over (D13)."""
     served: Serving | None = None
     """How it would be served to hosts of MCP, if there are no problems."""
 
@@ -95,15 +97,16 @@ def check(
     config = code.within(_config_of(value))
     checker = _Checker(agent_at(allowed, tools=code.registry, config=config), allowed, code)
     found = checker.visit(_File(path.absolute(), str(idea), text, value), None, ())
-    problems, left_out = tuple(checker.problems), tuple(code.left_out)
+    problems, left_out, notes = tuple(checker.problems), tuple(code.left_out), tuple(checker.notes)
     if problems:
-        return Check(idea=str(idea), problems=problems, left_out=left_out)
+        return Check(idea=str(idea), problems=problems, left_out=left_out, notes=notes)
     shown = found.attempt(lambda: forms(checker.agent, found.context or (), found.schema))
     return Check(
         idea=str(idea),
         problems=tuple(Problem(error=error, file=str(idea), path=at) for error, at in found.problems),
         forms=shown or (),
         left_out=left_out,
+        notes=notes,
         served=served_as(Idea.load(path), path.stem, checker.agent),
     )
 
@@ -135,17 +138,19 @@ class _Checker:
     roots: Sequence[Path]
     code: Code
     problems: list[Problem] = field(default_factory=list[Problem])
+    notes: list[str] = field(default_factory=list[str])
     _seen: set[tuple[Path, frozenset[str]]] = field(default_factory=set[Any])
 
     def visit(self, file: _File, scopes: frozenset[str] | None, chain: tuple[_File, ...]) -> Findings:
         """Look at one file, then at its delegates; `scopes` are what its caller lets through, None for its user."""
         incoming = None if scopes is None else list(_incoming(scopes))
-        found = Findings(self.agent.linking(), self.code, self.roots, file.path, incoming)
+        grants = self.agent.config.grants
+        found = Findings(self.agent.linking(), self.code, self.roots, file.path, incoming, grants)
         inspect(file.value, found)
         whole = (*chain, file)
         below: list[tuple[_File, frozenset[str]]] = []
         for tool, at in _delegated(found):
-            for reference in _references(tool):
+            for reference in filter(ANONYMOUS.__ne__, tool.delegates):
                 inner = self._delegate(reference, tool, at, found, whole)
                 if inner is not None:
                     below.append((inner, _crossing(tool, found)))
@@ -205,6 +210,10 @@ class _Checker:
 
     def _tell(self, file: _File, found: Findings) -> None:
         positions = Positions("" if file.name.endswith((".yaml", ".yml")) else file.text)
+        for words, at in found.notes:
+            line, column = positions.of(at)
+            where = f"{file.name}:{line}:{column}"
+            self.notes += [note for note in [f"{where}: {words}"] if note not in self.notes]
         told = {(one.file, one.path, one.error.message) for one in self.problems}
         listed: list[Problem] = []
         for error, at in found.problems:
@@ -222,13 +231,6 @@ def _delegated(found: Findings) -> Iterator[tuple[Tool, JsonPath]]:
                 if tool.is_delegated:
                     named = (tool.name,) if tool.name in message["tool"] else ()
                     yield tool, ("context", index, "tool", *named)
-
-
-def _references(tool: Tool) -> Iterator[str]:
-    """The delegates that a tool may lead to."""
-    choices: Any = tool.meta["_delegate"].get("enum", [])
-    named = [tool.fixed("_delegate")] if tool.is_fixed("_delegate") else choices
-    return (str(one) for one in named if one != ANONYMOUS) if is_list(named) else iter(())
 
 
 def _crossing(tool: Tool, found: Findings) -> frozenset[str]:

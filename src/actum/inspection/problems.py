@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -16,9 +16,12 @@ from ..execution.delegation.linking import Linking
 from ..generation.offer import Toolset, offered
 from ..ideas.file import read_idea
 from ..models.providers import provider_of
+from ..protocol.call import Call
 from ..protocol.context import Context
-from ..protocol.declaration import tools_of
+from ..protocol.declaration import tool_names, tools_of, with_added
 from ..protocol.message import DATA_KINDS, check_message
+from ..protocol.registry import Registry
+from ..protocol.tool import Tool
 from ..schema.json import JsonObject, NotJson, decode, is_list, is_object
 from ..schema.links import links_of, opened
 from ..schema.validator import Validator
@@ -38,7 +41,13 @@ class Findings:
     file: Path
     incoming: Sequence[Reference] | None = None
     """What a caller may bring, for a delegate; None for an Idea that is run by its user."""
+    grants: Collection[str] = ()
+    """The names of Activities that the caller of a delegate grants."""
     problems: list[tuple[ActumError, JsonPath]] = field(default_factory=list[Any])
+    notes: list[tuple[str, JsonPath]] = field(default_factory=list[Any])
+    """What is right and may surprise."""
+    loaded: list[Registry] = field(default_factory=list[Registry])
+    """What the modules that it names register."""
     context: Context | None = None
     schema: Any = None
     toolset: Toolset | None = None
@@ -91,7 +100,8 @@ def _inspect_config(config: JsonObject, found: Findings) -> None:
     named = config.get("activities", [])
     for index, name in enumerate(named if is_list(named) else [named]):
         take = partial(found.code.take, str(name), found.file.parent, found.roots)
-        found.attempt(take, "config", "activities", index)
+        if (own := found.attempt(take, "config", "activities", index)) is not None:
+            found.loaded.append(own)
     if found.incoming is not None:
         return  # a delegate's servers are not started
     servers = config.get("servers", [])
@@ -112,7 +122,40 @@ def _inspect_context(messages: list[Any], names: Any, found: Findings) -> None:
     is_sound = is_list(names) and all(isinstance(name, str) for name in names)  # else it is a problem of the config
     own = names if is_sound else None if found.incoming is None else []
     found.context = context
-    found.toolset = found.attempt(lambda: offered(context, found.code.registry, own), "context")
+    registry = found.code.registry
+    if found.incoming is not None:
+        names = [name for message in sound if message.get("type") == "tool" for name in tool_names(message)]
+        registry = registry.joined(found.loaded, {name: True for name in names if name not in found.grants})
+    found.toolset = found.attempt(lambda: offered(context, registry, own), "context")
+    if found.toolset is not None:
+        found.notes += [(words, _defined_at(sound, tool)) for tool, words in served_otherwise(found.toolset, registry)]
+
+
+def _defined_at(messages: Sequence[JsonObject], tool: Tool) -> JsonPath:
+    """Where a tool was defined last; nowhere in the Idea for a registered one."""
+    for index, message in reversed([*enumerate(messages)]):
+        if message.get("type") == "tool" and tool.name in tool_names(message):
+            return ("context", index, "tool", *((tool.name,) if tool.name in message["tool"] else ()))
+    return ()
+
+
+_PASSED_OVER = (
+    "tool {tool!r}: its delegate carries it out, not the Activity of its name: say '_activity': {activity!r} to run "
+    "that in the delegate's place, or '' for none"
+)
+
+
+def served_otherwise(toolset: Toolset, registry: Registry) -> Iterator[tuple[Tool, str]]:
+    """The tools that aren't carried out by the Activity of their name, though there is one, and why (D13)."""
+    for tool in toolset.tools.values():
+        if passed := next(filter(None, (registry.passed_over(tool, one) for one in tool.delegates)), ""):
+            yield tool, _PASSED_OVER.format(tool=tool.name, activity=passed)
+        elif registry.keeps_from(tool):
+            yield (
+                tool,
+                f"tool {tool.name!r}: the Activity of its name doesn't serve a delegate's own tool: let it say "
+                "'_activity', or the Idea name the module in config.activities",
+            )
 
 
 def _inspect_message(message: Any, index: int, found: Findings) -> JsonObject | None:
@@ -141,9 +184,25 @@ def _inspect_plans(solution: Any, found: Findings) -> None:
         if not is_list(calls):
             found.add("'calls' must be a list of calls", *path)
             continue
+        found.notes += [(words, (*path, index)) for index, words in _passed_over(calls, found.toolset)]
         is_solution = path[0] == "solution"
         for error, index in plan_problems(calls, output, replace(around, may_be_delegate=is_solution)):
             found.problems.append((error, (*path, index) if index is not None else last))
+
+
+def _passed_over(calls: Sequence[Any], toolset: Toolset) -> Iterator[tuple[int, str]]:
+    """The calls that name a delegate which their tool doesn't, where an Activity has the tool's name (S9, D13)."""
+    for index, call in enumerate(calls):
+        tool = toolset.tools.get(str(call.get("_tool"))) if is_object(call) else None
+        if tool is None or toolset.registry is None or tool.is_delegated:
+            continue
+        try:
+            own = Call(call)
+            passed = toolset.registry.passed_over(with_added(tool, own), str(own.get("_delegate")))
+        except ActumError:
+            continue  # told as a problem
+        if passed:
+            yield index, _PASSED_OVER.format(tool=tool.name, activity=passed)
 
 
 def _plans(context: Context, solution: Any) -> Iterator[tuple[Any, Any, JsonPath, JsonPath]]:

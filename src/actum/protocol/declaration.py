@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -88,9 +88,7 @@ def tools_of(message: JsonObject, index: int, origin: str | None = None) -> Iter
         MessageError: for a malformed one, naming the message, the tool and the JSON path.
     """
     definition: JsonObject = message["tool"]
-    named: list[tuple[str | None, object]] = [*definition.items()]
-    if "_tool" in definition or (is_schema(definition) and "_tool" in definition.get("properties", {})):
-        named = [(None, definition)]
+    named: list[tuple[str | None, object]] = [(None, definition)] if _is_one(definition) else [*definition.items()]
     for name, schema in named:
         try:
             yield parse_tool(schema, name, origin=origin)
@@ -98,6 +96,17 @@ def tools_of(message: JsonObject, index: int, origin: str | None = None) -> Iter
             placed = MessageError(error.message, index=index)
             placed.tool, placed.path = error.tool, error.path  # its message names them already
             raise placed from error
+
+
+def tool_names(message: JsonObject) -> Collection[str]:
+    """The names of the tools that a `tool` message defines, whether or not these are well-formed."""
+    definition: JsonObject = message["tool"]
+    return [_declared_name(definition) or ""] if _is_one(definition) else definition.keys()
+
+
+def _is_one(definition: JsonObject) -> bool:
+    """Whether it is one schema that carries its own name (M1)."""
+    return "_tool" in definition or (is_schema(definition) and "_tool" in definition.get("properties", {}))
 
 
 def _declared_name(schema: JsonObject) -> str | None:

@@ -17,7 +17,7 @@ from .anew import is_made_anew
 from .backoff import Backoff
 from .declaration import is_count, known_meta, parse_tool
 from .elsewhere import ACTIVITY, ELSEWHERE, is_elsewhere
-from .tool import Effects, Tool
+from .tool import ANONYMOUS, Effects, Tool
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,6 +57,8 @@ class Registry:
         self._activities: dict[str, Activity] = {}
         self._of_modules: dict[str, Registry] = {}
         """What the code of modules has registered here that were loaded for those who name them, by module."""
+        self._closed: Mapping[str, Activity | None] = {}
+        """The tools that a delegate's own messages define, each with what serves it by its name all the same (D13)."""
         self._around: Mapping[str, object] = {}
         """What was registered before the module that is being loaded: names that it may use as well."""
 
@@ -144,6 +146,9 @@ class Registry:
             elif key not in _OPTIONS:
                 schema["properties"][key] = value if isinstance(value, dict) and key != "_tool" else {"const": value}
         tool = parse_tool(schema, name)
+        if tool.is_delegated and "_activity" not in tool.meta:  # the function is what runs in the delegate's place
+            schema["properties"]["_activity"] = {"const": name}
+            tool = parse_tool(schema, name)
         activity = same.under(name, tool) if same else Activity(name=name, function=function, tool=tool)
         activity.check(tool)
         return activity
@@ -287,7 +292,14 @@ class Registry:
         own = self._parted(module, *before)
         if own._tools or own._activities:
             self._of_modules[module] = own
-        return self._of_modules.get(module, own)
+        return self._of_modules[module] if module in self._of_modules else self._registered_by(module)
+
+    def _registered_by(self, module: str) -> Registry:
+        """What a module has registered here that the program itself has imported before."""
+        own = Registry(backoff=self.backoff)
+        own._activities = {name: one for name, one in self._activities.items() if _is_of(one.function, [module])}
+        own._tools = {name: one for name, one in self._tools.items() if name in own._activities}
+        return own
 
     def _parted(self, module: str, tools: Mapping[str, Tool], activities: Mapping[str, Activity]) -> Registry:
         """Take out what a module has registered since these were all."""
@@ -307,20 +319,32 @@ class Registry:
         self._tools |= other._tools
         self._activities |= other._activities
 
-    def joined(self, others: Iterable[Registry]) -> Registry:
-        """The registry with what others hold, of two of one name the later; its own names win."""
-        both = Registry(backoff=self.backoff)
+    def joined(self, others: Iterable[Registry], own: Mapping[str, bool] | None = None) -> Registry:
+        """The registry of a delegate: with what others hold, of two of one name the later; its own names win.
+
+        `own` are the tools that its messages define, each with whether they are its own: of these none is served by its
+        name, but by what others hold. The rest has crossed, and is served as it was where it came from (D13).
+        """
+        loaded = Registry(backoff=self.backoff)
         for one in others:
-            both.take(one)
-        if not both._tools and not both._activities:
+            loaded.take(one)
+        closed = {
+            name: loaded._activities.get(name) if is_own else self._closed[name]
+            for name, is_own in (own or {}).items()
+            if is_own or name in self._closed
+        }
+        if not (loaded._tools or loaded._activities or closed or self._closed):
             return self
-        both.take(self)
+        both = Registry(backoff=self.backoff)
+        both._tools, both._activities = loaded._tools | self._tools, loaded._activities | self._activities
+        both._closed = closed
         return both
 
-    def serving(self, tool: Tool) -> Activity | Choice | None:
+    def serving(self, tool: Tool, delegate: str | None = None) -> Activity | Choice | None:
         """The Activity that carries out a tool: the one it names, else the one of its own name, else none (A1).
 
-        Where it names several, each call chooses.
+        Where it names several, each call chooses. In a delegate's place an Activity runs that is said: one that merely
+        has the tool's name doesn't, but where the delegate is anonymous (D13). `delegate` is which a call has chosen.
 
         Raises:
             SchemaError: it names one that isn't registered.
@@ -328,8 +352,23 @@ class Registry:
         choices = tool.choices("_activity")
         if choices is not None:
             return Choice({name: self._named(name, tool) for name in choices})
-        named = tool.fixed("_activity")
-        return self._named(named, tool) if named else self._activities.get(tool.name)
+        if "_activity" in tool.meta:
+            named = tool.fixed("_activity")
+            return self._named(named, tool) if named else None
+        if tool.is_delegated and _goes_out(tool, delegate):
+            return None
+        return self._activities.get(tool.name) if tool.name not in self._closed else self._closed[tool.name]
+
+    def passed_over(self, tool: Tool, delegate: str | None = None) -> str:
+        """The Activity that merely has the name of a tool whose delegate carries out the call, empty if none (D13)."""
+        if "_activity" in tool.meta or not _goes_out(tool, delegate) or delegate == tool.name:
+            return ""
+        return tool.name if self._closed.get(tool.name, self._activities.get(tool.name)) is not None else ""
+
+    def keeps_from(self, tool: Tool) -> bool:
+        """Whether an Activity has the name of a delegate's own tool, and doesn't serve it for that alone (D13)."""
+        is_closed = tool.name in self._closed and self._closed[tool.name] is None
+        return is_closed and tool.name in self._activities and not {"_activity", "_delegate"} & tool.meta.keys()
 
     def holds(self, tool: Tool) -> bool:
         """Whether calls of a tool wait for a decision where nobody can be asked (L6).
@@ -338,7 +377,7 @@ class Registry:
         """
         if tool.is_held or is_elsewhere(tool):
             return True
-        names = [tool.name] if "_activity" not in tool.meta else []
+        names = [tool.name] if "_activity" not in tool.meta and tool.name not in self._closed else []
         for key in ("_activity", "_delegate"):
             names += [tool.fixed(key), *(tool.choices(key) or [])] if key in tool.meta else []
         return any((one := self._tools.get(name)) is not None and one.is_held for name in names if name)
@@ -361,6 +400,11 @@ class Registry:
 
     def __contains__(self, name: object) -> bool:
         return name in self._tools
+
+
+def _goes_out(tool: Tool, delegate: str | None) -> bool:
+    """Whether a call goes to a delegate that is more than an empty context (D13)."""
+    return tool.is_delegated and (delegate or tool.fixed("_delegate")) != ANONYMOUS
 
 
 def _registered(function: Callable[..., Any]) -> Activity | None:

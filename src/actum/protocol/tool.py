@@ -152,6 +152,13 @@ class Tool:
         """What it is for, in its author's words."""
         return str(self.schema.get("description") or self.schema.get("title") or "")
 
+    @property
+    def delegates(self) -> list[str]:
+        """The delegates that its calls may be carried out by, as they are named."""
+        if self.is_fixed("_delegate"):
+            return [self.fixed("_delegate")]
+        return self.choices("_delegate") or []
+
     @cached_property
     def is_delegated(self) -> bool:
         """Whether it is carried out in isolation (D1)."""

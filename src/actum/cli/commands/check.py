@@ -45,7 +45,7 @@ def check(
         problems = [problem.to_dict() for problem in found.problems]
         providers = {form.provider: form.to_dict() for form in found.forms}
         served = {} if found.served is None else {"mcp": found.served.to_dict()}
-        say_json({"problems": problems, "providers": providers, **served})
+        say_json({"problems": problems, "notes": list(found.notes), "providers": providers, **served})
     else:
         _print(found)
     return 2 if found.problems else 0
@@ -55,6 +55,8 @@ def _print(found: inspection.Check) -> None:
     for problem in found.problems:
         where = f"{problem.file}:{problem.line}:{problem.column}"
         say(f"{where}: {problem.error.message} ({problem.error.code})")
+    for note in found.notes:
+        say(f"{note} (note)")
     if found.problems:
         count = len(found.problems)
         say(f"{count} problem{'s' if count > 1 else ''}")

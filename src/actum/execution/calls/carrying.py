@@ -167,7 +167,7 @@ class Carrier:
                     return Held((f"approval {job.of}",), shown(call, context))
                 if approved != call:
                     call, context = self._replaced(job, approved, context)
-            self.results.begin(job, call, context)
+            self.results.begin(job, call, context, self.register.toolset.registry)
             if job.patience is not None and job.tool.timeout is not None:
                 job.patience.reschedule(asyncio.get_running_loop().time() + job.tool.timeout)
             if job.is_latent:

@@ -19,6 +19,7 @@ from ...protocol.approvals import GATES
 from ...protocol.call import Call
 from ...protocol.context import Progress
 from ...protocol.provenance import CODE, MODEL
+from ...protocol.registry import Registry
 from ...schema.json import JsonObject, NotJson, is_list, is_object, legible
 from ...schema.weight import LEAST
 from ..budget import MESSAGE, Budget
@@ -49,8 +50,11 @@ class Results:
         self.makers: dict[str, str] = {}
         """Who carried out the calls of each tool (X0)."""
 
-    def begin(self, job: Job, call: Call, context: Sequence[JsonObject] = ()) -> None:
-        """Note that a call is being carried out, with these values and this context."""
+    def begin(self, job: Job, call: Call, context: Sequence[JsonObject] = (), registry: Registry | None = None) -> None:
+        """Note that a call is being carried out, with these values and this context.
+
+        `registry` is what would serve its tool by name, were it not for a delegate.
+        """
         job.is_started = job.has_begun = True
         job.started = self.finished
         if job.tool.effects != "none" and job.is_made_here:
@@ -67,6 +71,9 @@ class Results:
                     place=job.place,
                     made=call,
                     delegate=delegate,
+                    passed_over=""
+                    if registry is None or delegate is None
+                    else registry.passed_over(job.tool, delegate),
                     crossed=tuple(context),
                     key=job.key,
                     derived=tuple(job.derived),

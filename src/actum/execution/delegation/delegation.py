@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ from ...protocol.call import Call
 from ...protocol.config import Config
 from ...protocol.context import Context
 from ...protocol.contract import merge_contract, merge_interface
-from ...protocol.declaration import tools_of
+from ...protocol.declaration import tool_names, tools_of
 from ...protocol.lineage import BROUGHT, Marks
 from ...protocol.marks import without_run
 from ...protocol.message import instance_of, kind_of
@@ -96,7 +96,7 @@ class Delegation:
             kept.has_effects = tool.effects != "none"
             return await self._remote(name, call, tool, context, kept.place)
         found = await self._found(name, tool)
-        serving = self._serving(name, tool)
+        serving = self.runtime.registry.serving(tool)
         if serving is None:
             return await self._run(name, call, tool, found, context, kept)
         if self.record.settled is not None:  # what was found may have taken long to find
@@ -187,7 +187,7 @@ class Delegation:
         if isinstance(tool, Reader):
             return None  # an Activity that happens to have its name is for other tools
         if name == ANONYMOUS:
-            return registry.serving(tool)
+            return registry.serving(tool, name)
         is_known = tool.bound is not None or name in self.machine.delegates
         return None if is_known else registry.find_activity(name)
 
@@ -205,10 +205,6 @@ class Delegation:
             return
         if (complaint := named.validator.complaint(call.parameters, quotes=False)) is not None:
             raise InvalidParameters(f"its delegate {told(name)!r} takes other parameters: {complaint}", tool=tool.name)
-
-    def _serving(self, name: str, tool: Tool) -> Activity | Choice | None:
-        """The Activity that runs in a delegate's stead, with its context (D13)."""
-        return self.runtime.registry.serving(tool) if tool.fixed("_delegate") == name else None
 
     @property
     def _deepest(self) -> int:
@@ -297,7 +293,7 @@ class Delegation:
         """The same of a run that these delegates led to, one by one."""
         inner = self
         for one in lineage:
-            inner = replace(inner, runtime=inner._runtime_of(one.found), lineage=(*inner.lineage, one))
+            inner = replace(inner, runtime=inner._runtime_of(one), lineage=(*inner.lineage, one))
         return inner
 
     def takes_item(self, tool: Tool) -> bool:
@@ -338,10 +334,11 @@ class Delegation:
 
     def _setup(self, call: Call, found: SavedRequest, scoped: Context, kept: Suspension) -> tuple[Setup, Delegation]:
         """What a delegate's run is made of, and what carries out its own delegates."""
-        runtime = self._runtime_of(found)
+        tools = dict.fromkeys(_tools_in(found.context), True) | dict.fromkeys(_tools_in(scoped), False)
+        ancestor = Ancestor(str(call.get("_delegate", call.tool)), found, tools)
+        runtime = self._runtime_of(ancestor)
         emit, record = self.emit.below(call, kept.place), self.record.below(kept.place, dict(kept.call))
-        lineage = (*self.lineage, Ancestor(str(call.get("_delegate", call.tool)), found))
-        inner = replace(self, runtime=runtime, emit=emit, record=record, lineage=lineage)
+        inner = replace(self, runtime=runtime, emit=emit, record=record, lineage=(*self.lineage, ancestor))
         messages = kept.context
         if messages is None:
             own = found if runtime.config.meta is False else _with_meta(found)
@@ -364,21 +361,30 @@ class Delegation:
         crossed = scoped if sources is None else scoped.marked
         return context_of(found.context, (crossing(one, scoped.origin, origin) for one in crossed), call, sources)
 
-    def _runtime_of(self, found: SavedRequest) -> Runtime:
+    def _runtime_of(self, ancestor: Ancestor) -> Runtime:
         """What a delegate runs in: the model and the Activities that it names itself, its caller's bounds (D15)."""
+        found, grants = ancestor.found, self.runtime.config.grants
         own = IdeaConfig.parse(found.config, found.context.origin or "the Idea")
         own = own.of("foreign" if found.is_foreign else "local")
         origin = None if found.is_foreign else found.context.origin
         # What is from outside may name what was granted by name, and that may lie anywhere.
         roots = None if found.is_foreign else found.roots
-        registry = self.machine.registry(self.runtime.registry, own.activities, origin, roots)
+        tools = {name: is_own for name, is_own in ancestor.tools.items() if name not in grants}
+        registry = self.machine.registry(self.runtime.registry, own.activities, origin, roots, tools)
         if found.is_foreign:
-            registry = registry.granted({CATCH_ALL, *self.runtime.config.grants})
+            registry = registry.granted({CATCH_ALL, *grants})
         model = self.runtime.model if own.model is None else self.machine.model(own.model)
         media = self.runtime.media
         if media is not None and found.roots:
             media = media.within(found.roots)
         return replace(self.runtime, config=own.below(self.runtime.config), model=model, registry=registry, media=media)
+
+
+def _tools_in(context: Context) -> Iterator[str]:
+    """The names of the tools that messages of a context define."""
+    for message in context:
+        if message.get("type") == "tool":
+            yield from tool_names(message)
 
 
 def _unusable(name: str, tool: Tool, found: SavedRequest, error: ActumError) -> DelegateError:

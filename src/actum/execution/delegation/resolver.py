@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -68,9 +68,16 @@ class Machine(Protocol):
         ...
 
     def registry(
-        self, registry: Registry, activities: Sequence[str], origin: str | None, roots: Sequence[Path] | None
+        self,
+        registry: Registry,
+        activities: Sequence[str],
+        origin: str | None,
+        roots: Sequence[Path] | None,
+        tools: Mapping[str, bool] | None = None,
     ) -> Registry:
         """The registry with the Activities of these modules; files among them start from `origin`, below `roots`.
+
+        `tools` are those that a delegate's messages define, each with whether it is its own (D13).
 
         Raises:
             IdeaError: there is no such module, it may not be reached, or it fails.

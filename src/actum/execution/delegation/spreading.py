@@ -72,6 +72,8 @@ class Ancestor:
 
     name: str
     found: SavedRequest
+    tools: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    """Those that the messages of its context define, each with whether these are its own, or have crossed (D13)."""
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Ancestor:
@@ -79,14 +81,14 @@ class Ancestor:
         roots = None if told["roots"] is None else [Path(root) for root in told["roots"]]
         origin = Context((), origin=told["origin"])
         found = SavedRequest(context=origin, config=told["config"], is_foreign=told["is_foreign"], roots=roots)
-        return cls(told["name"], found)
+        return cls(told["name"], found, told.get("tools", {}))
 
     def to_dict(self) -> JsonObject:
         """The same as JSON."""
         found = self.found
         roots = None if found.roots is None else [str(root) for root in found.roots]
         bounds: JsonObject = {"config": dict(found.config), "is_foreign": found.is_foreign, "roots": roots}
-        return {"name": self.name, "origin": found.context.origin, **bounds}
+        return {"name": self.name, "origin": found.context.origin, "tools": dict(self.tools), **bounds}
 
 
 Spread: TypeAlias = Callable[[Child], Awaitable[Ended | str]]
