@@ -37,11 +37,6 @@ class Version:
             case "none":
                 return self
 
-    @classmethod
-    def exactly(cls, prefix: tuple[int, ...]) -> Version:
-        """The version that three numbers name."""
-        return cls(*prefix)
-
 
 FIRST = Version(1, 0, 0)
 

@@ -287,4 +287,7 @@ def type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(target, include_extras=True)
     except NameError as error:
-        raise SchemaError(f"an annotation of {getattr(function, '__name__', function)!r} is unknown: {error}") from None
+        named = getattr(function, "__name__", repr(function))
+        raise SchemaError(
+            f"an annotation of {named!r} is unknown: {error}; import it where the program runs, not under TYPE_CHECKING"
+        ) from None

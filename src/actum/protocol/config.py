@@ -13,7 +13,7 @@ from ..schema.naming import names_nearest
 _SWITCHES = (
     "meta", "paths", "reasoning", "flow", "shapes", "readers", "sealed", "upfront", "instanced_output",
 )  # fmt: skip
-
+_COUNTS = ("retries", "tool_budget", "parallel", "max_delegate_bytes", "max_depth", "max_media_bytes")
 _CHOICES: Mapping[str, tuple[Sequence[object], str]] = {
     "mode": (("eager", "lazy"), "eager or lazy"),
     "references": (("wide", "aside", None), "wide, aside or None"),
@@ -83,21 +83,11 @@ class Config:
         for name, (taken, choices) in _CHOICES.items():
             if (value := getattr(self, name)) not in taken:
                 raise SchemaError(f"{name} must be {choices}, not {value!r}", path=f"config.{name}")
-        for name in ("retries", "tool_budget", "parallel", "max_delegate_bytes", "max_depth", "max_media_bytes"):
+        for name in _COUNTS:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < (1 if name == "parallel" else 0):
                 raise SchemaError(f"{name} must be a whole number, not {value!r}", path=f"config.{name}")
-        for name in (
-            "meta",
-            "paths",
-            "reasoning",
-            "flow",
-            "shapes",
-            "readers",
-            "sealed",
-            "upfront",
-            "instanced_output",
-        ):
+        for name in _SWITCHES:
             value, may_be_none = getattr(self, name), name in ("meta", "paths")
             if not isinstance(value, bool) and not (may_be_none and value is None):
                 choices = "true, false or null" if may_be_none else "true or false"
