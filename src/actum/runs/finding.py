@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..schema.json import NotJson
+from ..errors import RunError
 from .database import Transaction
 from .row import Page, name_in, sought
 from .sql_rows import COLUMNS, object_of
@@ -57,5 +57,5 @@ async def name_some(within: Transaction, unlocked: str) -> bool:
 def _name(idea: str) -> str:
     try:
         return name_in(object_of(idea).get("meta"))
-    except (NotJson, AttributeError):  # it is told where the run is opened
+    except (RunError, AttributeError):  # it is told where the run is opened
         return ""
