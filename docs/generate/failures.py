@@ -12,8 +12,8 @@ from markup import code, prose, table
 
 import actum
 from actum import errors
+from actum.generation.model import PASSING as RETRIED
 from actum.models import failures as of_models
-from actum.models.retrying import _CODES as RETRIED
 
 _SOURCE = Path(actum.__file__).parent
 _OF_SEVERAL = ("ModelError", "ServerError", "RunEnded")

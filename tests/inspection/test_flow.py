@@ -255,3 +255,37 @@ def test_the_published_format_knows_all_elements_of_a_plan(element: Json, is_rig
     idea: Json = {"context": [{"type": "plan", "plan": [element]}]}
     assert Validator(idea_schema()).accepts(idea) is is_right
     assert read_idea(json.dumps(idea), "idea").context == idea["context"]
+
+
+EXPECTING = (
+    pay(1, _else="†state.before"),
+    {"_expect": "{†calls.0 > 0}"},
+    pay(2, _each="†state.all", _else=None),
+    {"_expect": {"of": "†calls.2", "as": "[int]"}},
+    pay(3),
+)
+
+
+@pytest.mark.rule("C14", "C16", "P4")
+def test_what_is_expected_and_what_stands_for_failures_is_drawn_and_has_no_price() -> None:
+    context = planned(*EXPECTING)
+    graph = inspection.graph_of(context, toolset=offering(context))
+    assert [vertex.kind for vertex in graph.vertices[:5]] == ["call", "expect", "call", "expect", "call"]
+    assert [vertex.otherwise for vertex in graph.vertices[:3]] == ["†state.before", None, "null"]
+    orders = {(edge.source, edge.target) for edge in graph.edges if edge.kind == "order"}
+    assert {(0, 1), (1, 2), (2, 3), (3, 4)} <= orders
+    reads = {(edge.source, edge.target) for edge in graph.edges if edge.kind == "read"}
+    assert {(0, 1), (2, 3)} <= reads
+    for drawn in (text_of(graph), mermaid_of(graph), svg_of(graph)):
+        assert "_expect" in drawn
+        assert "else null" in drawn
+    assert inspection.price(context, offering(context)).calls == 3
+    ElementTree.fromstring(svg_of(graph))
+
+
+@pytest.mark.rule("C14", "C16", "X1")
+def test_the_published_format_knows_both() -> None:
+    judge = Validator(idea_schema())
+    for element in EXPECTING:
+        assert judge.accepts({"context": [{"type": "plan", "plan": [element]}]})
+    assert not judge.accepts({"context": [{"type": "plan", "plan": [{"_expect": 1}]}]})

@@ -505,3 +505,24 @@ async def test_in_a_sealed_run_what_it_computes_of_data_is_derived_and_its_tool_
     marks = {message["_of"]: message.get("_derived", []) for message in result.context if "_call" in message}
     assert "" in marks["0.1"]
     assert "" not in marks["0.2"]
+
+
+@pytest.mark.rule("X0")
+async def test_its_origin_is_whoever_wrote_it_with_how_the_call_failed() -> None:
+    own = call("size", of="bad", _else="{†calls.1 + 1}", _outputPath="†state.size")
+    result = await run(answer(own, call("size", of="ok"), output="†state.size"), context=[DATA], tools=toolbox())
+    found, *_ = result.provenance("†state.size")
+    assert (found.by, found.value) == ("model", 3)
+    assert "ValueError" in found.failed
+    assert [one.place for one in found.of] == ["0.1"]
+
+
+@pytest.mark.rule("M9")
+async def test_a_model_is_told_that_something_stands_for_a_failure_and_nothing_of_its_words() -> None:
+    first = answer(call("size", _each=["ab", "bad"], of="†each", _else=None), call("size", of="bad", _else="none"))
+    runner = agent(first, answer(output=1), tools=toolbox(), config=Config(sealed=True))
+    await runner.run([{"type": "user", "message": "go"}])
+    shown = text_of(sent(runner)[1].messages)
+    assert "(it failed: activity; its _else stands for that)" in shown
+    assert "(1 of its items failed: there its _else stands)" in shown
+    assert "call pay" not in shown

@@ -11,10 +11,10 @@ from ..dataflow.reference import Reference
 from ..messages.kind import Trace
 from ..protocol.call import EXPECT, VALUE
 from ..protocol.context import Context
-from ..protocol.message import NUMBER, OUTCOME, RETURNED, is_item, is_record, is_result, is_skip
+from ..protocol.message import NUMBER, OUTCOME, RETURNED, failed_of, is_item, is_record, is_result, is_skip
 from ..protocol.numbering import result_of
 from ..protocol.scopes import notes_of
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject, encode, is_list
 from ..schema.quoting import told
 
 _MOST_SHOWN = 20_000
@@ -55,6 +55,13 @@ class ContextView:
         if is_skip(message):
             return "skip"
         return "record" if is_record(message) else None
+
+    def failed(self, message: JsonObject) -> str:
+        """How a call has failed for which its `_else` stands, or how many of its items: none of its words (C14)."""
+        mark = failed_of(message)
+        if is_list(items := mark.get("items")):
+            return f" ({len(items)} of its items failed: there its _else stands)"
+        return f" (it failed: {mark['code']}; its _else stands for that)" if "code" in mark else ""
 
     def number(self, message: JsonObject) -> int:
         """The number of a result (M9)."""

@@ -51,7 +51,7 @@ class Input:
 def _show(message: JsonObject, view: View) -> Iterable[Block]:
     match view.trace_of(message):
         case "result" | "record" as trace:
-            head = f"{BLOCK_SIGIL}result {view.number(message)} of {encode(view.call(message))}"
+            head = f"{BLOCK_SIGIL}result {view.number(message)} of {encode(view.call(message))}{view.failed(message)}"
             value = view.clipped(message) if trace == "result" else "done"
             yield Block("user", f"{head}\n{value}", Volatility.APPENDED)
         case "item":

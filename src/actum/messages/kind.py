@@ -38,6 +38,10 @@ class View(Protocol):
         """The number under which a result is shown (M9)."""
         ...
 
+    def failed(self, message: JsonObject) -> str:
+        """How the call behind a result has failed, where something stands for that; else nothing."""
+        ...
+
     def call(self, message: JsonObject) -> JsonObject:
         """The call that a message is about, as it is shown."""
         ...

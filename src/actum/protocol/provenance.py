@@ -15,10 +15,10 @@ from ..dataflow.graph import CALLS, RESULTS, call_index
 from ..dataflow.reference import Path, Reference, ReferenceSyntax
 from ..errors import MessageError
 from ..schema.json import JsonObject, is_list, is_object
-from .call import EXPECT, VALUE, WHEN
+from .call import ELSE, EXPECT, VALUE, WHEN
 from .context import Context
 from .marks import Authored, Marks
-from .message import NUMBER, RECORD, Write, instance_of, is_record, is_skip, write_of
+from .message import NUMBER, RECORD, Write, failed_of, instance_of, is_record, is_skip, write_of
 from .numbering import result_of
 from .place import Place
 from .readings import Reading, derived_of, filters_of, readings, readings_in
@@ -41,7 +41,8 @@ class Origin:
     authored it, None for a given plan. `of` are the origins of what the call refers to; what else is in the call, its
     author wrote. `expressions` are its condition and its computed values, with the references that each read, `filters`
     how many items they have kept (E7). `derived` are the places in the call that a reader or an expression has made of
-    data, the empty one where the value itself is such (S10). `scopes` is what of the context was handed to it besides.
+    data, the empty one where the value itself is such (S10). `failed` is how the call has failed where its `_else`
+    stands for it: then `by` is who wrote the call (C14). `scopes` is what of the context was handed to it besides.
     """
 
     reference: str
@@ -56,6 +57,7 @@ class Origin:
     expressions: tuple[Reading, ...] = ()
     derived: tuple[str, ...] = ()
     filters: tuple[Filter, ...] = ()
+    failed: str = ""
 
     def walk(self) -> Iterator[tuple[int, Origin, bool]]:
         """This origin and all that it was made of, each below what it went into: depth, origin, whether it is new.
@@ -88,6 +90,7 @@ class Origin:
             "scopes": list(self.scopes),
             "expressions": [one.to_dict() for one in self.expressions],
             "derived": list(self.derived),
+            "failed": self.failed,
             "filters": [{"filter": one.source, "kept": one.kept, "of": one.of} for one in self.filters],
             "of": of,
         }
@@ -229,7 +232,7 @@ class Provenance:
         scopes = call.get("_scopes")
         return Origin(
             reference=reference,
-            by=self._maker(message),
+            by=self._maker(message, answer),
             value=value,
             message=index,
             call=call,
@@ -240,6 +243,7 @@ class Provenance:
             expressions=tuple(one for one in _read_by(message) if one.is_computed or one.at == WHEN),
             derived=derived_of(message),
             filters=filters_of(message),
+            failed=str(failed_of(message).get("error", "")),
         )
 
     def _named(self, index: int) -> tuple[str, Any]:
@@ -252,10 +256,12 @@ class Provenance:
             return str(message.get("type")), None
         return str(Reference(RECORD)), None if is_skip(message) else result_of(message)
 
-    def _maker(self, message: JsonObject) -> str:
-        """Who carried out the call that left a message."""
+    def _maker(self, message: JsonObject, answer: Authored | None) -> str:
+        """Who carried out the call that left a message; of one that has failed, who wrote its `_else` (C14)."""
         if is_skip(message):
             return NOBODY
+        if "error" in failed_of(message):
+            return UNKNOWN if answer is None else GIVEN if answer.is_given else MODEL
         call: JsonObject = message["_call"]
         return CODE if VALUE in call or EXPECT in call else self._makers.get(str(call.get("_tool")), UNKNOWN)
 
@@ -263,6 +269,8 @@ class Provenance:
 def _read_by(message: JsonObject) -> tuple[Reading, ...]:
     """What the call that left a message has read: one whose condition was false, nothing but that."""
     own = readings(message["_call"])
+    if failed_of(message) and ELSE in message["_call"]:
+        own += tuple(readings_in(message["_call"][ELSE], ELSE))
     decided = tuple(one for one in own if one.at == WHEN) if is_skip(message) else ()
     return decided or own
 

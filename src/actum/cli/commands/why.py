@@ -9,6 +9,7 @@ from ...dataflow.reference import clip
 from ...inspection.wording import short
 from ...protocol.message import RESULT
 from ...schema.json import encode
+from ...schema.quoting import printable
 from ..keeping import kept_at
 from ..options import JsonFlag, RunsPlace
 from ..render.telling import say, say_json
@@ -69,6 +70,7 @@ def _computed(origin: inspection.Origin) -> Iterator[str]:
 def _described(origin: inspection.Origin, *, is_new: bool) -> str:
     where = f"message {origin.message}" if origin.message is not None else "the run"
     text = f"{_named(origin)} = {short(origin.value)}  by {origin.by}, {where}{', derived' * ('' in origin.derived)}"
+    text += f", instead of: {printable(clip(origin.failed))}" if origin.failed else ""
     if origin.call is not None:
         text += f", from {encode(origin.call)}"
     if origin.answer is not None:
