@@ -25,7 +25,7 @@ _TEMPLATES = (
 _FLOW = (
     "`_each`: a list; a call for each item, `†each`; gives a list. `_when`: a condition; if false, the call is "
     'skipped and gives null. {"_then": true}, counted in `†calls`: what follows waits until all before has '
-    'succeeded. {"_value": "{…}"} only computes. `_else`: the value of a call or item that fails. '
+    'succeeded. {"_value": "{…}"} only computes. `_else`: what a failed call gives. '
     '{"_expect": "{…}"}: unless true, what follows and `output` are withheld.'
 )
 _OUTPUT = "ends the work, and is withheld if a call fails. Null: where you must read results to decide."
