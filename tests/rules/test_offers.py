@@ -336,7 +336,7 @@ def test_words_of_a_schema_can_not_end_the_line_that_tells_them() -> None:
 def test_the_primer_is_short_and_teaches_only_what_is_offered(data: bool, shapes: bool) -> None:
     whole = primer(refers=True, data=data, flow=True, shapes=shapes)
     flat = primer(refers=True, data=data, flow=False, shapes=shapes)
-    assert len(whole) / 4 <= 305
+    assert len(whole) / 4 <= 298
     assert len(flat) / 4 <= 130
     for words in (
         "one(",
@@ -414,7 +414,7 @@ async def test_the_primer_tells_of_order_positions_and_maps_where_a_tool_has_the
     assert ordered == plain.replace("is there.", "is there (ordered tools as listed).")
     assert await told(list[str]) == plain.replace("†calls.0.city", "†calls.0[0].city")
     assert await told(dict[str, int]) == plain.replace(
-        "is a text.", "is a text. `{*: T}` is a map: `†calls.0['key']`, .items()."
+        "is a text.", "is a text. `{*: T}`: `†calls.0['key']`, .items()."
     )
 
 

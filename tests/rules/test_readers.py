@@ -111,6 +111,41 @@ async def test_null_is_an_answer_only_where_the_shape_has_it() -> None:
     assert isinstance((await of.run("go")).errors[0], errors.NotInValue)
 
 
+@pytest.mark.parametrize(
+    ("shape", "said", "told"),
+    [
+        ("{day, who}", {"day": None, "who": "Ann"}, "`day` isn't in the value"),
+        ("{day, who, at: num}", {"day": None, "who": "Ann", "at": None}, "`day`, `at` isn't in the value"),
+        ("[{day, at: num}]", [{"day": "x", "at": 1}, {"day": "y", "at": None}], "`….at` isn't in the value"),
+        ("{by: {*: {day}}}", {"by": {"SECRET": {"day": None}}}, "`by.….day` isn't in the value"),
+        ("{kind: 'bill'|'other'}", {"kind": None}, "`kind` isn't in the value"),
+        ("'bill'|'other'", None, "some of what `ask` is about isn't in the value"),
+    ],
+)
+async def test_a_reader_that_fails_says_which_field_is_not_in_the_value(shape: str, said: Any, told: str) -> None:
+    read, asked = call("read", of="†calls.0", ask="?", **{"as": shape}), reader(said)
+    of = agent(plan(read), answer(output=1), tools=office(), config=Config(reader=asked))
+    error, *_ = (await of.run("go")).errors
+    assert type(error) is errors.NotInValue
+    assert told in str(error)
+    assert "SECRET" not in str(error)
+    assert len(asked.requests) == 1
+    lax = call("read", of="†calls.0", ask="?", **{"as": f"{shape}|null" if said is None else "any"})
+    of = agent(plan(lax, output="†calls.1"), tools=office(), config=Config(reader=reader(said)))
+    assert (await of.run("go")).output == said
+
+
+async def test_a_reader_takes_several_values_and_choices() -> None:
+    for of in (["†calls.0", "other"], {"first": "†calls.0", "then": "other"}, "{[†calls.0, 'other']}"):
+        asked = reader("bill")
+        read = call("read", of=of, ask="what is it?", **{"as": "'bill'|'error'|'other'"})
+        running = agent(plan(read, output="†calls.1"), tools=office("letter"), config=Config(reader=asked))
+        assert (await running.run("go")).output == "bill"
+        words = text_of(asked.requests[0].messages)
+        assert "letter" in words
+        assert "other" in words
+
+
 @pytest.mark.rule("O9")
 async def test_what_is_not_in_the_value_fails_the_call_and_holds_what_depends_on_it() -> None:
     elsewhere = "I wrote about it at www.example.org/SECRET"

@@ -14,12 +14,12 @@ _RESULTS = (
 _ITEM = "[0]"
 _DATA = ", `†state.x` data under ¶state"
 _SHAPES = "Tools say what they return; a field without a type is a text."
-_MAPS = " `{*: T}` is a map: `†calls.0['key']`, .items()."
+_MAPS = " `{*: T}`: `†calls.0['key']`, .items()."
 _NO_GUESS = "Refer to results instead of guessing them."
 _TEMPLATES = (
-    "`{…}` with a † in it is a Python expression: comprehensions, if/else, or, key=lambda, text methods, .get(k, x), "
+    "`{…}` with a † in it is a Python expression: comprehensions, or, key=lambda, text methods, .get(k, x), "
     "len str sum min max sorted unique zip round; a missing `field?` is null, so is `†calls.0.note?`. Alone it keeps "
-    "its type, `{†calls.0.n * 2}`; in a text it's filled in, `Paid {†calls.0.n}`. "
+    "its type; in a text it's filled in: `Paid {†calls.0.n}`. "
     "`{one(x.id for x in †calls.0 if x.name == 'Ann')}` is the only match, or the call fails: never guess a position."
 )
 _FLOW = (
