@@ -149,7 +149,15 @@ _UNSENT = frozenset(
 
 _SOME_CODES = {
     *("server_config", "server_start", "server_lost", "server_changed"),
-    *("model_auth", "model_connection", "model_content", "model_missing", "model_not_installed", "model_rate_limit"),
+    *(
+        "model_auth",
+        "model_connection",
+        "model_content",
+        "model_missing",
+        "model_not_installed",
+        "model_quota",
+        "model_rate_limit",
+    ),
     *("model_recording", "model_refused", "model_rejected", "model_script_exhausted", "model_server", "model_timeout"),
     *("model_truncated", "model_unknown"),
 }

@@ -380,7 +380,7 @@ class Agent:
         if setup.has_upfront():
             setup = blocking(setup.contracted())
         frame = setup.frame(setup.context)
-        return frame, frame.request(setup.context, notices=list(budget.notices()))
+        return frame, frame.request(setup.context, notices=list(budget.notices(0)))
 
     def linking(self, data_kinds: frozenset[str] = DATA_KINDS) -> Linking:
         """What closes the schemas of one run over the Ideas that they refer to (X4)."""

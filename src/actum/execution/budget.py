@@ -237,20 +237,19 @@ class Budget:
         """Wall time that is left, None where it isn't limited."""
         return None if self.limits.seconds is None else max(0.0, self._end - time.monotonic())
 
-    @property
-    def is_last(self) -> bool:
-        """Whether the next request is the last one that may be made."""
-        return self.limits.requests is not None and self.limits.requests - self.requests <= 1
+    def is_last(self, made: int) -> bool:
+        """Whether the next request, after so many, is the last one that may be made."""
+        return self.limits.requests is not None and self.limits.requests - made <= 1
 
-    def notices(self) -> Iterator[str]:
-        """What the model should know of the budget before the next request."""
+    def notices(self, made: int) -> Iterator[str]:
+        """What the model should know of the budget before the next request, after so many."""
         most = self.limits.requests
         if most is None:
             return
-        left = most - self.requests
-        if self.is_last and not self.requests:
+        left = most - made
+        if self.is_last(made) and not made:
             yield "This is the only request: answer `output` now; it may refer to the calls."
-        elif self.is_last:
+        elif self.is_last(made):
             yield "This is the last request: answer `output` now; no further calls can be made."
         elif left <= 1 + _LITTLE:
             yield f"{left} requests are left, this one included."

@@ -361,6 +361,7 @@ class Loop:
             budget=self._budget,
             emit=self._emit,
             spent=self._spend,
+            asked=lambda: self._usage.requests,
             notices=(_WITHHELD.format(_LEAVE if self._may_be_done else _MAKE),) if self._is_withheld else (),
         )
         self._is_withheld = self._may_be_done = False

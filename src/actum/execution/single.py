@@ -31,7 +31,15 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     judge = setup.judge(budget)
     script = Script(number=Marks.of(setup.context.messages).next_answer, start=len(journal))
     spent: list[Usage] = []
-    turn = Turn(script=script, journal=journal, calls=None, budget=budget, emit=emit, spent=spent.append)
+    turn = Turn(
+        script=script,
+        journal=journal,
+        calls=None,
+        budget=budget,
+        emit=emit,
+        spent=spent.append,
+        asked=lambda: sum(one.requests for one in spent),
+    )
     try:
         frame = setup.frame(setup.context)
         answered, _ = await ask(model, frame, judge, turn, turn, retries=setup.config.retries, begin=turn.begin)

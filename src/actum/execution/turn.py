@@ -38,6 +38,8 @@ class Turn:
     budget: Budget
     emit: Emitter
     spent: Callable[[Usage], None]
+    asked: Callable[[], int]
+    """How many requests the run has made itself (S10)."""
     notices: Sequence[str] = ()
     """What the model should know of its last answer."""
     texts: Texts = field(init=False)
@@ -122,8 +124,10 @@ class Turn:
     def before(self, complaint: str | None, frame: Frame) -> tuple[ModelRequest, Frame]:
         """Spend a request, and make it: on the last one only an output can be answered, or what it waits for (L5)."""
         waiting, owed = self.calls.open_calls(self.script) if self.calls is not None else ([], [])
-        notices = [*self.budget.notices(), *self.notices, *([complaint] if complaint else [])]
-        if self.budget.is_last and self.budget.requests and not owed:
+        # How many requests readers and delegates have made, data decide: of those a planner that is sealed isn't told.
+        made = self.asked() if frame.is_sealed else self.budget.requests
+        notices = [*self.budget.notices(made), *self.notices, *([complaint] if complaint else [])]
+        if self.budget.is_last(made) and made and not owed:
             frame = frame.last()
         self.budget.ask()
         self.journal.show()

@@ -265,18 +265,6 @@ class Context(Sequence[JsonObject]):
         return kind_of(message, self._data_kinds)
 
     @property
-    def marked(self) -> Iterator[JsonObject]:
-        """The messages, with marks of what calls have brought of them where they have crossed a scope (S10)."""
-        marks = self._brought or (False,) * len(self._messages)
-        for message, mark in zip(self._messages, marks, strict=True):
-            yield message if mark is False else {**message, BROUGHT: mark}
-
-    @property
-    def is_marked(self) -> bool:
-        """Whether calls have brought any of what has crossed a scope here."""
-        return any(mark is not False for mark in self._brought)
-
-    @property
     def data_kinds(self) -> frozenset[str]:
         """The message types that carry data in this context."""
         return self._data_kinds
@@ -306,6 +294,18 @@ class Context(Sequence[JsonObject]):
 
     def _read(self, reference: Reference) -> Any:
         return self.memory().read(reference, self._instance)
+
+
+def marked(context: Context) -> Iterator[JsonObject]:
+    """The messages, with marks of what calls have brought of them where they have crossed a scope (S10)."""
+    brought = context._brought  # pyright: ignore[reportPrivateUsage] -- a kind of a user's may have any other name
+    for message, mark in zip(context, brought or (False,) * len(context), strict=True):
+        yield message if mark is False else {**message, BROUGHT: mark}
+
+
+def is_marked(context: Context) -> bool:
+    """Whether calls have brought any of what has crossed a scope into a context."""
+    return any(mark is not False for mark in context._brought)  # pyright: ignore[reportPrivateUsage] -- as above
 
 
 def _said(message: Mapping[str, Any] | str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from ...protocol import elsewhere
 from ...protocol.activity import Activity
 from ...protocol.backoff import Backoff
 from ...protocol.call import Call
-from ...protocol.context import Context
+from ...protocol.context import Context, is_marked
 from ...protocol.lineage import Marks, Source
 from ...protocol.place import Place
 from ...protocol.tool import Tool
@@ -255,7 +255,7 @@ class Carrier:
             context=before,
             sources=parameters(job),
         )
-        if context.is_marked:
+        if is_marked(context):
             job.came = made_of(job, is_handed_data=True)
             if job.parent is not None:
                 job.parent.came = job.came

@@ -334,7 +334,7 @@ class Failure(NamedTuple):
     def told(self) -> str:
         """What of it the model that plans a sealed run may be told (S10)."""
         is_own = self.is_on_arrival or isinstance(self.error, NotAsExpected)
-        return self.error.message if is_own else f"it failed: {self.error.code}"
+        return self.error.message if is_own else f"it failed: {code_of(self.error)}"
 
 
 def outcome_of(error: ActumError, job: Job) -> Outcome:

@@ -27,7 +27,7 @@ from ...protocol import lineage
 from ...protocol.activity import Activity, Choice
 from ...protocol.call import Call
 from ...protocol.config import Config
-from ...protocol.context import Context
+from ...protocol.context import Context, marked
 from ...protocol.contract import merge_contract, merge_interface
 from ...protocol.declaration import tool_names, tools_of
 from ...protocol.lineage import BROUGHT, Marks
@@ -358,7 +358,7 @@ class Delegation:
     def _messages(found: SavedRequest, scoped: Context, call: Call, sources: Marks | None = None) -> list[JsonObject]:
         """A delegate's context; with `sources`, what of it calls have brought is marked (S10)."""
         origin = found.context.origin
-        crossed = scoped if sources is None else scoped.marked
+        crossed = scoped if sources is None else marked(scoped)
         return context_of(found.context, (crossing(one, scoped.origin, origin) for one in crossed), call, sources)
 
     def _runtime_of(self, ancestor: Ancestor) -> Runtime:
