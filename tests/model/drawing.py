@@ -139,6 +139,7 @@ class Features:
         "_value",
         "_value",
         "_then",
+        "_expect",
     )
     delegates: Sequence[str] = ("hand", "ask", "sub")
     most: int = 7
@@ -162,7 +163,8 @@ def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
 
 @st.composite
 def talks(draw: st.DrawFn) -> Talk:
-    own = Features(most=4, has_methods=False, has_shared_paths=False)
+    tools = [one for one in Features().tools if one != "_expect"]
+    own = Features(tools=tools, most=4, has_methods=False, has_shared_paths=False)
     instances = draw(st.booleans())
     turns: list[list[Json]] = []
     for turn in range(draw(st.integers(1, 5))):
@@ -260,6 +262,8 @@ class Drawing:
         tool = self.tools[index]
         if tool == "_then":
             return {"_then": True}
+        if tool == "_expect":
+            return {"_expect": self._condition(index, False)}
         is_each = self.one_in(5) and tool not in {"ask", "hand", "sub"}
         call: Json = (
             {"_value": self.value(index, is_each)}
@@ -322,7 +326,7 @@ class Drawing:
 
     def _there(self, index: int) -> list[int]:
         reach = len(self.tools) if self.is_forward else min(index, len(self.tools))
-        return [at for at in range(reach) if at != index and self.tools[at] != "_then"]
+        return [at for at in range(reach) if at != index and self.tools[at] not in {"_then", "_expect"}]
 
     def _read(self, index: int) -> str:
         there = self._there(index)
@@ -342,7 +346,7 @@ class Drawing:
 
     def _untyped(self, index: int) -> list[int]:
         """Those of which nothing is declared: what can't be is refused on arrival otherwise (O11)."""
-        known = {"_value", "_then", "list"}
+        known = {"_value", "_then", "_expect", "list"}
         return [at for at in range(min(index, len(self.tools))) if self.tools[at] not in known and at not in self.each]
 
     def _condition(self, index: int, is_each: bool) -> Any:

@@ -249,10 +249,14 @@ class Answer:
         """What the calls write, by index."""
         self.made: dict[int, list[str]] = {}
         """The places of the calls that are carried out, by index."""
+        self.impossible: set[int] = set()
+        """Those that were refused on arrival."""
         self.refused: set[int] = set()
         """Those that were refused, or an item of them, when all that they refer to was there."""
         self.behind: dict[int, set[int]] = {}
         """The elements that decide over when one is carried out, by index."""
+        self.unhelped: set[int] = set()
+        """Those that an `_else` waited for in vain."""
         self.outcomes: dict[tuple[int, int | None], Look] = {}
         """What has come of the calls that were carried out, by index and item."""
         self.partly: dict[int, list[tuple[int, Json, Any]]] = {}
@@ -297,7 +301,7 @@ class Answer:
         return self.run.tools.get(element.get("_tool", ""))
 
     def _is_call(self, index: int) -> bool:
-        return "_then" not in self.elements[index]
+        return not self.elements[index].keys() & {"_then", "_expect"}
 
     def _has_result(self, index: int) -> bool:
         tool = self.tools[index]
@@ -327,7 +331,7 @@ class Answer:
         return (
             None if when is None else template(when),
             None if each is None else template(each),
-            template(element.get("_value", parameters)),
+            template(element.get("_expect", element.get("_value", parameters))),
         )
 
     def _scopes(self, index: int) -> list[Reference]:
@@ -342,6 +346,8 @@ class Answer:
     def _decide(self, index: int) -> bool:
         self.behind[index] = set()
         end = self._end(index)
+        if end[0] is End.SKIPPED:
+            self.behind[index] &= self.ends.keys()  # what is not known yet had no say
         if end[0] is not End.OPEN:
             self.ends[index] = end
         if end[0] is End.DONE and self.paths[index] is not None:
@@ -353,10 +359,14 @@ class Answer:
         after = [self._passed(index, other) for other in self._before(index)]
         if "_then" in element:
             return _all(after)
+        if "_expect" in element:
+            self.behind[index] = set()  # it comes after nothing; what is behind it does
+            return self._expected(index)
         if "_value" not in element and self.tools[index] is None:
             return FAILED  # refused: nobody offers such a tool (C2)
         when, each, own = self._own(index)
         if any(self._is_impossible(one, index) for part in (when, each, own) if part for one in part.expressions):
+            self.impossible.add(index)
             return FAILED
         is_by_item = when is not None and each is not None and _reads_item(when)
         if when is not None and not is_by_item:
@@ -379,6 +389,18 @@ class Answer:
         if each is None:
             return self._one(index, own, NOTHING)
         return self._each(index, each, when if is_by_item else None, own)
+
+    def _expected(self, index: int) -> Look:
+        """An `_expect`, which is judged when what it reads is there; what isn't so has failed (C16)."""
+        expression = template(self.elements[index]["_expect"])
+        if any(self._is_impossible(one, index) for one in expression.expressions):
+            self.impossible.add(index)
+            return FAILED
+        end, value = self._filled(expression, index)
+        read_by = [one for own in expression.expressions for one in references(own)]
+        if any(self.look(one, index)[0] is End.SKIPPED for one in read_by):
+            return FAILED
+        return (end, None) if end in {End.OPEN, End.HELD} else DONE if end is End.DONE and value is True else FAILED
 
     def _is_impossible(self, expression: Expression, index: int) -> bool:
         """Whether it is refused on arrival: there can be nothing there (O6, O10, O11)."""
@@ -455,7 +477,10 @@ class Answer:
         element = self.elements[index]
         if "_else" not in element:
             return FAILED
-        end, value = self._filled(template(element["_else"]), index, item)
+        own = template(element["_else"])
+        end, value = self._filled(own, index, item)
+        if end not in {End.DONE, End.OPEN}:
+            self.unhelped |= {at for one in own.expressions for at in self._giving(one)}
         return (end, value) if end in {End.DONE, End.OPEN} else FAILED
 
     def _all_behind(self, index: int) -> set[int]:
@@ -662,6 +687,8 @@ class Answer:
             if end in {End.OPEN, End.HELD}:
                 return end, None
             if end in {End.FAILED, End.DEAD} and any(one.covers(scope) for one in self._may_write(at)):
+                if at in self.impossible:
+                    raise Unsaid(index)
                 return FAILED
         return DONE
 
@@ -696,9 +723,11 @@ class Answer:
         run, element = self.run, self.elements[index]
         end, value = self.ends[index]
         place, instance = f"{run.number}.{index}", self._instance(index)
-        if not self._is_call(index):
+        if "_then" in element:
             return
-        if end in {End.SKIPPED, End.GONE}:
+        if "_expect" in element and end is End.DONE:
+            run.leave(place, "record", None)
+        elif end in {End.SKIPPED, End.GONE}:
             run.leave(place, "skipped", True)
             if "_when" in element:  # else an alternative that was not taken, which nobody needs to know
                 run.show("skipped", element)
@@ -729,7 +758,8 @@ class Answer:
     def failures(self) -> set[int]:
         """Those that the model is told of; not of what only reads and nothing waits for (C8)."""
         failed = {index for index, (end, _) in self.ends.items() if end in {End.FAILED, End.DEAD}}
-        return {at for at in failed if self._is_call(at) and not self._is_unmissed(at)}
+        own = {at for at in failed if "_then" not in self.elements[at]}
+        return {at for at in own if not self._is_unmissed(at)}
 
     def _is_unmissed(self, index: int) -> bool:
         tool = self.tools[index]
@@ -752,7 +782,7 @@ class Answer:
     def withheld_by(self) -> set[int]:
         """The failures beside which an output is not delivered: all but those that an alternative makes up for (O9)."""
         failed = self.failures
-        excused = {at for one in self._firsts() for at in self._giving(one)} & failed
+        excused = ({at for one in self._firsts() for at in self._giving(one)} & failed) - self.unhelped
         causes = {
             at: {cause for part in self._own(at) if part for one in part.expressions for cause in self._giving(one)}
             & failed
