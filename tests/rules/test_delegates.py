@@ -361,7 +361,8 @@ async def test_upfront_the_delegates_schemas_are_the_contract() -> None:
     context, delegates = contracted({"properties": {"to": TEXT, "text": TEXT}, "required": ["text"]})
     of = agent(delegates=delegates)
     own = call_schemas(of.compose(context))["translate"]
-    assert own["properties"]["_output"] == TEXT
+    assert "_output" not in own["properties"], "it would be ignored"
+    assert own["description"].endswith("Returns text.")
     assert set(own["properties"]) >= {"to", "text", "tone", "limit"}
     assert set(own["required"]) == {"_tool", "text", "to", "tone"}, "a parameter with a default isn't asked for"
     of = agent(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from actum import Config, Tools, errors
+from actum import Config, Context, Tools, errors
 
 from .scripts import Json, agent, answer, call, call_schemas, left, run, sent, text_of, types
 
@@ -871,3 +871,100 @@ def test_examples_are_rendered_beside_the_schema() -> None:
     one = agent(tools=tools)
     assert "an unmistakable example" in text_of(one.render("go"))
     assert "an unmistakable example" not in json.dumps(one.compose("go"))
+
+
+# T17
+
+
+def choosing(**schema: Any) -> tuple[Tools, list[Any]]:
+    """A tool with these meta-properties; what its calls were given."""
+    tools, saw = Tools(), list[Any]()
+
+    def look(context: Context) -> str:
+        saw.append(list(context.data))
+        return "looked"
+
+    tools.register("s", {"_output": {"type": "string"}, **schema})
+    tools.activity("look", look)
+    if "_activity" not in schema:
+        tools.activity("s", look)
+    return tools, saw
+
+
+ARRAY: Json = {"type": "array"}
+
+
+@pytest.mark.rule("T17", "S2")
+@pytest.mark.parametrize(
+    ("schema", "offered"),
+    [
+        ({**ARRAY, "items": {"const": "state"}}, {**ARRAY, "items": {"enum": ["state"]}}),
+        ({**ARRAY, "items": {"enum": ["state", "absent"]}}, {**ARRAY, "items": {"enum": ["state"]}}),
+        (
+            {**ARRAY, "items": {"anyOf": [{"const": "state"}, {"enum": ["absent"]}]}},
+            {**ARRAY, "items": {"enum": ["state"]}},
+        ),
+        ({**ARRAY, "items": {"type": "string"}}, {**ARRAY, "items": {"type": "string"}}),
+        ({"enum": [["state"], ["absent"]]}, {"enum": [["state"]]}),
+        ({"oneOf": [{"const": ["state"]}, {"const": ["absent"]}]}, {"enum": [["state"]]}),
+    ],
+    ids=str,
+)
+async def test_each_form_of_scopes_is_offered_and_honoured(schema: Json, offered: Json) -> None:
+    tools, saw = choosing(_scopes=schema)
+    of = agent(answer(call("s", _scopes=["state"]), output="†calls.0"), tools=tools)
+    assert call_schemas(of.compose([{"type": "state", "a": 1}]))["s"]["properties"]["_scopes"] == offered
+    assert (await of.run([{"type": "state", "a": 1}])).output == "looked"
+    assert saw == [["state"]]
+
+
+@pytest.mark.rule("T17", "A1")
+async def test_a_choice_of_activities_by_any_of_is_one() -> None:
+    tools, saw = choosing(_activity={"anyOf": [{"const": "look"}, {"const": "other"}]})
+    tools.activity("other", lambda: "by another")
+    calls = [call("s", _activity="look"), call("s", _activity="other")]
+    of = agent(answer(*calls, output=["†calls.0", "†calls.1"]), tools=tools)
+    assert (await of.run("go")).output == ["looked", "by another"]
+    assert len(saw) == 1
+
+
+@pytest.mark.rule("T17", "T3")
+@pytest.mark.parametrize(
+    ("key", "schema", "said"),
+    [
+        ("_activity", {"type": "string"}, "must be fixed, or an enum to choose from"),
+        ("_activity", {}, "must be fixed, or an enum to choose from"),
+        ("_activity", {"enum": []}, "must be fixed, or an enum to choose from"),
+        ("_activity", {"enum": ["look", ""]}, "can't be empty among others"),
+        ("_activity", {"anyOf": [{"const": "look"}, {"type": "string"}]}, "must be fixed"),
+        ("_delegate", {"type": "string"}, "must be fixed, or an enum to choose from"),
+        ("_scopes", {"type": "string"}, "an array of which the items are a const, an enum or any string"),
+        ("_scopes", {"anyOf": [{"type": "array"}]}, "an array of which the items"),
+    ],
+    ids=str,
+)
+def test_a_form_that_can_not_be_honoured_is_refused_at_registration(key: str, schema: Json, said: str) -> None:
+    with pytest.raises(errors.SchemaError, match=said) as caught:
+        Tools().register("s", {key: schema})
+    assert (caught.value.tool, caught.value.path) == ("s", key)
+
+
+@pytest.mark.rule("T17", "D8")
+async def test_upfront_is_never_silently_off() -> None:
+    takes: Json = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    delegates: dict[str, Json] = {one: {"context": [{"type": "input", "schema": takes}], "schema": {}} for one in "DE"}
+    config = Config(upfront=True)
+    tools = Tools()
+    tools.register("fixed", {"_delegate": "D"})
+    tools.register("free", {"_output": {}})
+    with pytest.raises(errors.InvalidParameters, match="required"):
+        await tools(call("fixed"), delegates=delegates, config=config)
+    with pytest.raises(errors.InvalidParameters, match="its tool must declare the '_delegate'"):
+        await tools(call("free", _delegate="D"), delegates=delegates, config=config)
+    tools.register("open", {"_delegate": {"enum": ["D", "E"]}})
+    with pytest.raises(errors.SchemaError, match="tool 'open', at _delegate: it can't be resolved upfront"):
+        await tools(call("open", _delegate="D"), delegates=delegates, config=config)
+    with pytest.raises(errors.SchemaError, match="tool 'open', at _delegate: it can't be resolved upfront"):
+        await agent(answer(output=1), tools=tools, delegates=delegates, config=config).run("go")
+    tools.register("open", {"_delegate": {"enum": ["D", "E"]}, "_resolution": "execution"}, replace=True)
+    assert (await agent(answer(output=1), tools=tools, delegates=delegates, config=config).run("go")).output == 1

@@ -158,10 +158,11 @@ class Tools(Registry):
         self, context: Context, config: Config, delegation: Delegation, calls: Sequence[Call]
     ) -> Toolset:
         """The tools, those that are called resolved beforehand if they or the config ask for it (D8)."""
-        toolset = _unheld(offered(context, self, config.tools))
+        toolset = replace(_unheld(offered(context, self, config.tools)), is_upfront=config.upfront)
         called = [toolset.tools[name] for name in {call.tool for call in calls} & toolset.tools.keys()]
         contracts = {tool.name: await delegation.contract(tool) for tool in called if tool.is_upfront(config.upfront)}
-        return _unheld(offered(context, self, config.tools, contracts)) if contracts else toolset
+        resolved = _unheld(offered(context, self, config.tools, contracts)) if contracts else toolset
+        return replace(resolved, is_upfront=config.upfront)
 
 
 def _listed(calls: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

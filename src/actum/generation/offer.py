@@ -21,7 +21,7 @@ from ..protocol.declaration import parse_tool, tools_of, with_added
 from ..protocol.origin import origin_of
 from ..protocol.reader import READ, READER, Reader, may_need_reading
 from ..protocol.registry import Registry
-from ..protocol.tool import Tool
+from ..protocol.tool import ANONYMOUS, Tool
 from ..schema.compose import References, compose
 from ..schema.json import JsonObject, encode
 from ..schema.shapes import MAP, told
@@ -52,6 +52,8 @@ class Toolset:
     """The file or URL of the context, from which a delegate that such a call names is looked up."""
     by_model: Activity | None = None
     """What has a model carry out the calls that nothing else does, outside a run; None where it does so inline."""
+    is_upfront: bool = False
+    """Whether all delegates are resolved before composition, so that no call can add one (D8)."""
     holds: bool = True
     """Whether calls wait for a decision whose Activities are those of tools that are held (L6)."""
 
@@ -94,6 +96,12 @@ class Toolset:
         extended = with_added(tool, call)
         if extended is tool:
             return tool
+        if self.is_upfront and not tool.is_delegated and extended.fixed("_delegate") not in {None, ANONYMOUS}:
+            raise SchemaError(
+                "Config(upfront=True) resolves delegates before any call: its tool must declare the '_delegate'",
+                tool=tool.name,
+                path="_delegate",
+            )
         if "_delegate" not in tool.meta and "_delegate" in extended.meta:
             extended = replace(extended, origin=self.origin)
         if self.holds and self.registry is not None:
@@ -231,7 +239,7 @@ def composition(
         **has,
     )
     meta = "meta" in types if config.meta is None else config.meta
-    toolset = replace(toolset, has_flow=offer.flow)
+    toolset = replace(toolset, has_flow=offer.flow, is_upfront=config.upfront)
     return toolset, Composition(tools, encode(shape), offer, meta, words, named)
 
 
@@ -285,7 +293,7 @@ def _with_shapes(tools: tuple[Tool, ...], latent: frozenset[str], is_told: bool)
 
 def _has_shape(tool: Tool, latent: frozenset[str]) -> bool:
     """Whether a model has to be told what a tool returns: it neither writes that itself nor chooses it."""
-    return tool.name not in latent and not (tool.is_contracted and tool.result) and not isinstance(tool, Reader)
+    return tool.name not in latent and not isinstance(tool, Reader)
 
 
 _UNKNOWN: JsonObject = {}

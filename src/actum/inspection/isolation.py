@@ -88,9 +88,11 @@ def _scopes(tool: Tool, call: Call) -> list[str]:
 
 def open_scopes(tool: Tool) -> list[str]:
     """The scopes that a tool lets the model pick from (S2)."""
-    items: Any = tool.meta.get("_scopes", {}).get("items")
+    schema = tool.meta.get("_scopes", {})
+    items: Any = schema.get("items")
     choices: Any = items.get("enum") if is_object(items) else None
-    return [str(one) for one in choices] if is_list(choices) else []
+    lists: Any = schema.get("enum", [])
+    return [str(one) for one in choices] if is_list(choices) else [str(one) for each in lists for one in each]
 
 
 async def _own(agent: Agent, tool: Tool, call: Call, crossing: Context) -> tuple[JsonObject, ...] | None:

@@ -122,6 +122,9 @@ _NO_SCOPES: JsonObject = {"type": "array", "maxItems": 0}
 
 
 def _cut(schema: JsonObject, offer: Offer) -> JsonObject:
+    if "enum" in schema:
+        lists = [one for one in schema["enum"] if all(str(scope).split(".")[0] in offer.existing for scope in one)]
+        return {**schema, "enum": lists} if lists else _NO_SCOPES
     items = schema.get("items")
     if not is_object(items) or "enum" not in items:
         return schema
@@ -131,7 +134,7 @@ def _cut(schema: JsonObject, offer: Offer) -> JsonObject:
 
 def _meta_after(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     found: JsonObject = {}
-    if (is_latent or tool.is_contracted) and tool.output is not None and not tool.is_fixed("_output"):
+    if is_latent and tool.output is not None and not tool.is_fixed("_output"):
         found["_output"] = tool.output
     path = tool.meta.get("_outputPath")
     if path is None and offer.paths and (tool.output is not None or tool.is_delegated):

@@ -17,7 +17,7 @@ from ..schema.validator import Validator, is_schema
 from ..schema.walk import definitions_of, properties_of
 from .call import DERIVED, META, SPELLINGS, two_spellings
 from .message import RESERVED_KINDS
-from .tool import Tool
+from .tool import ANONYMOUS, Tool
 
 AUTHORS: Mapping[str, str] = {
     "_resolution": "When the delegate is read: `upfront`, so that its schemas are a contract, or at `execution` (D8).",
@@ -128,7 +128,7 @@ def _collect(schema: JsonObject, name: str | None) -> dict[str, JsonObject]:
         for key in [key for key in holder if key[:1] == "_"]:
             path = prefix + key
             canonical = SPELLINGS.get(key, key)
-            value = _as_schema(canonical, holder.pop(key), name, path)
+            value = _as_choice(canonical, _as_schema(canonical, holder.pop(key), name, path), name)
             if canonical in own and meta[canonical] != value:
                 raise SchemaError(two_spellings(own[canonical], key), tool=name, path=path)
             if canonical in meta and canonical not in own:
@@ -162,6 +162,45 @@ def _as_schema(key: str, value: Any, name: str | None, path: str) -> JsonObject:
 def known_meta() -> tuple[str, ...]:
     """The meta-properties that a tool may have."""
     return (*META, *AUTHORS)
+
+
+def _as_choice(key: str, schema: JsonObject, name: str | None) -> JsonObject:
+    """What a call chooses from, in the one form that is read everywhere: an enum, of lists or of their items (T17)."""
+    if key not in _CHOSEN:
+        return schema
+    schema = _as_enum(schema)
+    if key == "_scopes" and is_object(items := schema.get("items")):
+        schema = {**schema, "items": _as_enum({"enum": [items["const"]]} if "const" in items else items)}
+    is_open = key == "_instance" or (key == "_scopes" and schema.get("type") == "array")
+    if not is_open and "const" not in schema and not schema.get("enum"):
+        raise SchemaError(f"{key!r} must be {_CHOSEN[key]}", tool=name, path=key)
+    if key != "_scopes" and "" in (schema.get("enum") or ()):
+        raise SchemaError(f"{key!r} can't be empty among others to choose from", tool=name, path=key)
+    return schema
+
+
+def _as_enum(schema: JsonObject) -> JsonObject:
+    """A schema that lists its values by `anyOf` or `oneOf` as one that does so by `enum`."""
+    for word in ("anyOf", "oneOf"):
+        options: Any = schema.get(word)
+        if (
+            is_list(options)
+            and options
+            and all(is_object(one) and ("const" in one or is_list(one.get("enum"))) for one in options)
+        ):
+            values = [value for one in options for value in ([one["const"]] if "const" in one else one["enum"])]
+            return {**{key: one for key, one in schema.items() if key != word}, "enum": values}
+    return schema
+
+
+_FIXED_OR_CHOSEN = "fixed, or an enum to choose from"
+_CHOSEN: Mapping[str, str] = {
+    "_activity": _FIXED_OR_CHOSEN,
+    "_delegate": _FIXED_OR_CHOSEN,
+    "_instance": _FIXED_OR_CHOSEN,
+    "_scopes": "fixed, an enum of lists, or an array of which the items are a const, an enum or any string",
+}
+"""The meta-properties that a call may choose, and which forms of schema that takes."""
 
 
 def _is_text(value: object) -> bool:
@@ -245,9 +284,7 @@ def _check_parameter(schema: object, name: str | None, path: str) -> None:
 
 
 def _check(tool: Tool) -> None:
-    if tool.is_delegated and not tool.is_fixed("_delegate") and "enum" not in tool.meta["_delegate"]:
-        raise SchemaError("'_delegate' must be fixed, or an enum to choose from", tool=tool.name, path="_delegate")
-    if tool.resolution == "upfront" and not tool.is_upfront(False):
+    if tool.resolution == "upfront" and tool.fixed("_delegate") in {None, ANONYMOUS}:
         raise SchemaError("only a tool with one fixed delegate is resolved upfront", tool=tool.name, path="_resolution")
     if tool.retries and tool.is_delegated:
         raise SchemaError("only an Activity without a '_delegate' is tried again", tool=tool.name, path="_retries")

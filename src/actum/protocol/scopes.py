@@ -45,9 +45,9 @@ def _picked(tool: Tool, call: Call) -> list[str]:
     if not isinstance(picked, list) or not all(isinstance(scope, str) for scope in cast("list[Any]", picked)):
         raise ScopeDenied("scopes must be a list of strings", tool=tool.name, path="_scopes")
     items = tool.meta["_scopes"].get("items")
-    allowed = cast("list[Any]", cast("JsonObject", items).get("enum", [])) if isinstance(items, dict) else []
+    allowed = cast("list[Any] | None", cast("JsonObject", items).get("enum")) if isinstance(items, dict) else None
     for scope in cast("list[str]", picked):
-        if scope not in allowed:
+        if allowed is not None and scope not in allowed:
             raise ScopeDenied(f"the scope {scope!r} is not among {allowed}", tool=tool.name, path="_scopes")
     if "_scopes" in call and (complaint := tool.complaint("_scopes", picked)) is not None:
         raise ScopeDenied(complaint, tool=tool.name, path="_scopes")

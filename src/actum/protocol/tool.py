@@ -167,7 +167,7 @@ class Tool:
     def is_upfront(self, default: bool) -> bool:
         """Whether its delegate is resolved before composition: as it says itself, else as the request does (D8)."""
         wanted = default if self.resolution is None else self.resolution == "upfront"
-        return wanted and self.fixed("_delegate") not in {None, ANONYMOUS}
+        return wanted and not {ANONYMOUS}.issuperset(self.delegates)
 
     @cached_property
     def effects(self) -> Effects:

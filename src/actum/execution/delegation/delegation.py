@@ -16,6 +16,7 @@ from ...errors import (
     IdeaError,
     InvalidParameters,
     LimitExceeded,
+    SchemaError,
 )
 from ...generation.model import Model
 from ...generation.render import scope_hint
@@ -116,6 +117,13 @@ class Delegation:
 
     async def contract(self, tool: Tool) -> Tool:
         """The tool as its delegate is, for one that is resolved beforehand (D8)."""
+        if not tool.is_fixed("_delegate"):
+            raise SchemaError(
+                "it can't be resolved upfront, since each call chooses its delegate: fix one, make a tool for each, or "
+                "let it say '_resolution': 'execution'",
+                tool=tool.name,
+                path="_delegate",
+            )
         name: str = tool.fixed("_delegate")
         if self._in_its_place(name, tool) is not None:
             named = self._named(name, tool)
