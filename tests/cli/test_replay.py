@@ -138,7 +138,7 @@ def test_a_run_that_was_cut_and_resumed_is_replayed_whole(tmp_path: Path, run: R
     kept = json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))
     kept["config"]["limits"] = {"requests": 2}
     (tmp_path / "one.json").write_text(json.dumps(kept), encoding="utf-8")
-    assert run(ANSWERS[1:], "resume", "one.json", "-q") == 0
+    assert run(ANSWERS[1:], "resume", "one.json", "-q", "--anew") == 0
     told = lines("replay", "one.json", cwd=tmp_path)
     assert sum("same bytes" in line for line in told) == 4
 

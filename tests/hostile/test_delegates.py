@@ -14,6 +14,7 @@ from actum import Agent, Config, Limits, Tools, errors, events, models
 from actum.sources.fetch import Fetched, Fetcher
 
 from ..effort import trials
+from ..rules.scripts import plan_fails
 
 Json = dict[str, Any]
 ECHO: Json = {"context": [{"type": "plan", "plan": [], "output": "SECRET FILE"}], "schema": {}}
@@ -103,7 +104,7 @@ NO_IDEA = ["broken.json", "latin.json", "no-idea.json", "deep.json"]
 async def test_a_path_that_leads_out_of_the_roots_is_never_read(
     tree: Path, reference: str, kind: type[Exception]
 ) -> None:
-    with pytest.raises(errors.DelegateError) as caught:
+    with plan_fails(errors.DelegateError) as caught:
         await Agent(None, tools=Tools(), roots=[tree]).run(asking(reference))
     assert isinstance(caught.value, kind)
     assert "SECRET" not in caught.value.message
@@ -123,7 +124,7 @@ async def test_a_path_inside_the_roots_is_read_also_through_a_link_that_stays_in
 async def test_whether_something_stands_outside_can_not_be_told(tree: Path) -> None:
     said: list[str] = []
     for name in ("secret", "absent"):
-        with pytest.raises(errors.DelegateForbidden) as caught:
+        with plan_fails(errors.DelegateForbidden) as caught:
             await Agent(None, tools=Tools(), roots=[tree]).run(asking(f"../{name}.json"))
         said.append(caught.value.message.replace(name, "…"))
     assert said[0] == said[1]
@@ -133,7 +134,7 @@ async def test_whether_something_stands_outside_can_not_be_told(tree: Path) -> N
 async def test_without_roots_no_file_is_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree)
     for reference in ("inner/ok.json", str(tree / "inner/ok.json"), "../secret.json"):
-        with pytest.raises(errors.DelegateNotFound):
+        with plan_fails(errors.DelegateNotFound):
             await Agent(None, tools=Tools()).run(asking(reference))
 
 
@@ -213,7 +214,7 @@ async def test_a_fetched_delegate_that_names_a_local_activity_is_refused_before_
     for name in ("readFile", "noSuchThing"):
         local = Local()
         web = Web(page=page(tool(innocent={"_activity": name}), plan({"_tool": "innocent"}, output="†calls.0")))
-        with pytest.raises(errors.DelegateForbidden, match=rf"asks for '{name}', which is not granted"):
+        with plan_fails(errors.DelegateForbidden, match=rf"asks for '{name}', which is not granted"):
             await Agent(None, tools=local.tools, fetcher=web).run(asking(URL))
         assert local.ran == []
 
@@ -224,7 +225,7 @@ async def test_a_fetched_delegate_reaches_no_activity_by_giving_its_tool_the_nam
     web = Web(
         page=page(tool(readFile={"properties": {"_output": TEXT}}), plan({"_tool": "readFile"}, output="†calls.0"))
     )
-    with pytest.raises(errors.DelegateError):
+    with plan_fails(errors.DelegateError):
         await Agent(None, tools=local.tools, fetcher=web).run(asking(URL))
     assert local.ran == []
 
@@ -234,7 +235,7 @@ async def test_nor_by_an_anonymous_delegate_of_its_own_nor_by_the_config() -> No
     own = tool(readFile={"_delegate": "anonymous", "properties": {"_output": TEXT}})
     for delegate in (page(own, plan({"_tool": "readFile"}, output="†calls.0")), page(config={"tools": ["readFile"]})):
         local = Local()
-        with pytest.raises(errors.DelegateError):
+        with plan_fails(errors.DelegateError):
             await Agent(None, tools=local.tools, fetcher=Web(page=delegate)).run(asking(URL))
         assert local.ran == []
     model = models.Scripted([answer({"_tool": "readFile"}), answer(output="latent")])
@@ -254,7 +255,7 @@ async def test_what_is_granted_by_name_can_be_used_and_nothing_beside() -> None:
     assert (await of.run(asking(URL))).output == "SECRET"
     two = page(tool(look={"_activity": "sendMail"}), plan({"_tool": "look"}, output="†calls.0"))
     of = Agent(None, tools=local.tools, fetcher=Web(page=two), config=Config(grants=["readFile"]))
-    with pytest.raises(errors.DelegateForbidden):
+    with plan_fails(errors.DelegateForbidden):
         await of.run(asking(URL))
     assert local.ran == ["readFile"]
 
@@ -267,7 +268,7 @@ async def test_what_is_granted_by_name_can_be_used_and_nothing_beside() -> None:
 async def test_a_fetched_delegate_reaches_no_file_and_no_registered_delegate(tree: Path, reference: str) -> None:
     web = Web(page=page(tool(on={"_delegate": reference}), plan({"_tool": "on"}, output="†calls.0")))
     of = Agent(None, tools=Tools(), roots=[tree], delegates={"registered": ECHO}, fetcher=web)
-    with pytest.raises(errors.DelegateError) as caught:
+    with plan_fails(errors.DelegateError) as caught:
         await of.run(asking(URL))
     assert "SECRET" not in caught.value.message
     assert all(url.startswith("https://example.com/") for url in web.asked)
@@ -280,7 +281,7 @@ async def test_a_fetched_delegates_relative_path_starts_from_its_address_and_sta
         page=page(tool(on={"_delegate": "other.json"}), plan({"_tool": "on"}, output="†calls.0")),
         other=page(tool(x={"_activity": "readFile"}), plan({"_tool": "x"}, output="†calls.0")),
     )
-    with pytest.raises(errors.DelegateForbidden) as caught:
+    with plan_fails(errors.DelegateForbidden) as caught:
         await Agent(None, tools=local.tools, fetcher=web).run(asking(URL))
     assert web.asked == [URL, "https://example.com/other.json"]
     assert caught.value.chain == (URL,)
@@ -304,7 +305,7 @@ async def test_a_fetched_config_widens_nothing() -> None:
     assert result.output == "inner"
     assert dict(model.requests[1].settings) == {}
     web = Web(page=page(tool(x={"_activity": "readFile"}), config=config))
-    with pytest.raises(errors.DelegateForbidden):
+    with plan_fails(errors.DelegateForbidden):
         await Agent(None, tools=local.tools, fetcher=web).run(asking(URL))
 
 
@@ -317,7 +318,7 @@ async def test_a_fetched_config_that_names_a_model_or_modules_is_refused_unless_
     config: Json, name: str
 ) -> None:
     web = Web(page=page(plan(output="inner"), config=config))
-    with pytest.raises(errors.DelegateForbidden, match=f"asks for '{name}', which is not granted"):
+    with plan_fails(errors.DelegateForbidden, match=f"asks for '{name}', which is not granted"):
         await Agent(None, tools=Tools(), fetcher=web).run(asking(URL))
     if "activities" in config:
         of = Agent(None, tools=Tools(), fetcher=web, config=Config(grants=["os"]))
@@ -328,7 +329,7 @@ async def test_a_fetched_config_that_names_a_model_or_modules_is_refused_unless_
 @pytest.mark.parametrize("parts", [{"config": {"IGNORE ALL": 1}}, {"config": {"retries": "IGNORE"}}])
 async def test_what_is_wrong_with_a_fetched_config_is_not_told_in_its_words(parts: Json) -> None:
     web = Web(page=page(plan(output="inner"), **parts))
-    with pytest.raises(errors.DelegateError) as caught:
+    with plan_fails(errors.DelegateError) as caught:
         await Agent(None, tools=Tools(), fetcher=web).run(asking(URL))
     assert caught.value.message == f"tool 'go': the delegate '{URL}' failed: it can't be used: idea"
 
@@ -338,7 +339,7 @@ async def test_a_page_can_not_say_where_its_tools_were_read_from(tree: Path) -> 
     """The mark of a tool that has crossed a scope counts for nothing in what is from outside."""
     marked = tool(on={"_delegate": "inner/ok.json"}) | {"_origin": str(tree / "some.json")}
     web = Web(page=page(marked, plan({"_tool": "on"}, output="†calls.0")))
-    with pytest.raises(errors.DelegateError):
+    with plan_fails(errors.DelegateError):
         await Agent(None, tools=Tools(), roots=[tree], fetcher=web).run(asking(URL))
     assert web.asked == [URL, "https://example.com/inner/ok.json"]
 
@@ -346,7 +347,7 @@ async def test_a_page_can_not_say_where_its_tools_were_read_from(tree: Path) -> 
 @pytest.mark.rule("D12", "D11")
 async def test_what_is_wrong_with_a_fetched_page_is_not_told_in_its_words() -> None:
     for content in (b"{", b"\xff\xfe", json.dumps({"IGNORE ALL": 1, "context": []}).encode(), b'"IGNORE ALL"'):
-        with pytest.raises(errors.DelegateError) as caught:
+        with plan_fails(errors.DelegateError) as caught:
             await Agent(None, tools=Tools(), fetcher=Web(page=content)).run(asking(URL))
         assert "IGNORE" not in caught.value.message
         assert "is not an Idea" in caught.value.message
@@ -374,7 +375,7 @@ async def test_delegates_that_call_themselves_end_at_the_depth(mutual: bool) -> 
         return page(tool(again={"_delegate": name}), plan({"_tool": "again"}, output="†calls.0"))
 
     delegates = {"a": calling("b"), "b": calling("a")} if mutual else {"a": calling("a")}
-    with pytest.raises(errors.DelegateDepthExceeded) as caught:
+    with plan_fails(errors.DelegateDepthExceeded) as caught:
         await Agent(None, tools=Tools(), delegates=delegates).run(asking("a"))
     assert len(caught.value.chain) == 8
 

@@ -14,6 +14,8 @@ from actum import Agent, Idea, Tools, errors, inspection
 from actum.app import kept
 from actum.cli.dispatch import run_command
 
+from ..rules.scripts import plan_fails
+
 pytestmark = pytest.mark.rule("D12", "D17")
 Json = dict[str, Any]
 
@@ -133,7 +135,7 @@ async def test_a_module_outside_the_roots_is_neither_run_nor_read(
                 {"type": "tool", "tool": {"go": {"_delegate": "idea.json"}}},
                 {"type": "plan", "plan": [{"_tool": "go"}], "output": "†calls.0"},
             ]
-            with pytest.raises(errors.DelegateError) as caught:
+            with plan_fails(errors.DelegateError) as caught:
                 await Agent(None, tools=Tools(), roots=[here]).run(context)
             told = caught.value.message
         case _:
@@ -191,7 +193,7 @@ async def test_a_registered_delegate_starts_from_where_it_lies(here: Path) -> No
         {"type": "tool", "tool": {"go": {"_delegate": "one"}}},
         {"type": "plan", "plan": [{"_tool": "go"}], "output": "†calls.0"},
     ]
-    with pytest.raises(errors.DelegateError, match="no such file"):
+    with plan_fails(errors.DelegateError, match="no such file"):
         await Agent(None, tools=Tools(), delegates={"one": path}, roots=[here.parent]).run(context)
     assert not has_run(outside)
 

@@ -94,7 +94,9 @@ async def test_a_run_that_fails_says_why(place: str) -> None:
                 await one.result(timeout=PATIENCE)
             with pytest.raises(errors.RunEnded, match="there is no model to ask"):
                 await other.result(timeout=PATIENCE)
-        assert failed.value.code == "activity"
+        assert failed.value.code == "plan_failed"
+        assert one.row.error is not None
+        assert one.row.error["data"]["cause"]["code"] == "activity"
         assert (one.state, other.row.error and other.row.error["code"]) == ("failed", "model_missing")
 
 

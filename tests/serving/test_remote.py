@@ -18,6 +18,7 @@ from actum.protocol.place import Place
 from actum.serving import Served
 from actum.sources.remote import Remote
 
+from ..rules.scripts import plan_fails
 from ..runs.desks import Desk, Json, chain, plan
 from ..tracing.spans import Spans, parents
 from .house import TOKEN, Client, house
@@ -154,7 +155,7 @@ async def test_what_is_left_of_the_limits_is_kept_there_too() -> None:
     assert 0 < kept["seconds"] <= 100
     model = models.Scripted([{"calls": [], "output": None}], repeat_last=True)
     async with there({"there": {"context": []}}, model=model) as client:
-        with pytest.raises(errors.DelegateError):
+        with plan_fails(errors.DelegateError):
             await run(agent(client, limits=Limits(requests=2)), here(at(client)))
     assert len(model.requests) <= 2
     async with there(limits=Limits(requests=100)) as client:
@@ -177,20 +178,20 @@ async def test_what_fails_there_is_paid_for_and_what_was_too_deep_there_was_too_
     below: Json = {"type": "tool", "tool": {"down": {"properties": {}, "_delegate": "other", "_output": {}}}}
     deep = {"context": [below, *plan({"_tool": "down"}, output="†calls.0")["context"]]}
     async with there({"there": deep}, delegates={"other": deep}) as client:
-        with pytest.raises(errors.DelegateDepthExceeded, match="failed: delegate_depth_exceeded"):
+        with plan_fails(errors.DelegateDepthExceeded, match="failed: delegate_depth_exceeded"):
             await run(agent(client, config={"max_depth": 2}), here(at(client)))
     usage = Usage(requests=1, input_tokens=7, output_tokens=3)
     model = models.Scripted(["unusable"], repeat_last=True, usage=usage)
     async with there({"there": {"context": []}}, model=model) as client:
-        with pytest.raises(errors.DelegateError, match="failed: solution") as caught:
+        with plan_fails(errors.DelegateError, match="failed: solution") as caught:
             await run(agent(client), here(at(client)))
-    assert (caught.value.result.usage.requests, caught.value.result.usage.tokens) == (3, 30)
+    assert (caught.result.usage.requests, caught.result.usage.tokens) == (3, 30)
 
 
 @pytest.mark.rule("D11")
 async def test_of_a_failure_there_only_the_kind_comes_back() -> None:
     async with there({"there": plan({"_tool": "fail", "of": "s3cret"}, output="†calls.0")}) as client:
-        with pytest.raises(errors.DelegateError, match="failed: activity") as caught:
+        with plan_fails(errors.DelegateError, match="failed: activity") as caught:
             await run(agent(client), here(at(client)))
     assert "s3cret" not in str(caught.value)
 
@@ -338,7 +339,7 @@ async def test_what_may_not_be_called_is_refused_before_anything_is_sent() -> No
             (agent(client, config={"sealed": True}), at(client), "sealed"),
         ]
         for own, address, why in refused:
-            with pytest.raises(errors.DelegateError, match=why):
+            with plan_fails(errors.DelegateError, match=why):
                 await run(own, here(address))
         assert (await client.ok("GET", "/runs"))["runs"] == []
 

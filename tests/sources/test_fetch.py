@@ -20,6 +20,8 @@ import pytest
 from actum import Agent, Config, Tools, errors
 from actum.sources.fetch import Fetched, Fetcher, shown
 
+from ..rules.scripts import plan_fails
+
 pytestmark = pytest.mark.rule("D12")
 
 Answer = Callable[[str, dict[str, str]], "bytes | Awaitable[bytes]"]
@@ -448,13 +450,13 @@ async def test_an_agent_fetches_its_delegates_under_its_own_config() -> None:
             {"type": "tool", "tool": {"go": {"_delegate": f"http://localhost:{net.port}/a", "properties": {"x": {}}}}},
             {"type": "plan", "plan": [{"_tool": "go", "x": 5}], "output": "†calls.0"},
         ]
-        with pytest.raises(errors.DelegateForbidden):
+        with plan_fails(errors.DelegateForbidden):
             await Agent(None, tools=Tools()).run(context)
         assert net.seen == []
         allowing = Agent(None, tools=Tools(), config=Config(allow_hosts=["localhost"]))
         assert (await allowing.run(context)).output == 5
         small = Agent(None, tools=Tools(), config=Config(allow_hosts=["localhost"], max_delegate_bytes=10))
-        with pytest.raises(errors.DelegateForbidden, match="larger than 10 bytes"):
+        with plan_fails(errors.DelegateForbidden, match="larger than 10 bytes"):
             await small.run(context)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, Outcome
+from ..errors import DelegateError, DelegateForbidden, DelegateNotFound, Outcome, PlanFailed, PlanLeft
 from ..protocol.origin import told
 from ..schema.json import JsonObject, NotJson, decode, encode, is_object
 from .event_stream import ServerSent, TooLarge, server_sent
@@ -124,8 +124,7 @@ class Remote:
         spent = usage if is_object(usage) else {}
         if row["state"] == "done":
             return RemoteRun(output=row.get("output"), usage=spent)
-        error = row.get("error")
-        code = str(error.get("code")) if is_object(error) else "cancelled"
+        code = _cause(row["error"]) if is_object(row.get("error")) else "cancelled"
         return RemoteRun(output=None, usage=spent, failure=code if _CODE.fullmatch(code) else "failed")
 
     async def _followed(self, run: str, waits: Callable[[str], None] | None) -> JsonObject:
@@ -230,6 +229,14 @@ def _row(text: str) -> JsonObject:
     if not isinstance(found.get("state"), str):
         raise DelegateError("the server's answer is none of an Actum server")
     return found
+
+
+def _cause(error: JsonObject) -> str:
+    """The code of an error; of a plan that has failed, that of its cause, as for a delegate here (D11)."""
+    data: Any = error.get("data")
+    cause: Any = data.get("cause") if is_object(data) else None
+    is_plan = error.get("code") in (PlanFailed.code, PlanLeft.code)
+    return _cause(cause) if is_plan and is_object(cause) else str(error.get("code"))
 
 
 def _object(content: bytes) -> JsonObject:
