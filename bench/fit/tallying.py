@@ -121,7 +121,9 @@ class Tally:
             if not isinstance(failure.error, errors.CallError):
                 self.failed += 1
             elif not _follows(solution.calls, index, failure.error, failures):
-                self._refuse(failure.error, request, readings(failure.call))
+                # As authored: the call for an item of which an expression has failed holds no parameters.
+                authored = solution.calls[index] if index < len(solution.calls) else failure.call
+                self._refuse(failure.error, request, readings(authored))
 
     def _refuse(self, error: errors.ActumError, request: int, read: Iterable[Reading] | None) -> None:
         is_computed = any(one.is_computed and error.path and one.at == error.path for one in read or ())
