@@ -5,7 +5,8 @@
     get_prices -> {*: num}
 
 A field without a type is a text; `num int bool time date any null` are types; `?` may be null or missing; `[T]` is a
-list, `{*: T}` a map, `'a'|'b'` one of these texts; `…` is more that isn't told. Odd keys stand in quotes.
+list, `{*: T}` a map, `'a'|'b'` one of these texts; `…` is more that isn't told, `(…)` behind a field what its name
+doesn't say. Odd keys stand in quotes.
 """
 
 from .reading import schema_of_shape

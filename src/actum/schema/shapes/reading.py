@@ -13,6 +13,8 @@ from ..walk import pointer
 _LONGEST = 4_000
 _DEEPEST = 32
 _TOKEN = re.compile(r"\s*(?:(?P<text>'(?:[^'\\\n]|\\[^\n])*')|(?P<word>\w+)|(?P<sign>[\[\]{}|?:,*…]))")
+_SAID = re.compile(r"\s*\([^()]*\)")
+"""What is said of a field: for who reads it."""
 _WORDS: dict[str, JsonObject] = {
     "text": {"type": "string"},
     "num": {"type": "number"},
@@ -182,6 +184,9 @@ def _tokens(text: str) -> list[_Token]:
     position = 0
     stripped = text.rstrip()
     while position < len(stripped):
+        if said := _SAID.match(stripped, position):
+            position = said.end()
+            continue
         match = _TOKEN.match(stripped, position)
         if match is None:
             rest = stripped[position:].lstrip()

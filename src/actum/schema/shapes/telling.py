@@ -11,7 +11,9 @@ from ..gathering import gathered
 from ..json import JsonObject
 from ..quoting import quoted, spelled
 from ..types import Alternative, Boolean, Field, List, Null, Number, Object, Text, Type, Undeclared, Whole, type_of
+from ..walk import properties_of
 from .identity import Identities, Identity, free_name
+from .saying import saying
 
 UNKNOWN = "an unknown shape"
 """What is told of a tool that declares nothing of its results."""
@@ -31,14 +33,27 @@ _WORDS: dict[type[Alternative], str] = {Number: "num", Whole: "int", Boolean: "b
 _FORMATS = {"date-time": "time", "date": "date"}
 
 
+_MOST_SAID = 160
+"""How many characters of descriptions are told of a tool's fields: more of them are told of none (T10)."""
+
+
 class _Extent(NamedTuple):
-    """How much is told of a type: so many levels of objects, each with so many fields."""
+    """How much is told of a type: so many levels of objects, each with so many fields, with what is said of these."""
 
     depth: int
     fields: int
+    says: bool = False
 
 
-_EXTENTS = (_Extent(3, 24), _Extent(2, 24), _Extent(2, 16), _Extent(1, 24), _Extent(1, 16), _Extent(1, 8))
+_EXTENTS = (
+    _Extent(3, 24, says=True),
+    _Extent(3, 24),
+    _Extent(2, 24),
+    _Extent(2, 16),
+    _Extent(1, 24),
+    _Extent(1, 16),
+    _Extent(1, 8),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +77,12 @@ def told(outputs: Mapping[str, JsonObject | None]) -> Shapes:
 def _extent(type: Type, identities: Identities) -> _Extent:
     """How much can be told of a type within the bounds; the least if nothing can."""
     for extent in _EXTENTS:
-        alone = _Telling({"": _Occurrence(type, extent)}, identities).told()
-        if sum(map(len, (*alone.lines.values(), *alone.types, *alone.types.values()))) <= _MOST_CHARACTERS:
+        telling = _Telling({"": _Occurrence(type, extent)}, identities)
+        alone = telling.told()
+        if (
+            telling.said <= _MOST_SAID
+            and sum(map(len, (*alone.lines.values(), *alone.types, *alone.types.values()))) <= _MOST_CHARACTERS
+        ):
             return extent
     return _EXTENTS[-1]
 
@@ -90,6 +109,8 @@ class _Telling:
         self._count: dict[Identity, int] = {}
         self._bodies: dict[Identity, tuple[Object, _Extent]] = {}
         self._names: dict[Identity, str] = {}
+        self.said = 0
+        """How many characters of descriptions were told."""
         self._survey()
 
     def told(self) -> Shapes:
@@ -163,7 +184,7 @@ class _Telling:
             return "{…}"
         inner = extent._replace(depth=extent.depth - 1)
         told = _told_fields(one, extent)
-        fields = [self._field(key, field, inner) for key, field in told]
+        fields = [self._field(key, field, inner) + self._said(one, key, extent) for key, field in told]
         if len(told) < len(one.fields) or one.rest is not None:
             fields.append("…")
         return f"{{{', '.join(fields)}}}"
@@ -174,6 +195,12 @@ class _Telling:
         mark = "?" if (is_null and shape != "null") or not (field.is_required or field.has_default) else ""
         name = spelled(key, None) + mark
         return name if shape == "text" else f"{name}: {shape}"
+
+    def _said(self, one: Object, key: str, extent: _Extent) -> str:
+        """What a field's description says beyond its name, where that is told."""
+        words = saying(properties_of(one.schema or {}).get(key), key) if extent.says else ""
+        self.said += len(words)
+        return f" ({words})" if words else ""
 
 
 def _alternatives_of(type: Type) -> tuple[Alternative, ...]:
