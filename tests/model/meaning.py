@@ -25,7 +25,7 @@ from .values import END, NOTHING, Json, Write, folded, meets, member, nested, pl
 
 GATES = Reference("state", ("approvals",))
 NEW = frozenset[str]()
-"""The rules of (3) that hold already."""
+"""The rules that the runtime keeps already, of those that it is about to."""
 ANY: Any = object()
 """Whatever the item is."""
 
@@ -48,7 +48,10 @@ Look: TypeAlias = tuple[End, Any]
 OPEN, DONE, SKIPPED, FAILED = (End.OPEN, None), (End.DONE, None), (End.SKIPPED, None), (End.FAILED, None)
 _WORST = (End.SKIPPED, End.OPEN, End.HELD, End.DEAD, End.GONE, End.FAILED, End.BAD)
 """What decides over a call that reads several: a skipped call at once, the others when all is known (C7, C10)."""
-_BEST = (End.HELD, End.FAILED, End.GONE, End.SKIPPED, End.DEAD)
+_BEST = (End.FAILED, End.GONE, End.DEAD)
+
+
+_MISFIT = "invalid_parameters"
 
 
 class Unsaid(Exception):
@@ -255,6 +258,8 @@ class Answer:
         """Those that were refused, or an item of them, when all that they refer to was there."""
         self.behind: dict[int, set[int]] = {}
         """The elements that decide over when one is carried out, by index."""
+        self.code = ""
+        """The kind of the failure that an `_else` is worked out for."""
         self.unhelped: set[int] = set()
         """Those that an `_else` waited for in vain."""
         self.outcomes: dict[tuple[int, int | None], Look] = {}
@@ -360,8 +365,8 @@ class Answer:
         if "_then" in element:
             return _all(after)
         if "_expect" in element:
-            self.behind[index] = set()  # it comes after nothing; what is behind it does
-            return self._expected(index)
+            end = self._expected(index)
+            return end if end[0] in {End.OPEN, End.FAILED} else _all([*after, end])
         if "_value" not in element and self.tools[index] is None:
             return FAILED  # refused: nobody offers such a tool (C2)
         when, each, own = self._own(index)
@@ -383,7 +388,7 @@ class Answer:
         read = [self.look(one, index, ANY) for part in parts for one in part.expressions]
         ready = _all([*after, *read, *(self._scope(one, index) for one in self._scopes(index))])
         if ready[0] is End.BAD:
-            return self._otherwise(index, NOTHING)
+            return self._otherwise(index, NOTHING, _MISFIT)
         if ready[0] is not End.DONE:
             return ready
         if each is None:
@@ -426,7 +431,7 @@ class Answer:
         for at in range(index):
             other = self.tools[at]
             are_ordered = tool is not None and other is not None and tool.is_ordered and other.is_ordered
-            if not self._is_call(index) or (thens and at <= thens[-1]) or are_ordered:
+            if "_then" in self.elements[index] or (thens and at <= thens[-1]) or are_ordered:
                 yield at
 
     def _passed(self, index: int, other: int) -> Look:
@@ -446,7 +451,7 @@ class Answer:
             if (index, number) not in self.outcomes:
                 self.outcomes[index, number] = self._carried(index, value, number)
             end, value = self.outcomes[index, number]
-        return (end, value) if end in {End.DONE, End.FAILED} else self._otherwise(index, item)
+        return (end, value) if end in {End.DONE, End.FAILED} else self._otherwise(index, item, value or _MISFIT)
 
     def _carried(self, index: int, arguments: Json, number: int | None) -> Look:
         """What comes of the call when it is ready: `BAD` where its `_else` stands for that (C3, L6, A4, C14)."""
@@ -459,7 +464,7 @@ class Answer:
         arguments = arguments if approved is True else approved
         if Validator(tool.parameters).complaint(arguments) is not None:
             self.refused.add(index)
-            return End.BAD, None
+            return End.BAD, _MISFIT
         place = f"{self.run.of}{self.run.number}.{index}" + ("" if number is None else f".{number}")
         crossing = self._crossing(index)
         self.made.setdefault(index, []).append(place)
@@ -468,16 +473,16 @@ class Answer:
         try:
             value = self._delegated(tool, arguments, index, place, crossing)
         except Failure:
-            return End.BAD, None
+            return End.BAD, "activity"
         misfits = tool.output is not None and Validator(tool.output).complaint(value) is not None
-        return (End.BAD, None) if misfits else (End.DONE, value)
+        return (End.BAD, "invalid_result") if misfits else (End.DONE, value)
 
-    def _otherwise(self, index: int, item: Any) -> Look:
+    def _otherwise(self, index: int, item: Any, code: str) -> Look:
         """What its `_else` gives, where it says one and that is there; else the failure counts (C14)."""
         element = self.elements[index]
         if "_else" not in element:
             return FAILED
-        own = template(element["_else"])
+        own, self.code = template(element["_else"]), code
         end, value = self._filled(own, index, item)
         if end not in {End.DONE, End.OPEN}:
             self.unhelped |= {at for one in own.expressions for at in self._giving(one)}
@@ -516,7 +521,7 @@ class Answer:
     def _each(self, index: int, each: Template, when: Template | None, own: Template) -> Look:
         _, items = self._filled(each, index)
         if not is_list(items):
-            return self._otherwise(index, NOTHING)
+            return self._otherwise(index, NOTHING, _MISFIT)
         tool = self.tools[index]
         wanted: list[bool] = []
         for item in items:
@@ -567,7 +572,7 @@ class Answer:
                 except ComputingError:
                     return End.BAD, None
             case Reference(kind="error"):
-                return End.DONE, "activity"
+                return End.DONE, self.code
             case Reference(kind="each", path=path):
                 found = DONE if item is ANY else (End.DONE, member(item, path))
                 return (End.DEAD, None) if found[1] is NOTHING else found
@@ -596,7 +601,10 @@ class Answer:
             if look[0] in {End.DONE, End.OPEN, End.HELD}:
                 return look
             found.append(look)
-        return next(look for end in _BEST for look in found if look[0] is end)
+        if all(look[0] is End.SKIPPED for look in found):
+            return SKIPPED
+        ends = [End.GONE if look[0] is End.SKIPPED else look[0] for look in found]
+        return next(end for end in _BEST if end in ends), None
 
     def _in_computed(self, one: Reference, index: int, item: Any) -> Look:
         """A skipped call is null to what is computed (C10)."""

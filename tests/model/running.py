@@ -148,6 +148,9 @@ def _delegate_in(texts: list[str]) -> str:
     return ""
 
 
+_DECODER = json.JSONDecoder()
+
+
 def _shown(blocks: list[str]) -> Iterator[tuple[Any, ...]]:
     """The results, errors and skipped calls that a request shows."""
     for block in blocks:
@@ -155,7 +158,7 @@ def _shown(blocks: list[str]) -> Iterator[tuple[Any, ...]]:
         word, _, more = head[1:].partition(" ")
         if word == "result" and more:
             number, _, call = more.partition(" of ")
-            yield word, int(number), named(json.loads(call)), rest if rest == "done" else json.loads(rest)
+            yield word, int(number), named(_DECODER.raw_decode(call)[0]), rest if rest == "done" else json.loads(rest)
         elif word == "error":
             yield word, named(json.loads(more.removeprefix("in "))) if more else None
         elif word == "skipped":
