@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .app.tools import Tools
     from .execution.calls.approval import HOLD, Reply
     from .execution.calls.invoking import Output
+    from .protocol.accounts import CallAccount
     from .protocol.activity import Activity
     from .protocol.backoff import Backoff
     from .protocol.call import Call
@@ -34,6 +35,7 @@ __all__ = [
     "Agent",
     "Backoff",
     "Call",
+    "CallAccount",
     "Config",
     "Context",
     "Conversation",
@@ -69,6 +71,7 @@ _HOMES = {
     "Activity": "protocol.activity:Activity",
     "Agent": "app.agent:Agent",
     "Backoff": "protocol.backoff:Backoff",
+    "CallAccount": "protocol.accounts:CallAccount",
     "Call": "protocol.call:Call",
     "Config": "protocol.config:Config",
     "Context": "protocol.context:Context",

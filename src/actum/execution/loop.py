@@ -106,6 +106,7 @@ class Loop:
             errors=[*self._errors, *self._calls.replaced, *(failure.error for failure in self._calls.failures)],
             waiting=self._calls.waiting,
             makers=self.makers,
+            live=self._calls.live,
         )
 
     @property

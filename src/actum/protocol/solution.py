@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from ..errors import ActumError
 from ..schema.json import JsonObject
+from .accounts import CallAccount, Live, accounts
 from .call import Call
 from .context import Context
 from .marks import Authored
@@ -76,6 +77,25 @@ class Result(Generic[T_co]):
     waiting: list[str] = field(default_factory=list[str])
     makers: dict[str, str] = field(default_factory=dict[str, str])
     not_undone: list[Call] = field(default_factory=list[Call])
+    live: Live = field(default_factory=Live, repr=False, compare=False)
+    """What only the run itself knows of its calls: what `calls` are made of, beside the context."""
+
+    @property
+    def calls(self) -> list[CallAccount]:
+        """What each call came to, in the order of places, whether the run has ended well or not (C15).
+
+        Of a call for every item there are the items; a delegate's own calls are of its own run, and told by events. Of
+        calls that were made before the run was resumed, arguments that an expression computes stand as they were
+        written. It is worked out at every question.
+        """
+        return accounts(self.context, self._answers, self.makers, self.live)
+
+    @property
+    def _answers(self) -> list[Authored]:
+        return [
+            Authored(number=one.number, start=one.start, calls=one.calls, output=one.authored, places=one.places)
+            for one in self.solutions
+        ]
 
     def provenance(self, reference: str | None = None, instance: str | None = None) -> tuple[Origin, ...]:
         """Where what a reference names came from, the output without one: code or model, back to the inputs (X0).
@@ -83,9 +103,5 @@ class Result(Generic[T_co]):
         Raises:
             MessageError: the text is not a reference, or there is no value.
         """
-        answers = [
-            Authored(number=one.number, start=one.start, calls=one.calls, output=one.authored, places=one.places)
-            for one in self.solutions
-        ]
-        found = Provenance(self.context, answers, self.makers)
+        found = Provenance(self.context, self._answers, self.makers)
         return (found.output(self.output),) if reference is None else found.of(reference, instance)

@@ -14,6 +14,7 @@ from ...dataflow.fold import exported
 from ...dataflow.graph import CALLS, Answer, Node, Status, call_index
 from ...errors import ActumError, CallError, InvalidParameters, LimitExceeded, SolutionError
 from ...generation.offer import Toolset
+from ...protocol.accounts import Live
 from ...protocol.call import EXPECT, ONLY_THEN, THEN, Call
 from ...protocol.origin import is_url
 from ...protocol.place import Place
@@ -297,6 +298,11 @@ class Calls:
     def makers(self) -> dict[str, str]:
         """Who carried out the calls of each tool (X0)."""
         return dict(self._scheduler.results.makers)
+
+    @property
+    def live(self) -> Live:
+        """What is known of the calls that have begun, and of those that have failed."""
+        return self._scheduler.results.live
 
     @property
     def effects(self) -> set[int]:

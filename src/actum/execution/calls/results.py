@@ -15,6 +15,7 @@ from ...dataflow.graph import Graph, Status, any_overlap
 from ...dataflow.reference import Reference
 from ...errors import LONGEST_MESSAGE, ActumError, InvalidResult, ScopeDenied
 from ...events import CallFinished, CallProgress, CallRetried, CallStarted
+from ...protocol.accounts import Live
 from ...protocol.approvals import GATES
 from ...protocol.call import Call
 from ...protocol.context import Progress
@@ -44,6 +45,8 @@ class Results:
         self._overwrote: set[int] = set()
         self.finished = 0
         """How many calls have finished."""
+        self.live = Live()
+        """What is known of the calls that have begun, and of those that have failed."""
         self.effects: set[int] = set()
         """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
         self.erased: list[Reference] = []
@@ -57,6 +60,8 @@ class Results:
         """
         job.is_started = job.has_begun = True
         job.started = self.finished
+        if job.batch is None:
+            self.live.made[job.of] = call
         if job.tool.effects != "none" and job.is_made_here:
             self.effects.add(job.script.number)
         if self._emit.trace is not None and job.span is None:

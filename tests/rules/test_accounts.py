@@ -1,0 +1,143 @@
+"""What each call of a run came to: `Result.calls`, for runs that end well and those that don't (C15)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+from actum import HOLD, Agent, CallAccount, Result, Tools, approvals, errors, models
+
+from .scripts import Json, agent, answer, call
+
+pytestmark = pytest.mark.rule("C15")
+
+
+def desk() -> Tools:
+    tools = Tools()
+    forever = asyncio.Event()
+
+    @tools.tool(effects="none")
+    def double(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Double a number; 13 is none."""
+        if n == 13:
+            raise ValueError("unlucky")
+        return 2 * n
+
+    @tools.tool(timeout=0.01)
+    async def hang(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Never come back."""
+        await forever.wait()
+        return n
+
+    tools.register("lie", {"properties": {"_output": {"type": "integer"}}})
+    tools.activity("lie")(lambda: "seven")
+    tools.register("mood", {"properties": {"_output": {"type": "string"}}})
+    return tools
+
+
+def short(accounts: list[CallAccount]) -> list[tuple[Any, ...]]:
+    return [(one.place, one.tool, one.arguments, one.state, one.value, one.by) for one in accounts]
+
+
+def plan(*calls: Json, output: Any) -> Json:
+    return {"type": "plan", "plan": [dict(one) for one in calls], "output": output}
+
+
+async def test_of_each_call_what_became_of_it_with_its_arguments_and_who_carried_it_out() -> None:
+    calls = [
+        call("double", n=4),
+        call("double", n="{†calls.0 + 1}"),
+        {"_value": 7},
+        call("double", n=1, _when="{†calls.0 > 100}"),
+        call("lie"),
+        call("hang", n=1),
+        call("mood", _output="good"),
+        call("double", n="†calls.5"),
+    ]
+    result = await agent(answer(*calls, output="x"), answer(output="done"), tools=desk()).run("go")
+    assert short(result.calls) == [
+        ("0.0", "double", {"n": 4}, "done", 8, "code"),
+        ("0.1", "double", {"n": 9}, "done", 18, "code"),
+        ("0.3", "double", {"n": 1}, "not made", None, "nobody"),
+        ("0.4", "lie", {}, "unusable", "seven", "code"),
+        ("0.5", "hang", {"n": 1}, "unknown", None, "code"),
+        ("0.6", "mood", {}, "done", "good", "model"),
+        ("0.7", "double", {"n": "†calls.5"}, "not made", None, "nobody"),
+    ]
+    assert [one.error.code for one in result.calls if one.error is not None] == [
+        "invalid_result", "activity", "unresolved_reference",
+    ]  # fmt: skip
+
+
+@pytest.mark.rule("C12", "P5")
+@pytest.mark.parametrize("with_else", [True, False])
+async def test_of_a_batch_each_item_also_where_it_fails(*, with_else: bool) -> None:
+    whole = call("double", _each=[1, 13, 3], n="†each") | ({"_else": None} if with_else else {})
+    of = Agent(None, tools=desk())
+    expected = [
+        ("0.0.0", "double", {"n": 1}, "done", 2, "code"),
+        ("0.0.1", "double", {"n": 13}, "failed", None, "code"),
+        ("0.0.2", "double", {"n": 3}, "done", 6, "code"),
+    ]
+    found: Result[Any]
+    if with_else:
+        found = await of.run([plan(whole, output="†calls.0")])
+        assert found.output == [2, None, 6]
+    else:
+        with pytest.raises(errors.PlanFailed) as caught:
+            await of.run([plan(whole, output="†calls.0")])
+        found = caught.value.result
+    assert short(found.calls) == expected
+    assert "unlucky" in str(found.calls[1].error)
+
+
+@pytest.mark.rule("L6", "L8")
+async def test_an_approvers_edit_and_what_was_made_before_a_resume() -> None:
+    async def approve(made: Any, *_: Any) -> Any:
+        return HOLD if made.parameters["n"] == 2 else True
+
+    calls = [call("double", n=1), call("double", n="†calls.0"), call("double", n="†calls.1")]
+    held = await agent(answer(*calls, output="†calls.2"), tools=desk(), approve=approve).run("go")
+    assert [(one.place, one.state) for one in held.calls] == [("0.0", "done"), ("0.1", "not made"), ("0.2", "not made")]
+    replacement = call("double", n=5)
+    context = approvals.decided(held.context, "0.1", "approve", replacement=replacement)
+    done = await agent(answer(output="unused"), tools=desk()).resume(context)
+    expected = [({"n": 1}, 2), ({"n": 5}, 10), ({"n": 10}, 20)]
+    assert [(one.arguments, one.value) for one in done.calls] == expected
+    again = await agent(answer(output="next"), tools=desk()).run(json.loads(json.dumps(list(done.context))))
+    assert [(one.arguments, one.value) for one in again.calls] == expected
+
+
+@pytest.mark.rule("L5")
+async def test_of_a_run_that_is_cut_what_was_under_way_is_unknown() -> None:
+    tools, begun = Tools(), asyncio.Event()
+
+    @tools.tool
+    async def wait(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Wait."""
+        begun.set()
+        await asyncio.Event().wait()
+        return n
+
+    async def cut(_: models.ModelRequest) -> AsyncGenerator[str]:
+        yield '{"calls":[{"_tool":"wait","n":1},{"_tool":"wait","n":"†calls.0"},'
+        await begun.wait()
+        raise errors.ModelError("gone", code="model_auth")
+
+    with pytest.raises(errors.ModelError) as caught:
+        await Agent(models.Scripted([cut]), tools=tools).run("go")
+    calls = caught.value.result.calls
+    assert [(one.place, one.state) for one in calls] == [("0.0", "unknown"), ("0.1", "not made")]
+
+
+async def test_a_failure_is_known_from_the_context_alone() -> None:
+    of = agent(answer(call("lie"), call("double", n=13), call("nobody"), output="x"), answer(output=1), tools=desk())
+    result = await of.run("go")
+    solution = result.solutions[0]
+    known = Result(output=1, context=result.context, solutions=[solution]).calls
+    assert [(one.state, one.value) for one in known] == [("unusable", "seven"), ("failed", None), ("not made", None)]
+    assert "unlucky" in str(known[1].error)
