@@ -302,7 +302,10 @@ class Calls:
     @property
     def live(self) -> Live:
         """What is known of the calls that have begun, and of those that have failed."""
-        return self._scheduler.results.live
+        live = self._scheduler.results.live
+        jobs = [job for job in self._register.jobs.values() if job.has_begun and job.batch is None]
+        begun = {job.of: job.call for job in jobs if job.node.status not in SETTLED}
+        return Live({**begun, **live.made}, live.failures) if begun else live
 
     @property
     def effects(self) -> set[int]:

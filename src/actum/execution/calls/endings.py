@@ -198,7 +198,10 @@ class Endings:
         self._tell(Failure(error, job.of, job.call, job))
 
     def _tell(self, failure: Failure) -> None:
-        self._results.live.failures[failure.of] = (failure.error, failure.outcome, failure.returned)
+        live = self._results.live
+        live.failures[failure.of] = (failure.error, failure.outcome, failure.returned)
+        if failure.job is not None and failure.job.parent is not None:
+            live.made[failure.of] = failure.job.call
         if self._emit.trace is not None:
             fail_call(failure, self._register.toolset.tools, self._emit.trace, self._emit)
         if self._emit.sink:

@@ -60,7 +60,7 @@ class Results:
         """
         job.is_started = job.has_begun = True
         job.started = self.finished
-        if job.batch is None:
+        if job.parent is None and job.template.expressions:  # of the others, what they leave holds the values
             self.live.made[job.of] = call
         if job.tool.effects != "none" and job.is_made_here:
             self.effects.add(job.script.number)
