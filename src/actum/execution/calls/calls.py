@@ -303,6 +303,8 @@ class Calls:
     def live(self) -> Live:
         """What is known of the calls that have begun, and of those that have failed."""
         live = self._scheduler.results.live
+        if not self._register.jobs:
+            return live
         jobs = [job for job in self._register.jobs.values() if job.has_begun and job.batch is None]
         begun = {job.of: job.call for job in jobs if job.node.status not in SETTLED}
         return Live({**begun, **live.made}, live.failures) if begun else live
