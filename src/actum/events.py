@@ -104,7 +104,7 @@ class CallRetried(CallEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished(CallEvent):
-    """The call is done; `overwrote` says that its path had been written by another call meanwhile (O8)."""
+    """The call is done; `overwrote` says that another call of its answer has written its path, too (O8)."""
 
     value: Any = None
     overwrote: bool = False

@@ -24,7 +24,7 @@ from actum.schema.validator import Validator
 from .values import END, NOTHING, Json, Write, folded, meets, member, nested, plain, read, written
 
 GATES = Reference("state", ("approvals",))
-NEW = frozenset[str]()
+NEW = frozenset({"O5"})
 """The rules that the runtime keeps already, of those that it is about to."""
 ANY: Any = object()
 """Whatever the item is."""

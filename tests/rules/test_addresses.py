@@ -261,9 +261,9 @@ async def test_a_failed_alternative_that_an_earlier_attempt_had_started_withhold
 @pytest.mark.rule("O9", "L8")
 async def test_a_failed_alternative_withholds_nothing_either_where_who_chose_was_done_before_a_cut() -> None:
     choice = call("look", what="†calls.0 <|> †calls.1")
-    said = answer(call("look", what="bad", after="never"), call("look", what="b"), choice, output="†calls.2")
+    said = answer(call("look", what="bad"), call("look", what="b"), choice, output="†calls.2")
     entries: list[Json] = []
-    running = agent(said, tools=toolbox({"never": asyncio.Event()}))
+    running = agent(said, tools=toolbox())
     async with running.stream("go", record=entries.append) as stream:
         async for event in stream:
             if isinstance(event, events.CallFinished) and event.place.index == 2:

@@ -60,7 +60,7 @@ TWICE = answer(
 async def test_of_two_equal_calls_each_keeps_its_own_value_whichever_ends_first() -> None:
     tools, ran = sampling()
     held = await Agent(models.Scripted([TWICE]), tools=tools, approve=hold_publishing).run("go", dict[str, Any])
-    assert (held.waiting, held.context.get("†result")) == (["approval 0.2"], 1)
+    assert (held.waiting, held.context.get("†result")) == (["approval 0.2"], 2)
     decided = approvals.decided(held.context, "0.2", "approve")
     done = await Agent(None, tools=tools, approve=hold_publishing).resume(stored(decided), dict[str, Any])
     assert done.output == {"a": 1, "b": 2, "p": "published 1"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Output, Tools, errors, events, models
+from actum import Agent, Context, Output, Tools, errors, events, models
 
 from .scripts import agent, answer, call, run
 
@@ -296,7 +296,7 @@ async def test_an_output_that_needs_a_call_that_failed_is_dropped_and_the_loop_g
 
 
 @pytest.mark.rule("O8")
-async def test_of_concurrent_writers_the_last_to_finish_wins_and_an_event_says_so() -> None:
+async def test_of_concurrent_writers_the_last_that_is_listed_wins_and_an_event_says_so() -> None:
     tools = Tools()
     first = asyncio.Event()
 
@@ -321,7 +321,8 @@ async def test_of_concurrent_writers_the_last_to_finish_wins_and_an_event_says_s
                 told.append((event.value, event.overwrote))
                 first.set()
     assert told == [("fast", False), ("slow", True)]
-    assert stream.result.context.state == {"x": "slow"}
+    assert stream.result.context.state == {"x": "fast"}
+    assert Context(json.loads(json.dumps(stream.result.context.messages))).state == {"x": "fast"}
 
 
 @pytest.mark.rule("P1", "C6")

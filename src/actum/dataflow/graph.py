@@ -8,10 +8,11 @@ again when a path, a call or a writer that it waits for changes, never otherwise
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, auto
 from functools import partial
+from math import inf
 from typing import Any, TypeAlias, cast
 
 from .coming_writes import ComingWrites, Region
@@ -55,6 +56,8 @@ class Answer:
     nodes: dict[int, Node] = field(default_factory=dict[int, Any])
     start: int = 0
     """Where it began in the context."""
+    number: int = -1
+    """Its number in its run, where it has one."""
     open: bool = True
     waiters: dict[int, dict[_Waiter, None]] = field(default_factory=dict[int, Any])
     """Who is looked at again when a call ends, once each, in the order in which they came."""
@@ -96,6 +99,8 @@ class Node:
     status: Status = Status.WAITING
     value: Any = MISSING
     written: Sequence[Reference] = ()
+    turn: Node | None = None
+    """The call of a corrected answer that it is taken for (L3)."""
     unmet: set[int] = _NOTHING
     """What it waits for: the expressions by their index, behind them the scopes, behind these the calls."""
     partial: set[int] = _NOTHING
@@ -119,9 +124,26 @@ class Node:
         number = place - len(self.expressions) - len(self.scopes)
         return self.after[number] if number >= 0 else None
 
+    @property
+    def rank(self) -> tuple[int, float, int] | None:
+        """Where it is listed, for whoever knows what it is to read (O8)."""
+        number = self.answer.number
+        return None if number < 0 else (number, self.index, -1)
+
+    @property
+    def order(self) -> int:
+        """Its number among the writers of a path."""
+        last = self
+        while last.turn is not None:
+            last = last.turn
+        return last.number
+
 
 _Waiter: TypeAlias = tuple[Node, int]
-Read: TypeAlias = Callable[[Reference, "str | None"], Any]
+Read: TypeAlias = Callable[..., Any]
+"""What a reference names for an instance; where a third argument is given, for the call of that rank (O8)."""
+_TURN = -1
+"""What a call waits for that has been carried out, and is to write after those listed before it."""
 
 
 class Graph:
@@ -135,6 +157,12 @@ class Graph:
         self.hopeless: deque[Node] = deque()
         """Those that refer to a call that was skipped: the owner skips them, too (C7, C10)."""
         self.waiting: dict[int, Node] = {}
+        self.parked: dict[int, Node] = {}
+        """Those that have been carried out, and write once those listed before them have (O8)."""
+        self._owed: dict[int, Node] = {}
+        """Those whose model has not written what is to be written (C4)."""
+        self.landing: deque[Node] = deque()
+        """Those of them whose turn has come."""
 
     def add(self, node: Node) -> None:
         """Take in a call; it is ready at once or waits."""
@@ -166,24 +194,72 @@ class Graph:
 
     def values(self, node: Node) -> list[Any] | None:
         """The values of a ready call's expressions; None, and it waits again, where one has gone since."""
-        values = [self.evaluate(expression, node.answer, node.instance) for expression in node.expressions]
+        answer, instance, partial = node.answer, node.instance, node.partial
+        values = [
+            self.evaluate(expression, answer, instance, None if place in partial else node)
+            for place, expression in enumerate(node.expressions)
+        ]
         if MISSING not in values:
             return values
         self._assess(node)
         return None
 
-    def evaluate(self, expression: Expression, answer: Answer, instance: str | None) -> Any:
-        """The current value of an expression of that answer, or MISSING; of a computed one, what it reads (E3)."""
-        if isinstance(expression, Computed):
-            values = {one: self._read_computed(one, answer, instance) for one in expression.references}
-            return MISSING if any(one is MISSING for one in values.values()) else Bound(expression, values)
-        return evaluate(expression, lambda reference: self._value(reference, answer, instance))
+    def value(self, expression: Expression, node: Node, place: int | None = None) -> Any:
+        """The value of an expression for a call, or MISSING; `place` is its index there."""
+        return self.evaluate(expression, node.answer, node.instance, None if place in node.partial else node)
 
-    def _read_computed(self, reference: Reference, answer: Answer, instance: str | None) -> Any:
+    def evaluate(
+        self,
+        expression: Expression,
+        answer: Answer,
+        instance: str | None,
+        reader: Node | None = None,
+    ) -> Any:
+        """The current value of an expression of that answer, or MISSING; of a computed one, what it reads (E3).
+
+        For a call it is made of what those listed before it have left (O8).
+        """
+        if isinstance(expression, Computed):
+            values = {one: self._read_computed(one, answer, instance, reader) for one in expression.references}
+            return MISSING if any(one is MISSING for one in values.values()) else Bound(expression, values)
+        return evaluate(expression, lambda reference: self._value(reference, answer, instance, reader))
+
+    def read_by(self, expression: Expression, node: Node) -> Iterator[Reference]:
+        """What a call has read of an expression: of alternatives the one that it has taken."""
+        match expression:
+            case First(options=options):
+                values = (one for one in options if self.evaluate(one, node.answer, node.instance, node) is not MISSING)
+                yield from self.read_by(next(values, options[0]), node)
+            case Each(parts=parts):
+                for part in parts:
+                    yield from self.read_by(part, node)
+            case _:
+                yield from references(expression)
+
+    def _read_computed(self, reference: Reference, answer: Answer, instance: str | None, reader: Node | None) -> Any:
         """What a computed value reads: of a call that was skipped, null (C10)."""
         target = _target(reference, answer)
         skipped = target is not None and target.status is Status.SKIPPED
-        return None if skipped else self._value(reference, answer, instance)
+        return None if skipped else self._value(reference, answer, instance, reader)
+
+    def park(self, node: Node, written: Iterable[Reference]) -> bool:
+        """Let a call that has been carried out wait for its turn, where others listed before it are to write there.
+
+        It is put into `landing` then.
+        """
+        for reference in written:
+            region = self._coming.before(reference, node.instance, node.order)
+            if region is not None:
+                node.written = tuple(written)
+                self.parked[node.number] = node
+                region.wait(node.order, (node, _TURN))
+                return True
+        return False
+
+    def take_turn(self, node: Node) -> None:
+        """Let a call that is parked write now."""
+        del self.parked[node.number]
+        self.landing.append(node)
 
     def was_skipped(self, reference: Reference, answer: Answer) -> bool:
         """Whether a reference names a call that was skipped."""
@@ -192,16 +268,25 @@ class Graph:
 
     def settle(self, node: Node, status: Status, value: Any = MISSING, written: Sequence[Reference] = ()) -> None:
         """A call has ended, at least for this tick: wake what waited for it."""
-        self.withdraw(node)
+        if status is not Status.HELD:  # what reads or writes behind one that is held waits with it
+            self.withdraw(node)
         node.status, node.value, node.written = status, value if node.has_value else MISSING, written
         self.waiting.pop(node.number, None)
+        if status is Status.OWED and node.writes:
+            self._owed[node.number] = node
+        elif self._owed:
+            self._owed.pop(node.number, None)
         for waiter in node.answer.waiters.pop(node.index, ()):
             self._look_again(waiter)
 
-    def wrote(self, reference: Reference, instance: str | None) -> None:
-        """A path has been written, or erased."""
+    def wrote(self, reference: Reference, instance: str | None, writer: Node | None = None) -> None:
+        """A path has been written, or erased.
+
+        A reader that is listed behind the writer has its value then, as that of a whole that is filled in before it.
+        """
+        number = inf if writer is None else writer.order
         for (node, place), in_part in list(self._paths.wake(reference, instance)):
-            if in_part and place in node.unmet:
+            if in_part and place in node.unmet and number > node.number:
                 node.partial.add(place)
             self._look_again((node, place))
 
@@ -222,7 +307,7 @@ class Graph:
         """The references that a waiting call waits for."""
         places = [place for place in sorted(node.unmet) if node.comes_after(place) is None]
         unmet = [reference for place in places for reference in references(node.read(place))]
-        absent = [reference for reference in unmet if self._value(reference, node.answer, node.instance) is MISSING]
+        absent = [one for one in unmet if self.value(one, node) is MISSING]
         return absent or unmet
 
     def _assess(self, node: Node) -> None:
@@ -241,6 +326,10 @@ class Graph:
 
     def _look_again(self, waiter: _Waiter) -> None:
         node, place = waiter
+        if place == _TURN:
+            if self.parked.pop(node.number, None) is not None and not self.park(node, node.written):
+                self.landing.append(node)
+            return
         if node.status is not Status.WAITING or place not in node.unmet:
             return
         self._check(node, place)
@@ -296,7 +385,12 @@ class Graph:
     def _met(self, expression: Expression, node: Node, place: int, waits: list[Callable[[_Waiter], None]]) -> bool:
         match expression:
             case First(options=options):
-                return any(self._met(option, node, place, waits) for option in options)
+                for option in options:
+                    if self._met(option, node, place, waits):
+                        return True
+                    if self._may_come(option, node, waits):
+                        return False
+                return False
             case Each(parts=parts):
                 return all(self._met(part, node, place, waits) for part in parts)
             case Computed(references=read):
@@ -305,6 +399,47 @@ class Graph:
                 return self._met_by_call(expression, node, waits)
             case Reference():
                 return self._met_by_path(expression, node, place, waits)
+
+    def _may_come(self, expression: Expression, node: Node, waits: list[Callable[[_Waiter], None]]) -> bool:
+        """Whether an alternative that isn't there may still be filled, so that what stands behind it waits (O5)."""
+        match expression:
+            case First(options=options):
+                return any(self._may_come(option, node, waits) for option in options)
+            case Each(parts=parts):
+                return all(self._may_come(part, node, waits) for part in parts)
+            case Reference(kind="calls"):
+                return self._may_end(expression, node, waits)
+            case Reference():
+                return self._may_be_written(expression, node, waits)
+            case Computed():
+                return False  # it is no alternative
+
+    def _may_end(self, reference: Reference, node: Node, waits: list[Callable[[_Waiter], None]]) -> bool:
+        target = _target(reference, node.answer)
+        if target is None:
+            if node.answer.open:
+                waits.append(node.answer.until_closed.append)
+            return node.answer.open
+        if target is node or target.is_barrier:
+            return False
+        if target.status is Status.DONE:  # it is there where the result has it
+            return Fold(target.value).read(reference.path[1:]) is not MISSING
+        return target.status not in _ENDED
+
+    def _may_be_written(self, reference: Reference, node: Node, waits: list[Callable[[_Waiter], None]]) -> bool:
+        if self._there(reference, node.instance, node) is not MISSING:
+            return True
+        if node.answer.open:
+            waits.append(node.answer.until_closed.append)
+            return True
+        # Who writes there itself isn't waited for by those listed behind: they write after it.
+        most = node.order if any_overlap(node.writes, reference) else inf
+        region = self._coming.before(reference, node.instance, most)
+        if region is not None:
+            waits.append(_waiting_in(region, most))
+        return region is not None or any(
+            one.instance in (None, node.instance) and any_overlap(one.writes, reference) for one in self._owed.values()
+        )
 
     def _met_inside(self, reference: Reference, node: Node, place: int, waits: list[Callable[[_Waiter], None]]) -> bool:
         """Whether a computed value can read a reference: a call that was skipped is null to it (C10)."""
@@ -334,7 +469,7 @@ class Graph:
     def _met_by_path(
         self, reference: Reference, node: Node, place: int, waits: list[Callable[[_Waiter], None]]
     ) -> bool:
-        if self._read(reference, node.instance) is MISSING:
+        if self._there(reference, node.instance, node) is MISSING:
             waits.append(lambda waiter: self._paths.wait(reference, node.instance, waiter))
             return False
         threshold: float = node.number
@@ -343,15 +478,19 @@ class Graph:
                 waits.append(node.answer.until_closed.append)
                 return False
             if not any(reference.covers(written) for written in node.writes):
-                threshold = float("inf")
+                threshold = inf
         region = self._coming.before(reference, node.instance, threshold)
         if region is not None:
             waits.append(_waiting_in(region, threshold))
         return region is None
 
-    def _value(self, reference: Reference, answer: Answer, instance: str | None) -> Any:
+    def _there(self, reference: Reference, instance: str | None, reader: Node | None) -> Any:
+        rank = None if reader is None else reader.rank
+        return self._read(reference, instance) if rank is None else self._read(reference, instance, rank)
+
+    def _value(self, reference: Reference, answer: Answer, instance: str | None, reader: Node | None) -> Any:
         if reference.kind != CALLS:
-            return self._read(reference, instance)
+            return self._there(reference, instance, reader)
         node = _target(reference, answer)
         if node is None or node.status is not Status.DONE:
             return MISSING

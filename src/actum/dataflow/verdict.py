@@ -78,7 +78,7 @@ class _Judgement:
         self._most_behind = _LEAST_BEHIND
 
     def judge(self, *, frees: bool) -> dict[int, Verdict]:
-        waiting = list(self._graph.waiting.values())
+        waiting = [node for _, node in sorted(self._graph.waiting.items())]
         self._most_behind = max(_LEAST_BEHIND, _MOST_LOOKED_AT // (len(waiting) + 1))
         for node in waiting:
             for other in self._behind(node):
@@ -106,10 +106,7 @@ class _Judgement:
     def _stands(self, node: Node) -> bool:
         return all(
             node.comes_after(place) is None
-            and (
-                node.is_scope(place)
-                or self._graph.evaluate(node.read(place), node.answer, node.instance) is not MISSING
-            )
+            and (node.is_scope(place) or self._graph.value(node.read(place), node, place) is not MISSING)
             for place in node.unmet
         )
 
@@ -147,7 +144,9 @@ class _Judgement:
             way[node.number] = node
             node = next(other for other in self._behind(node) if other.number not in self._decided)
         numbers = list(way)
-        cycle = [way[number] for number in numbers[numbers.index(node.number) :]]
+        numbers = numbers[numbers.index(node.number) :]
+        first = numbers.index(min(numbers))  # it is told in one way, wherever it was come upon
+        cycle = [way[number] for number in numbers[first:] + numbers[:first]]
         self._decided |= dict.fromkeys((member.number for member in cycle), Verdict(Fate.CYCLE, nodes=tuple(cycle)))
         return cycle
 
@@ -215,10 +214,10 @@ class _Judgement:
         """What a reference waits for; None where it has its value and no call listed before is to write it."""
         is_scope = node.is_scope(place)
         if self._is_gate(reference) and not is_scope:
-            is_open = self._graph.evaluate(reference, node.answer, node.instance) is not MISSING
+            is_open = self._graph.value(reference, node, place) is not MISSING
             return None if is_open else Verdict(Fate.PROPOSAL, (reference,))
         waiting, verdict = self._writing(reference, node)
-        if is_scope or self._graph.evaluate(reference, node.answer, node.instance) is not MISSING:
+        if is_scope or self._graph.value(reference, node, place) is not MISSING:
             last = inf if place in node.partial else node.number
             waiting = tuple(one for one in waiting if one.number < last and one is not node)
             # A value that a held call is to replace is not the one to read: its reader waits with it.

@@ -11,8 +11,9 @@ from ..dataflow.overlay import Overlay
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..errors import MessageError
 from ..schema.json import JsonObject
+from .applying import applied
 from .lineage import BROUGHT, NONE, Marks, Trail
-from .message import DATA_KINDS, Write, check_message, instance_of, kind_of, write_of
+from .message import DATA_KINDS, OF, Write, check_message, instance_of, kind_of, write_of
 from .origin import ORIGIN, is_url
 
 
@@ -74,6 +75,13 @@ class Memory:
 
     def __contains__(self, kind: object) -> bool:
         return kind in self._kinds
+
+    def take(self, kind: str, other: Memory) -> None:
+        """Let a kind be what it is in another memory, whose own it is no more."""
+        if kind in other._kinds:
+            self._kinds[kind] = other._kinds[kind]
+        if kind in other._trails:
+            self._trails[kind] = other._trails[kind]
 
     def kinds(self) -> list[str]:
         """The kinds that anything was written of, in the order of their first message."""
@@ -287,7 +295,7 @@ class Context(Sequence[JsonObject]):
         """The folded values, made on first use."""
         if self._memory is None:
             memory = Memory()
-            for index, message in enumerate(self._messages):
+            for index, message in applied(self._messages):
                 absorb(memory, message, index, self._data_kinds)
             self._memory = memory
         return self._memory
@@ -317,7 +325,7 @@ def _unheard(done: float, total: float | None = None, message: str | None = None
 
 
 def absorb(memory: Memory, message: JsonObject, index: int, data_kinds: Collection[str]) -> None:
-    """Fold one message into a memory.
+    """Fold one message into a memory; what a call has written where it doesn't fit is left out, as its call has failed.
 
     Raises:
         MessageError: for one that can't be folded, naming its index.
@@ -328,4 +336,5 @@ def absorb(memory: Memory, message: JsonObject, index: int, data_kinds: Collecti
     try:
         memory.write(write)
     except Misfit as error:
-        raise MessageError(f"it can't be folded into {write.kind!r}: {error}", index=index) from None
+        if OF not in message or "_call" not in message:
+            raise MessageError(f"it can't be folded into {write.kind!r}: {error}", index=index) from None

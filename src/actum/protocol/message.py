@@ -48,6 +48,10 @@ SHOWN = "_shown"
 """The mark of what a call has left: the number of the request that first showed it to the model (M9)."""
 NUMBER = "_number"
 """The mark of a result: its number, by which later answers refer to it (M9, O10)."""
+RANK = "_rank"
+"""The mark of what a call has left that a corrected answer lists elsewhere than its place says: where (L3, O8)."""
+AGAIN = "_again"
+"""The mark of what a call has written that was made again, because its path had been erased: how often (O4, O8)."""
 TRACE = "_trace"
 """The mark of the first message that a traced run leaves, and of its plans: where its span is found."""
 CALLER = "_caller"
@@ -115,9 +119,9 @@ def check_message(message: object, index: int, types: Collection[str], data_kind
         _check_place("of", own["of"], index)
     if not is_object(own.get("_call", {})):
         raise MessageError("'_call' must be the call that has left the message, an object", index=index)
-    if OF in own or RUN in own or PLACES in own:
+    if not _OF_PLACES.isdisjoint(own):
         _check_marks(own, index)
-    for mark in (SHOWN, NUMBER):
+    for mark in (SHOWN, NUMBER, AGAIN):
         if mark in own and (type(own[mark]) is not int or not 0 <= own[mark] < _MOST_NUMBER):
             raise MessageError(f"{mark!r} must be a whole number that is not negative", index=index)
     return own
@@ -133,6 +137,8 @@ def _check_inner(messages: list[Any], index: int, types: Collection[str], data_k
 
 
 _MOST_NUMBER = 10**9
+_OF_PLACES = frozenset({OF, RUN, PLACES, RANK})
+"""The marks that are judged together."""
 
 
 def _check_marks(message: JsonObject, index: int) -> None:
@@ -142,7 +148,11 @@ def _check_marks(message: JsonObject, index: int) -> None:
         raise MessageError(f"{RUN!r} must be the id of a run, not {run!r}", index=index)
     if not is_object(places) or any(index_of(key) is None for key in places):
         raise MessageError(f"{PLACES!r} must map indices of calls to places", index=index)
-    for mark, text in ((OF, message.get(OF, "0")), *((PLACES, place) for place in places.values())):
+    for mark, text in (
+        (OF, message.get(OF, "0")),
+        (RANK, message.get(RANK, "0.0")),
+        *((PLACES, place) for place in places.values()),
+    ):
         _check_place(mark, text, index)
 
 

@@ -90,8 +90,12 @@ class Attempts:
         script: Script = job.script
         place = script.places[job.node.index] = first.place
         script.kept.pop(place, None)
+        if first.node.writes:
+            self._journal.move(place, script.number, job.node.index)
         if first.node.status is Status.READY:
             self._graph.take(job.node)
+            self._graph.withdraw(first.node)  # it writes in the turn of the one that has taken its place
+            first.node.turn = job.node
             first.followers = (*first.followers, job)
         else:
             self._graph.settle(job.node, first.node.status, first.node.value, first.node.written)

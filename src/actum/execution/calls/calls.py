@@ -82,7 +82,11 @@ class Calls:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._scheduler.cancel()
-        await self._tasks.__aexit__(kind, error, trace)
+        try:
+            await self._tasks.__aexit__(kind, error, trace)
+        finally:
+            if self._graph.parked:
+                self._endings.land_all()
 
     # What goes in
 
@@ -164,7 +168,7 @@ class Calls:
                 node = script.nodes[index] = self._register.listed(script, index)
                 node.is_uncertain = plan.is_uncertain(index)
                 node.has_value = call.has_value
-                self._graph.settle(node, status, plan.done.get(index, MISSING))
+                self._graph.settle(node, status, plan.done.get(index, MISSING), plan.written.get(index, ()))
                 if self._keeps_order(call):
                     self._take_turns(script, node)
                 elif EXPECT in call:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ...dataflow.expression import references
 from ...dataflow.reference import Path
 from ...errors import ActivityError, ActumError, Fenced
 from ...protocol import elsewhere
@@ -227,8 +226,12 @@ class Carrier:
 
     def _scoped(self, job: Job) -> Context:
         """What of the context crosses to a call."""
-        authored = [expression for expression, _ in (job.parent or job).authored]
-        recipient = Recipient(place=job.place, references=[one for each in authored for one in references(each)])
+        whole = job.parent or job
+        authored = [expression for expression, _ in whole.authored]
+        recipient = Recipient(
+            place=job.place,
+            references=[one for each in authored for one in self.register.graph.read_by(each, whole.node)],
+        )
         self.budget.check()  # of the many that may have been begun, one finds out that they are too much
         crossing = self.journal.scoped(job.scopes, job.node.instance, recipient)
         self.budget.take_parameters(crossing, job.tool.name)

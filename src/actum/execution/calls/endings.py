@@ -62,29 +62,65 @@ class Endings:
         """Those for which the `_else` of a call stands (C14)."""
 
     def finish(self, job: Job, result: Yield) -> None:
-        """Write what a call has returned; where it can't be written, the call fails."""
+        """Write down what a call has returned; its path holds it once those listed before it have written (O8)."""
         try:
-            value, written = self._results.write(job, result)
+            job.left = self._results.write(job, result)
         except ActumError as error:
-            if job.is_latent:
-                self.failed(job, error)
-            else:
-                error.outcome = "unusable"
-                self.failed(job, error, result.value)
+            self._fail_to_write(job, error, result.value)
             return
-        self._graph.settle(job.node, Status.DONE, value, written)
-        if job.followers:
-            self._attempts.lead(job)
-        for reference in written:
-            self._graph.wrote(reference, job.node.instance)
         if job.failure is not None:
             self._tell_failure(job, job.failure)
         if job.span is not None:
-            end_call(job, Returned(value))
+            end_call(job, Returned(job.left.value))
         if self._emit.sink:
-            self._results.tell(job, value)
+            self._results.tell(job, job.left.value)
+        if not job.left.writes or not self._graph.park(job.node, job.left.written):
+            self.land(job)
+
+    def land(self, job: Job) -> None:
+        """Let the paths hold what a call has returned, in its turn; where they can't, it has failed."""
+        left = job.left
+        assert left is not None  # only what has returned lands
+        try:
+            for write in left.writes:
+                self._journal.apply(job.call, job.of, write)
+        except ActumError as error:
+            self._fail_to_write(job, error, left.value)
+            return
+        job.left = None
+        written = left.written if left.writes else ()
+        if job.method == "erase":
+            self._results.erased += written
+        for reference in written:  # before it is settled: who waits for a whole learns what has filled in a part
+            self._graph.wrote(reference, job.node.instance, job.node)
+        self._graph.settle(job.node, Status.DONE, left.value, written)
+        if job.followers:
+            self._attempts.lead(job)
+        if job.is_latent and job.tool.output is not None:
+            self._latent.pay(job)
         if job.parent is not None:
             item_ended(job, None, self._journal, self)
+
+    def land_next(self) -> None:
+        """Let the first call write whose turn has come."""
+        job = self._register.jobs.get(self._graph.landing.popleft().number)
+        if job is not None:
+            self.land(job)
+
+    def land_all(self) -> None:
+        """Let all write that wait for their turn: those before them don't write in this tick."""
+        for number in sorted(self._graph.parked):
+            if number in self._graph.parked:
+                self._graph.take_turn(self._graph.parked[number])
+        while self._graph.landing:
+            self.land_next()
+
+    def _fail_to_write(self, job: Job, error: ActumError, value: Any) -> None:
+        if job.is_latent:
+            self.failed(job, error)
+        else:
+            error.outcome = "unusable"
+            self.failed(job, error, value)
 
     def failed(self, job: Job, error: ActumError, returned: Any = MISSING) -> None:
         """Let a call end that has failed when it was made, or when its values were known: by its `_else` (C14).
@@ -175,8 +211,6 @@ class Endings:
             end_call(job, Waits())
             return
         self.finish(job, result)
-        if job.tool.output is not None and job.node.status is Status.DONE:
-            self._latent.pay(job)
 
     def fail(self, failure: Failure) -> None:
         """Note a failure for the model, and emit it."""

@@ -22,7 +22,7 @@ from ...protocol import lineage
 from ...protocol.approvals import GATES
 from ...protocol.call import EACH, WHEN, Call
 from ...protocol.lineage import BROUGHT, Marks, Source, source_of
-from ...protocol.message import FAILED, OUTCOME, RETURNED
+from ...protocol.message import FAILED, OUTCOME, RETURNED, Write
 from ...protocol.place import Place
 from ...protocol.readings import marks_of
 from ...protocol.tool import EXPECTS, Tool
@@ -65,8 +65,6 @@ class Job:
     """Whether a task carries it out, or will soon."""
     is_awaited: bool = False
     """Whether its tick waits for its end."""
-    started: int = 0
-    """How many calls of the run had finished when it started (O8)."""
     batch: Batch | None = None
     """What it is made of where it is made for every item of a list."""
     parent: Job | None = None
@@ -101,6 +99,8 @@ class Job:
     """Where the values in it come from that calls have brought, by the places (S10)."""
     came: Marks | None = None
     """Where its result comes from, where that isn't plain: what code returns is brought, what a model writes is not."""
+    left: Left | None = None
+    """What it has left, once it has returned."""
     span: Span | None = None
     """What is traced of it while it is carried out."""
     patience: asyncio.Timeout | None = None
@@ -302,6 +302,18 @@ class Yield(NamedTuple):
     messages: tuple[MessageObject, ...] = ()
     weight: int | None = None
     beside: tuple[MessageObject, ...] = ()
+
+
+class Left(NamedTuple):
+    """What a call that has returned has left: its value, and what it writes, once its turn has come (O8)."""
+
+    value: Json
+    writes: Sequence[Write] = ()
+
+    @property
+    def written(self) -> tuple[Reference, ...]:
+        """The paths that it writes."""
+        return tuple(write.reference for write in self.writes)
 
 
 class Failure(NamedTuple):

@@ -26,7 +26,7 @@ from ...schema.weight import LEAST
 from ..budget import MESSAGE, Budget
 from ..emitter import Emitter
 from ..record.journal import Journal
-from .job import OPENED_BETWEEN_RUNS, Job, Yield
+from .job import OPENED_BETWEEN_RUNS, Job, Left, Yield
 from .tracing import begin_call
 
 _MOST_TOLD = 10_000
@@ -43,8 +43,6 @@ class Results:
         self._emit = emit
         self._last: dict[tuple[Reference, str | None], int] = {}
         self._overwrote: set[int] = set()
-        self.finished = 0
-        """How many calls have finished."""
         self.live = Live()
         """What is known of the calls that have begun, and of those that have failed."""
         self.effects: set[int] = set()
@@ -59,7 +57,6 @@ class Results:
         `registry` is what would serve its tool by name, were it not for a delegate.
         """
         job.is_started = job.has_begun = True
-        job.started = self.finished
         if job.parent is None and job.template.expressions:  # of the others, what they leave holds the values
             self.live.made[job.of] = call
         if job.tool.effects != "none" and job.is_made_here:
@@ -91,42 +88,40 @@ class Results:
             told = CallRetried(call=job.call, place=job.place, error=error, attempt=attempt, seconds=seconds)
             self._emit(told)
 
-    def write(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
-        """Append what a call has returned; return its value and the paths that were written.
+    def write(self, job: Job, result: Yield) -> Left:
+        """Append what a call has returned; return its value and what it is to write.
 
         Raises:
             InvalidResult: it can't be kept, or the path that the Activity named isn't one of the call's.
-            InvalidParameters: the path can't take the value.
             ScopeDenied: it would open a gate.
             LimitExceeded: the run can't afford what would be written.
         """
-        self.finished += 1
         is_marked = job.filters or job.derived or job.came is not None or job.failure or job.batch
         marks = (job.marks or None) if is_marked else None
-        if result.beside:
-            self._append(job, Yield(messages=result.beside))
+        beside = self._append(job, Yield(messages=result.beside)).writes if result.beside else ()
         if job.parent is not None:
-            value = self._append(job, result)[0] if result.messages else result.value
-            self._afford(job, value, result.weight)
-            self._journal.item(job.call, job.of, value, marks)
-            return value, ()
+            left = self._append(job, result) if result.messages else Left(result.value)
+            self._afford(job, left.value, result.weight)
+            self._journal.item(job.call, job.of, left.value, marks)
+            return Left(left.value, (*beside, *left.writes))
         if result.messages:
-            return self._append(job, result)
+            left = self._append(job, result)
+            return Left(left.value, (*beside, *left.writes))
         if job.path is None and result.path is None and job.has_result:
             self._afford(job, result.value, result.weight)
             self._journal.result(job.call, job.of, result.value, job.node.instance, marks)
-            return result.value, ()
+            return Left(result.value, beside)
         targets = self._targets(job, result)
         self._check_gates(job, result.value, targets)
         self._afford(job, result.value, result.weight, targets)
-        for target in targets:
-            self._note(job, target)
-            self._journal.write(job.call, job.of, result.value, target, job.method, job.node.instance, marks)
-            if job.method == "erase":
-                self.erased.append(target)
         if not targets:
             self._journal.record(job.call, job.of, result.value, marks)
-        return result.value, targets
+            return Left(result.value, beside)
+        self._note(job, targets)
+        self._journal.begin_writing(job.of)
+        own = (job.method, job.node.instance, marks)
+        writes = [self._journal.write(job.call, job.of, result.value, target, *own) for target in targets]
+        return Left(result.value, (*beside, *writes))
 
     def tell(self, job: Job, value: Any) -> None:
         """Emit `CallFinished`."""
@@ -176,14 +171,14 @@ class Results:
                 size += LEAST * gap if 0 < gap <= MOST_GAP else 0  # a wider one is refused
         return size
 
-    def _append(self, job: Job, result: Yield) -> tuple[Any, tuple[Reference, ...]]:
+    def _append(self, job: Job, result: Yield) -> Left:
         own = (job.node.instance, job.marks)
         for message in result.messages:
             self._afford(job, message.to_dict())
+        self._journal.begin_writing(job.of)
         written = [self._journal.append(job.call, job.of, message, *own) for message in result.messages]
         values = [message.to_dict() for message in result.messages]
-        value = values[0] if len(values) == 1 else values
-        return value, tuple(reference for reference in written if reference is not None)
+        return Left(values[0] if len(values) == 1 else values, [write for write in written if write is not None])
 
     def _targets(self, job: Job, result: Yield) -> tuple[Reference, ...]:
         if result.path is None:
@@ -204,11 +199,13 @@ class Results:
             if opens:
                 raise ScopeDenied("it would write gates, which a call can't open", tool=job.tool.name)
 
-    def _note(self, job: Job, target: Reference) -> None:
-        key = (target, job.node.instance)
-        if job.method == "set" and self._last.get(key, -1) > job.started:
-            self._overwrote.add(job.node.number)
-        self._last[key] = self.finished
+    def _note(self, job: Job, targets: Sequence[Reference]) -> None:
+        """Note whose paths a call writes: whether another of its answer has written one, an event says (O8)."""
+        for target in targets:
+            key = (target, job.node.instance)
+            if self._last.get(key) == job.script.number:
+                self._overwrote.add(job.node.number)
+            self._last[key] = job.script.number
 
 
 def _maker(job: Job, delegate: Any) -> str:

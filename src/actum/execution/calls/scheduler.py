@@ -137,7 +137,7 @@ class Scheduler:
         """
         await self._quiet()
         for _ in range(MOST_ROUNDS):
-            if not self._graph.waiting or self._standstill.judge(self):
+            if not (self._graph.waiting or self._graph.parked) or self._standstill.judge(self):
                 break
             await self._quiet()
         else:
@@ -189,13 +189,15 @@ class Scheduler:
 
     def pump(self) -> None:
         """Start what is ready, where there is room, and skip what has nothing to refer to any more."""
-        ready, hopeless = self._graph.ready, self._graph.hopeless
-        if self._is_pumping or not (ready or hopeless):
+        ready, hopeless, landing = self._graph.ready, self._graph.hopeless, self._graph.landing
+        if self._is_pumping or not (ready or hopeless or landing):
             return  # what a start makes ready is started by the same loop, however long the chain
         self._is_pumping = True
         try:
             while not (self._carrier.is_stopped or self._stop or self._budget.passed):
-                if hopeless:
+                if landing:
+                    self.endings.land_next()
+                elif hopeless:
                     self._give_up(hopeless.popleft())
                 elif ready and self.under_way.awaited < self._parallel:
                     self._start(ready.popleft())
@@ -347,6 +349,11 @@ class Scheduler:
     def finish(self, job: Job, result: Yield) -> None:
         """Write what a call has returned, and start what waited for it."""
         self.endings.finish(job, result)
+        self.pump()
+
+    def land_all(self) -> None:
+        """Let all write that wait for their turn, and start what waited for them."""
+        self.endings.land_all()
         self.pump()
 
     def refuse(self, job: Job, error: ActumError) -> None:

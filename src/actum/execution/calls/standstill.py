@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
 
 from ...dataflow.graph import Status
 from ...dataflow.reference import Reference
@@ -17,6 +18,15 @@ from .diagnosis import complaint
 from .items import item_ended
 from .job import Ends, Job
 from .register import Register
+
+
+class Lands(Ends, Protocol):
+    """What is told how a call ends, and that all write whose turn doesn't come (O8)."""
+
+    def land_all(self) -> None:
+        """Those that wait for their turn write now."""
+        ...
+
 
 MOST_ROUNDS = 100
 """How often what waits at the end of a tick is judged again because some of it went on."""
@@ -35,13 +45,17 @@ class Standstill:
         self._journal = journal
         self._emit = emit
 
-    def judge(self, ends: Ends) -> bool:
+    def judge(self, ends: Lands) -> bool:
         """Judge the calls that wait once; False if some of them may still run."""
         graph, nodes = self._register.graph, self._register.nodes
-        found = verdicts(graph, nodes, is_gate)
+        found, before = verdicts(graph, nodes, is_gate), len(graph.waiting)
         self._apply(found, _FINAL, ends)
         free = [number for number, verdict in found.items() if verdict.fate is Fate.FREE]
         if any(number not in graph.waiting for number in free):
+            return False
+        if graph.parked:
+            if len(graph.waiting) == before:  # what is to write before them waits for them, or stays for another tick
+                ends.land_all()
             return False
         if free:
             found = verdicts(graph, nodes, is_gate, frees=False)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...dataflow.graph import CALLS, call_index, overlaps
 from ...dataflow.reference import Reference
+from ...protocol.applying import Rank
 from ...protocol.message import kind_of, place_of, write_of
 from ...protocol.place import Place
 from ...schema.json import JsonObject
@@ -22,10 +23,6 @@ class Recipient:
 
     place: Place
     references: Sequence[Reference] = ()
-
-    def asks_for(self, written: Reference) -> bool:
-        """Whether it refers to what was written there."""
-        return any(overlaps(one, written) for one in self.references)
 
 
 @dataclass(slots=True)
@@ -45,18 +42,30 @@ class Left:
         self._messages.clear()
         self._latest.clear()
 
-    def after(self, recipient: Recipient, kinds: Collection[str], messages: Sequence[JsonObject]) -> set[int]:
-        """The ids of the messages of these kinds that calls listed after the recipient have left unasked."""
+    def after(
+        self,
+        recipient: Recipient,
+        kinds: Collection[str],
+        messages: Sequence[JsonObject],
+        last_read: Callable[[Reference], Rank],
+    ) -> set[int]:
+        """The ids of the messages of these kinds that calls listed after the recipient have left unasked.
+
+        `last_read` says of a path that it refers to up to which call it reads what was written there (O8).
+        """
         self._take(messages)
         own = _order(recipient.place)
         if all(self._latest.get(kind, own) <= own for kind in kinds):
             return set()
         asked = {call_index(one) for one in recipient.references if one.kind == CALLS}
+        read = [(one, last_read(one)) for one in recipient.references if one.kind in kinds]
         found: set[int] = set()
         for order, index, message in self._later(own, kinds):
-            is_asked = order[0] == own[0] and order[1] in asked
             write = write_of(message, index, self.data_kinds)
-            if not is_asked and (write is None or not recipient.asks_for(write.reference)):
+            is_asked = (order[0] == own[0] and order[1] in asked) or (
+                write is not None and any(overlaps(one, write.reference) and order <= last[:2] for one, last in read)
+            )
+            if not is_asked:
                 found.add(id(message))
         return found
 

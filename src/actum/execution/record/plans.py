@@ -61,6 +61,9 @@ class Standing:
         """Whether nobody knows if a call that is done had its effect."""
         return self.replaced.get(index, {}).get("outcome") == "unknown"
 
+    written: Mapping[int, Sequence[Reference]]
+    """What those that are done have written, by index."""
+
     def status(self, index: int) -> Status | None:
         """How a call of the plan has ended; None if it is still to be made."""
         if index in self.done:
@@ -96,14 +99,15 @@ def standing_plans(
             for index, call in enumerate(plan.calls)
         ]
         _check_output(plan.output, plan.start, reading)
-        done, failed, skipped = ending.of(plan, calls)
+        done, failed, skipped, written = ending.of(plan, calls)
         replaced = {index: found for index in done if (found := ending.replaced(plan.place(index)))}
         own = {
             index: items[place]
             for index in range(len(calls))
             if index not in done and (place := plan.place(index)) in items
         }
-        yield Standing(plan, calls, done, failed, skipped, own, messages[plan.start].get("mode", "eager"), replaced)
+        mode = messages[plan.start].get("mode", "eager")
+        yield Standing(plan, calls, done, failed, skipped, own, mode, replaced, written)
 
 
 def _replaced(call: Call, decisions: Decisions, place: Place) -> Call:
@@ -149,9 +153,15 @@ class _Ending:
             place = place_of(messages[index])
             self._last[index] = max(self._last[index + 1], -1 if place is None else place.answer)
 
-    def of(self, plan: Authored, calls: Sequence[Call]) -> tuple[dict[int, Any], set[int], set[int]]:
-        """The calls of a plan that are done, with their results, those that have failed for good, and the skipped."""
+    def of(
+        self, plan: Authored, calls: Sequence[Call]
+    ) -> tuple[dict[int, Any], set[int], set[int], dict[int, Sequence[Reference]]]:
+        """The calls of a plan that are done, with their results, those that have failed for good, and the skipped.
+
+        Last what those that are done have written.
+        """
         done: dict[int, Any] = {}
+        written: dict[int, Sequence[Reference]] = {}
         failed: set[int] = set()
         skipped: set[int] = set()
         for index, call in enumerate(calls):
@@ -160,12 +170,15 @@ class _Ending:
                 skipped.add(index)
                 continue
             outcomes = [self._outcome(at) for at in left if "_call" in self._messages[at]]
-            if outcomes and (call.get("_outputMethod") == "erase" or all(map(self._stands, outcomes))):
+            if outcomes and "_call" not in self._messages[left[-1]]:
+                failed.add(index)  # it was carried out, and its path couldn't take what it returned
+            elif outcomes and (call.get("_outputMethod") == "erase" or all(map(self._stands, outcomes))):
                 values = [one.value for one in outcomes]
                 done[index] = values[-1] if len(values) == 1 or outcomes[-1].reference is not None else values
+                written[index] = [one.reference for one in outcomes if one.reference is not None]
             elif left and not outcomes and self._last[left[-1]] > plan.number:
                 failed.add(index)
-        return done, failed, skipped
+        return done, failed, skipped, written
 
     def replaced(self, place: Place) -> JsonObject:
         """How the call at a place has failed, where its `_else` stands for it; else nothing."""
