@@ -377,10 +377,10 @@ class Answer:
         if when is not None and not is_by_item:
             ready, condition = self._filled(when, index)
             end = _all([*after, (ready, condition)])
+            if end[0] is End.BAD or (end[0] is End.DONE and not isinstance(condition, bool)):
+                return self._otherwise(index, NOTHING, _MISFIT)
             if end[0] is not End.DONE:
                 return end
-            if not isinstance(condition, bool):
-                return FAILED
             if not condition:
                 return SKIPPED
             after = []  # they have passed
