@@ -24,8 +24,6 @@ from actum.schema.validator import Validator
 from .values import END, NOTHING, Json, Write, folded, meets, member, nested, plain, read, written
 
 GATES = Reference("state", ("approvals",))
-NEW = frozenset({"O5"})
-"""The rules that the runtime keeps already, of those that it is about to."""
 ANY: Any = object()
 """Whatever the item is."""
 
@@ -269,9 +267,6 @@ class Answer:
 
     def settle(self) -> None:
         """Decide all of it, and leave in its run what comes of it."""
-        paths = [(at, one) for at in range(len(self.elements)) for one in self._may_write(at)]
-        if "O8" not in NEW and any(meets(one, two) for at, one in paths for other, two in paths if at < other):
-            raise Unsaid(-1)
         left = list(range(len(self.elements)))
         while left:
             still = [index for index in left if not self._decide(index)]
@@ -591,12 +586,7 @@ class Answer:
     def _first(self, options: Sequence[Expression], index: int, item: Any) -> Look:
         """The first that exists; the next one counts once it can't be filled any more (O5)."""
         found: list[Look] = []
-        behind = set(self.behind.get(index, ()))
-        if "O5" not in NEW and len([one for one in options if self.look(one, index, item)[0] is End.DONE]) > 1:
-            raise Unsaid(index)
         for one in options:
-            if "O5" not in NEW:
-                self.behind[index] = set(behind)
             look = self.look(one, index, item)
             if look[0] in {End.DONE, End.OPEN, End.HELD}:
                 return look
