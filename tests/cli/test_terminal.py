@@ -104,6 +104,7 @@ def test_a_terminal_shows_the_tree_of_calls(tmp_path: Path) -> None:
 @pytest.mark.rule("D10")
 def test_what_a_delegate_does_stands_below_its_call(tmp_path: Path) -> None:
     twice: dict[str, Any] = {
+        "config": {"activities": ["own.py"]},  # its own tool is served by no other Activity (D13)
         "context": [
             {"type": "tool", "tool": {"double": {"properties": {"n": {"type": "integer"}, "_output": {}}}}},
             {"type": "plan", "plan": [{"_tool": "double", "n": "†input.n"}], "output": "†calls.0"},

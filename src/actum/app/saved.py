@@ -170,7 +170,7 @@ class SavedIdea:
         own = self.schema
         return IdeaText(
             context=self.context.messages,
-            schema=own if own is None or isinstance(own, bool | dict) else shape_of(own).schema,
+            schema=own if own is None or isinstance(own, bool | dict | list) else shape_of(own).schema,
             meta=self.meta,
             config=self.config,
             solution=self.solution,
