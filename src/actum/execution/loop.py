@@ -55,7 +55,7 @@ class Loop:
         said: list[JsonObject] = []
         self._at_turn = 0
         """Which turn of a conversation it is, counted where plans of earlier ones stand."""
-        if self._marks.standing:
+        if self._marks.plans and self._marks.standing:
             own, said = next_turn(own)
             self._at_turn = len(turn_starts(own.messages))
         self._frame = setup.frame(setup.context)
@@ -186,7 +186,8 @@ class Loop:
             if self._setup.runtime.model is None:
                 self._check_without_model()
             else:
-                self._withhold(*(script for script in self._scripts if script.turn == self._at_turn))
+                if self._scripts:
+                    self._withhold(*(script for script in self._scripts if script.turn == self._at_turn))
                 outcome = await self._until_the_end(self._setup.runtime.model)
         await self._calls.drain()
         self._is_waiting = isinstance(outcome, Waiting)
@@ -270,7 +271,7 @@ class Loop:
 
     async def _standing(self) -> Outcome:
         """Make the calls of the plans that stand in the context, and deliver their outputs in order (M4, P3)."""
-        scripts = list(self._resumed()) if self._marks.standing else []
+        scripts = list(self._resumed()) if self._marks.plans and self._marks.standing else []
         if not scripts:
             return GoOn()
         self._scripts += scripts
