@@ -165,7 +165,8 @@ class Calls:
         self._scheduler.batches.before |= {plan.authored.place(index): items for index, items in plan.items.items()}
         for index, call in enumerate(plan.calls):
             if (status := plan.status(index)) is not None:
-                node = script.nodes[index] = self._register.listed(script, index)
+                node = self._register.listed(script, index)
+                self._know(call, node, script)
                 node.is_uncertain = plan.is_uncertain(index)
                 node.has_value = call.has_value
                 self._graph.settle(node, status, plan.done.get(index, MISSING), plan.written.get(index, ()))
@@ -180,6 +181,17 @@ class Calls:
                 self.accept(script, index, call)
         self.close(script)
         return script
+
+    def _know(self, call: Call, node: Node, script: Script) -> None:
+        """Note of a call that has ended what the run had noted as it arrived: its writes, and its result's type."""
+        try:
+            job = judge(call, self._register.toolset, self._journal.instances, node, script, self._register.reading)
+            self._declared.enter(job)
+        except LimitExceeded:
+            raise
+        except ActumError:  # it had been refused, or its tool is another now
+            node.is_refused = True
+        self._graph.enter(node)
 
     def _keeps_order(self, call: Call) -> bool:
         tool = self._register.toolset.tools.get(call.tool)

@@ -61,11 +61,18 @@ class Declared:
             CyclicPlan: it refers to its own result (P1).
             InvalidParameters: a value that it refers to, or computes, can't be what its tool takes there.
         """
-        script = job.script
         if job.is_simple and not job.is_value and self._is_known_to_fit(job):
             return
+        self.enter(job)
+
+    def enter(self, job: Job) -> None:
+        """Judge what a call refers to and note what is declared of its result, also where that is what its tool says.
+
+        Raises:
+            CallError: as `check`.
+        """
         check = _Check(self, job)
-        script.types[job.node.index] = _of_result(job, check.types(), check.otherwise)
+        job.script.types[job.node.index] = _of_result(job, check.types(), check.otherwise)
 
     def _is_known_to_fit(self, job: Job) -> bool:
         """Whether a call refers only to whole results, or parts of them, that were judged for it before."""

@@ -135,6 +135,7 @@ class _Outcome:
     value: Any
     reference: Reference | None = None
     instance: str | None = None
+    written: Reference | None = None
 
 
 class _Ending:
@@ -175,7 +176,7 @@ class _Ending:
             elif outcomes and (call.get("_outputMethod") == "erase" or all(map(self._stands, outcomes))):
                 values = [one.value for one in outcomes]
                 done[index] = values[-1] if len(values) == 1 or outcomes[-1].reference is not None else values
-                written[index] = [one.reference for one in outcomes if one.reference is not None]
+                written[index] = [one.written for one in outcomes if one.written is not None]
             elif left and not outcomes and self._last[left[-1]] > plan.number:
                 failed.add(index)
         return done, failed, skipped, written
@@ -191,8 +192,10 @@ class _Ending:
             return _Outcome(message["data"]["result"] if is_object(message["data"]) else None)
         write = write_of(message, at, self._data_kinds)
         if write is None or "_outputMethod" not in message:  # what an Activity returned as a message is the result
-            return _Outcome({key: value for key, value in message.items() if not key.startswith("_")})
-        return _Outcome(write.value, write.reference if "_outputPath" in message else None, write.instance)
+            value = {key: value for key, value in message.items() if not key.startswith("_")}
+            return _Outcome(value, written=None if write is None else write.reference)
+        reference = write.reference if "_outputPath" in message else None
+        return _Outcome(write.value, reference, write.instance, reference)
 
     def _stands(self, outcome: _Outcome) -> bool:
         return outcome.reference is None or self._memory.read(outcome.reference, outcome.instance) is not MISSING
