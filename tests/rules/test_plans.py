@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Config, Tools, errors
+from actum import Agent, Config, Tools, errors, events
+from actum.execution.record.recovery import recovered
 
 from .scripts import agent, answer, call, plan_fails, run, sent, text_of
 
@@ -138,3 +139,122 @@ async def test_a_malformed_plan_is_an_error_that_names_its_place(bad: dict[str, 
     with pytest.raises(errors.MessageError) as caught:
         await Agent(None, tools=Tools()).run([{"type": "text", "text": "x"}, {"type": "plan", **bad}])
     assert caught.value.index == 1
+
+
+def acting(log: list[str]) -> Tools:
+    """Tools that say what they do; those of effects `some` must never do it twice."""
+    tools = Tools()
+
+    @tools.tool(effects="none")
+    async def same(x: Any) -> Any:  # pyright: ignore[reportUnusedFunction]
+        """Give it back."""
+        return x
+
+    @tools.tool(effects="none")
+    async def add(a: float, b: float = 1) -> float:  # pyright: ignore[reportUnusedFunction]
+        """Add."""
+        return a + b
+
+    @tools.tool
+    async def pay(to: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Pay."""
+        log.append(to)
+        return f"paid {to}"
+
+    @tools.tool(effects="ordered")
+    async def enter(line: str) -> str:  # pyright: ignore[reportUnusedFunction]
+        """Enter a line."""
+        log.append(line)
+        return line
+
+    @tools.tool
+    async def fail(why: str = "no") -> str:  # pyright: ignore[reportUnusedFunction]
+        """Fail."""
+        raise ValueError(why)
+
+    tools.register("lie", {"properties": {"n": {}, "_output": {"type": "integer"}}})
+
+    @tools.activity("lie")
+    def lie(n: Any = 0) -> str:  # pyright: ignore[reportUnusedFunction]
+        log.append(f"lie {n}")
+        return "none"
+
+    return tools
+
+
+SKIPPED = call("same", x="a", _when=False, _outputPath="†state.p")
+CUT_ANYWHERE: dict[str, list[Any]] = {
+    "refused by what a finished value is": [
+        call("add", a=2, b=2), {"_value": "{str(†calls.0)}"}, call("pay", to="Ann", _when="{†calls.1 != 2}"),
+    ],
+    "refused by what a finished list is": [
+        call("add", _each=[1, 2], a="†each"), call("same", x=1), call("pay", to="Ann", _when="{†calls.0 != 2}"),
+    ],
+    "refused by what stands for a failure": [
+        call("fail", _else={"why": "†error"}), {"_value": {"n": "†calls.0"}}, call("pay", to="Ann", _when="{†calls.1.n > 2}"),
+    ],
+    "refused by what its tool returns": [
+        call("add", a=1), call("same", x=1), call("pay", to="Ann", _when="{†calls.0 != 'x'}"),
+    ],
+    "behind what is refused": [
+        call("add", a=1, _outputPath="†state.p"), call("pay", to="†calls.0", _outputPath="†state.q"),
+        call("same", x="†state.q"), {"_then": True}, call("pay", to="Bob"),
+    ],
+    "a reader of what was skipped": [SKIPPED, call("pay", to="†state.p"), call("same", x="b")],
+    "a choice of what was skipped": [SKIPPED, call("same", x="b"), call("pay", to="†state.p <|> Ann {†calls.1}")],
+    "a reader of what was written elsewhere": [
+        call("same", x="a", _outputPath="†state.p <|> †state.q"), call("same", x="b"), call("pay", to="†state.q"),
+    ],
+    "a part of what was written": [
+        call("same", x={"n": 1}, _outputPath="†state.p"), call("same", x="b"), call("pay", to="†state.p.none"),
+    ],
+    "a chain of skipped ones": [
+        SKIPPED, call("same", x="†state.p", _outputPath="†state.q"), {"_value": "†state.q"},
+        call("same", x="b"), call("pay", to="Ann", _when="{†calls.2 == None}"),
+    ],
+    "items of what was skipped": [
+        call("same", x=["a"], _when=False, _outputPath="†state.p"), call("pay", _each="†state.p", to="†each"),
+        call("pay", _each=["a", "b"], to="†each", _when="{†each == 'b'}"),
+    ],
+    "in order": [
+        call("enter", line="a"), call("enter", line="b", _when=False), call("enter", line=5), call("enter", line="c"),
+    ],
+    "in order behind what was skipped": [
+        call("enter", line="a", _when=False, _outputPath="†state.p"), call("enter", line="†state.p"), call("enter", line="c"),
+        {"_then": True}, call("pay", to="Ann"), {"_expect": "{†calls.2 == 'c'}"}, call("enter", line="d"),
+    ],
+}  # fmt: skip
+
+
+async def came_to(context: Any, log: list[str], entries: list[Any]) -> Any:
+    """The output of a plan, or why it has none; and all its failures."""
+    stream = Agent(None, tools=acting(log)).stream(context, record=entries.append)
+    failed: set[str] = set()
+    try:
+        async with stream:
+            async for event in stream:
+                if isinstance(event, events.CallFailed):
+                    failed.add(f"{event.place}: {event.error} ({event.outcome})")
+        return stream.result.output, failed
+    except errors.PlanFailed as error:
+        return str(error.__cause__), failed
+
+
+@pytest.mark.rule("L8", "O9", "C15")
+@pytest.mark.parametrize("name", CUT_ANYWHERE)
+async def test_a_plan_that_is_cut_anywhere_comes_to_the_same_and_does_nothing_twice(name: str) -> None:
+    entries: list[Any] = []
+    log: list[str] = []
+    output, failed = await came_to([plan(*CUT_ANYWHERE[name], output="delivered {†calls.1 or 'none'}")], log, entries)
+    for cut in range(1, len(entries) + 1):
+        context = recovered(json.loads(json.dumps(entries[:cut])))
+        ended = {one["_of"] for one in context if "_call" in one}
+        again: list[str] = []
+        told: list[Any] = []
+        found = await came_to(context, again, told)
+        assert found[0] == output
+        assert found[1] <= failed
+        assert set(again) <= set(log)
+        made = {one["failed"] for one in told if "failed" in one}
+        made |= {one["message"]["_of"] for one in told if "_call" in one.get("message", {})}
+        assert not made & ended
