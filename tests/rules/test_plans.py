@@ -191,7 +191,8 @@ CUT_ANYWHERE: dict[str, list[Any]] = {
         call("add", _each=[1, 2], a="†each"), call("same", x=1), call("pay", to="Ann", _when="{†calls.0 != 2}"),
     ],
     "refused by what stands for a failure": [
-        call("fail", _else={"why": "†error"}), {"_value": {"n": "†calls.0"}}, call("pay", to="Ann", _when="{†calls.1.n > 2}"),
+        call("fail", _else={"why": "†error"}), {"_value": {"n": "†calls.0"}},
+        call("pay", to="Ann", _when="{†calls.1.n > 2}"),
     ],
     "refused by what its tool returns": [
         call("add", a=1), call("same", x=1), call("pay", to="Ann", _when="{†calls.0 != 'x'}"),
@@ -220,7 +221,8 @@ CUT_ANYWHERE: dict[str, list[Any]] = {
         call("enter", line="a"), call("enter", line="b", _when=False), call("enter", line=5), call("enter", line="c"),
     ],
     "in order behind what was skipped": [
-        call("enter", line="a", _when=False, _outputPath="†state.p"), call("enter", line="†state.p"), call("enter", line="c"),
+        call("enter", line="a", _when=False, _outputPath="†state.p"), call("enter", line="†state.p"),
+        call("enter", line="c"),
         {"_then": True}, call("pay", to="Ann"), {"_expect": "{†calls.2 == 'c'}"}, call("enter", line="d"),
     ],
 }  # fmt: skip
