@@ -102,7 +102,7 @@ NO_IDEA = ["broken.json", "latin.json", "no-idea.json", "deep.json"]
     + [(one, errors.DelegateError) for one in [*NOT_THERE, *NO_IDEA]],
 )
 async def test_a_path_that_leads_out_of_the_roots_is_never_read(
-    tree: Path, reference: str, kind: type[Exception]
+    tree: Path, reference: str, kind: type[errors.ActumError]
 ) -> None:
     with plan_fails(errors.DelegateError) as caught:
         await Agent(None, tools=Tools(), roots=[tree]).run(asking(reference))
