@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from functools import cached_property
 from typing import Any, TypeAlias
 
 from actum.dataflow.computing.evaluator import Allowance, ComputingError, value_of
@@ -287,7 +286,9 @@ class Answer:
     def _check_waited(self) -> None:
         """Whether the next request comes only when all calls have ended, also those that nothing waits for (C8)."""
         last_then = max((at for at in range(len(self.elements)) if not self._is_call(at)), default=-1)
-        for index in (self.made.keys() | self.refused) - self._awaited - set(range(last_then)):
+        done = [index for index, (end, _) in self.ends.items() if end is End.DONE]
+        awaited = {at for index in done for at in self.behind[index]}
+        for index in (self.made.keys() | self.refused) - awaited - set(range(last_then)):
             tool = self.tools[index]
             if tool is None or self._has_result(index) or self.paths[index] is not None or tool.is_ordered:
                 continue
@@ -767,14 +768,6 @@ class Answer:
             and not self._has_result(index)
             and index in self.made.keys() - self.refused
         )
-
-    @cached_property
-    def _awaited(self) -> set[int]:
-        """The calls that the output or others refer to (C8)."""
-        done = [index for index, (end, _) in self.ends.items() if end is End.DONE and self._is_call(index)]
-        parts = [part for index in done for part in self._own(index)]
-        read_by = [one for part in (*parts, self.output) if part for own in part.expressions for one in references(own)]
-        return {one.path[0] for one in read_by if one.kind == "calls" and one.path and isinstance(one.path[0], int)}
 
     @property
     def withheld_by(self) -> set[int]:
