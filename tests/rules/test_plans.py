@@ -225,6 +225,14 @@ CUT_ANYWHERE: dict[str, list[Any]] = {
         call("enter", line="c"),
         {"_then": True}, call("pay", to="Ann"), {"_expect": "{†calls.2 == 'c'}"}, call("enter", line="d"),
     ],
+    "what it came to can't be used": [call("lie"), call("pay", to="Ann"), {"_then": True}, call("pay", to="Bob")],
+    "who reads what can't be used": [
+        call("lie", _outputPath="†state.p"), call("same", x="†state.p"), call("same", x="†calls.0"),
+        call("pay", to="Ann"), call("pay", to="Bob"),
+    ],
+    "something stands for what can't be used": [call("lie", _else=0), call("pay", to="Ann {†calls.0}")],
+    "some items can't be used": [call("lie", _each=[1, 2], n="†each"), call("pay", to="Ann"), call("pay", to="Bob")],
+    "all can't be used, then more": [call("lie"), {"_expect": True}, call("pay", to="Ann")],
 }  # fmt: skip
 
 
@@ -250,7 +258,7 @@ async def test_a_plan_that_is_cut_anywhere_comes_to_the_same_and_does_nothing_tw
     output, failed = await came_to([plan(*CUT_ANYWHERE[name], output="delivered {†calls.1 or 'none'}")], log, entries)
     for cut in range(1, len(entries) + 1):
         context = recovered(json.loads(json.dumps(entries[:cut])))
-        ended = {one["_of"] for one in context if "_call" in one}
+        ended = {one["_of"] for one in context if "_call" in one or one.get("_outcome") == "unusable"}
         again: list[str] = []
         told: list[Any] = []
         found = await came_to(context, again, told)

@@ -12,10 +12,11 @@ from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING, references
 from ...dataflow.fold import exported
 from ...dataflow.graph import CALLS, Answer, Node, Status, call_index
-from ...errors import ActumError, CallError, InvalidParameters, LimitExceeded, SolutionError
+from ...errors import ActumError, CallError, InvalidParameters, InvalidResult, LimitExceeded, SolutionError
 from ...generation.offer import Toolset
 from ...protocol.accounts import Live
 from ...protocol.call import EXPECT, ONLY_THEN, THEN, Call
+from ...protocol.message import RETURNED
 from ...protocol.origin import is_url
 from ...protocol.place import Place
 from ...protocol.tool import EXPECTS
@@ -164,12 +165,18 @@ class Calls:
         script.is_authored = plan.authored.is_given and not is_url(self._journal.origin)
         self._scheduler.batches.before |= {plan.authored.place(index): items for index, items in plan.items.items()}
         for index, call in enumerate(plan.calls):
-            if (status := plan.status(index)) is not None:
+            status, unusable = plan.status(index), plan.unusable.get(index)
+            if status is not None or (unusable is not None and self._has_effects(call)):
                 node = self._register.listed(script, index)
-                self._know(call, node, script)
+                job = self._know(call, node, script)
                 node.is_uncertain = plan.is_uncertain(index)
                 node.has_value = call.has_value
-                self._graph.settle(node, status, plan.done.get(index, MISSING), plan.written.get(index, ()))
+                if unusable is not None and job is not None:  # it was made, and is not made again for that (C15)
+                    job.has_begun = True
+                    self._endings.refuse(job, InvalidResult(unusable["error"]), unusable.get(RETURNED, MISSING))
+                else:
+                    value = plan.done.get(index, MISSING)
+                    self._graph.settle(node, status or Status.FAILED, value, plan.written.get(index, ()))
                 if self._keeps_order(call):
                     self._take_turns(script, node)
                 elif EXPECT in call:
@@ -182,8 +189,9 @@ class Calls:
         self.close(script)
         return script
 
-    def _know(self, call: Call, node: Node, script: Script) -> None:
+    def _know(self, call: Call, node: Node, script: Script) -> Job | None:
         """Note of a call that has ended what the run had noted as it arrived: its writes, and its result's type."""
+        job = None
         try:
             job = judge(call, self._register.toolset, self._journal.instances, node, script, self._register.reading)
             self._declared.enter(job)
@@ -192,6 +200,11 @@ class Calls:
         except ActumError:  # it had been refused, or its tool is another now
             node.is_refused = True
         self._graph.enter(node)
+        return job
+
+    def _has_effects(self, call: Call) -> bool:
+        tool = self._register.toolset.tools.get(call.tool)
+        return tool is not None and tool.effects != "none"
 
     def _keeps_order(self, call: Call) -> bool:
         tool = self._register.toolset.tools.get(call.tool)

@@ -16,7 +16,7 @@ from ...protocol.approvals import Decisions
 from ...protocol.call import Call
 from ...protocol.context import Memory
 from ...protocol.marks import Authored, Marks
-from ...protocol.message import OF, failed_of, is_item, is_record, is_result, is_skip, place_of, write_of
+from ...protocol.message import OF, OUTCOME, failed_of, is_item, is_record, is_result, is_skip, place_of, write_of
 from ...protocol.place import Place
 from ...schema.json import JsonObject, encode, is_object
 
@@ -63,6 +63,8 @@ class Standing:
 
     written: Mapping[int, Sequence[Reference]]
     """What those that are done have written, by index."""
+    unusable: Mapping[int, JsonObject]
+    """The errors of those whose results can't be used, where no answer has come since (C15)."""
 
     def status(self, index: int) -> Status | None:
         """How a call of the plan has ended; None if it is still to be made."""
@@ -100,6 +102,11 @@ def standing_plans(
         ]
         _check_output(plan.output, plan.start, reading)
         done, failed, skipped, written = ending.of(plan, calls)
+        unusable = {
+            index: found
+            for index in range(len(calls))
+            if index not in done and (found := ending.unusable(plan, plan.place(index)))
+        }
         replaced = {index: found for index in done if (found := ending.replaced(plan.place(index)))}
         own = {
             index: items[place]
@@ -107,7 +114,7 @@ def standing_plans(
             if index not in done and (place := plan.place(index)) in items
         }
         mode = messages[plan.start].get("mode", "eager")
-        yield Standing(plan, calls, done, failed, skipped, own, mode, replaced, written)
+        yield Standing(plan, calls, done, failed, skipped, own, mode, replaced, written, unusable)
 
 
 def _replaced(call: Call, decisions: Decisions, place: Place) -> Call:
@@ -185,6 +192,13 @@ class _Ending:
         """How the call at a place has failed, where its `_else` stands for it; else nothing."""
         marks = (failed_of(self._messages[at]) for at in reversed(self._marks.left.get(place, ())))
         return next((mark for mark in marks if mark), failed_of({}))
+
+    def unusable(self, plan: Authored, place: Place) -> JsonObject | None:
+        """The error of a call that was carried out with a result that can't be used, if no answer has come since."""
+        left = self._marks.left.get(place)
+        if not left or left[-1] <= plan.start or self._last[left[-1]] > plan.number:
+            return None
+        return found if (found := self._messages[left[-1]]).get(OUTCOME) == "unusable" else None
 
     def _outcome(self, at: int) -> _Outcome:
         message = self._messages[at]
