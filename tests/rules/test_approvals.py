@@ -515,7 +515,7 @@ async def test_a_model_sees_nothing_of_decisions_and_of_suspended_delegates() ->
     await Agent(None, tools=tools, delegates=desk.delegates).run(
         [one for one in context if one["type"] != "plan"] + plan(call("peek"))
     )
-    assert all(message["type"] == "plan" for message in seen[0])
+    assert all(message.get("kind") == "plan" for message in seen[0])
 
 
 @pytest.mark.parametrize(

@@ -247,3 +247,130 @@ def test_the_property_can_fail() -> None:
         one, other = (Journal(context).scoped(scopes, None).messages for context in contexts)
         assert (one != other) is differ
         assert bool(one) is bool(scopes)
+
+
+# S11: what isn't folded
+
+
+def with_reader(*scopes: str, **more: Any) -> Tools:
+    """Tools whose calls leave results, and one with a delegate that is handed these scopes."""
+    tools = Tools()
+    tools.register("tell", {"properties": {"v": TEXT, "behind": {}}, "_output": TEXT, **more.pop("tell", {})})
+    tools.register("d", {"_delegate": "D", "_scopes": list(scopes), "_output": TEXT})
+    return tools
+
+
+def told_by_delegate(of: Agent, own: Sequence[Json] = ()) -> Agent:
+    return Agent(of.model, tools=of.tools, delegates={"D": {"context": list(own), "schema": TEXT}})
+
+
+async def crossing(of: Agent, context: Any) -> tuple[list[Json], str]:
+    """What the first delegate is handed, and how its model is shown that."""
+    async with of.stream(context, TEXT) as run:
+        seen = [event async for event in run if isinstance(event, events.RequestStarted) and event.depth == 1]
+    requests = [request for request in sent(of) if "SUB" in text_of(request.messages)]
+    return [{key: one[key] for key in one if key != "_brought"} for one in seen[0].context], text_of(
+        requests[0].messages
+    )
+
+
+SUB: list[Json] = [{"type": "system", "message": "SUB"}]
+
+
+@pytest.mark.rule("S11", "S8")
+@pytest.mark.parametrize("in_one_answer", [True, False])
+@pytest.mark.parametrize("slow", ["A", "B"])
+async def test_all_results_cross_in_the_order_of_their_calls(slow: str, in_one_answer: bool) -> None:
+    tools, other = with_reader("result"), asyncio.Event()
+
+    async def tell(v: str, behind: Any = None) -> str:
+        if v == slow:
+            await other.wait()
+        elif v in {"A", "B"}:
+            other.set()
+        return v
+
+    tools.activity("tell", tell)
+    two = [call("tell", v="A"), call("tell", v="B")]
+    answers = (
+        [answer(*two, call("d"), call("tell", v="later"), output="†calls.2")]
+        if in_one_answer
+        else [answer(*two), answer(call("d"), output="†calls.0")]
+    )
+    of = told_by_delegate(agent(*answers, answer(output="sub"), tools=tools), SUB)
+    context, shown = await crossing(of, "q")
+    assert context[1:] == [{"type": "data", "kind": "result", "data": ["A", "B"]}]
+    assert '["A","B"]' in shown
+
+
+@pytest.mark.rule("S11")
+async def test_a_call_that_failed_or_was_skipped_leaves_no_result_and_fails_no_reader() -> None:
+    tools = with_reader("result")
+
+    def tell(v: str, behind: Any = None) -> str:
+        if v == "bad":
+            raise ValueError(v)
+        return v
+
+    tools.activity("tell", tell)
+    calls = [call("tell", v="bad"), call("tell", v="no", _when="{1 > 2}"), call("tell", v="A"), call("d")]
+    of = told_by_delegate(agent(answer(*calls), answer(output="sub"), answer(output="end"), tools=tools), SUB)
+    context, _ = await crossing(of, "q")
+    assert context[1:] == [{"type": "data", "kind": "result", "data": ["A"]}]
+
+
+@pytest.mark.rule("S11", "S5")
+@pytest.mark.parametrize("is_fixed", [True, False])
+async def test_errors_cross_to_their_own_instance_only(is_fixed: bool) -> None:
+    tools = with_reader("error", tell={"_instance": "①"} if is_fixed else {})
+
+    def tell(v: str, behind: Any = None) -> str:
+        raise RuntimeError(f"{v} was refused")
+
+    tools.activity("tell", tell)
+    context = [{"type": "state", "_instance": one, "card": f"card {one}"} for one in (ONE, TWO)]
+    named = {} if is_fixed else {"_instance": ONE}
+    for reader, is_seen in ((ONE, True), (TWO, False), (None, False)):
+        own = {} if reader is None else {"_instance": reader}
+        failing = answer(call("tell", v="†state.card", **named), output=None)
+        of = told_by_delegate(
+            agent(failing, answer(call("d", **own), output="†calls.0"), answer(output="sub"), tools=tools), SUB
+        )
+        crossed, _ = await crossing(of, context)
+        assert ("card ① was refused" in str(crossed)) is is_seen, reader
+
+
+@pytest.mark.rule("S11")
+async def test_a_plan_crosses_as_data_and_is_carried_out_once() -> None:
+    tools, paid = with_reader("plan", "tool"), list[str]()
+
+    def pay(to: str) -> str:
+        paid.append(to)
+        return "paid"
+
+    tools.activity("pay", pay)
+    definition: Json = {"pay": {"properties": {"to": TEXT}, "_output": TEXT}}
+    plan = [call("pay", to="Ann"), *(call("pay", to=f"of {one}", _instance=one) for one in (ONE, TWO))]
+    context: list[Json] = [
+        {"type": "tool", "tool": definition},
+        *({"type": "state", "_instance": one, "x": 1} for one in (ONE, TWO)),
+        {"type": "plan", "plan": plan},
+    ]
+    of = told_by_delegate(
+        agent(answer(call("d", _instance=TWO), output="†calls.0"), *[answer(output="sub")] * 3, tools=tools), SUB
+    )
+    crossed, shown = await crossing(of, context)
+    assert paid == ["Ann", "of ①", "of ②"]
+    assert {"type": "data", "kind": "plan", "data": [plan[0], plan[2]]} in crossed
+    assert "of ②" in shown
+    assert "of ①" not in shown
+
+
+@pytest.mark.rule("S11")
+async def test_a_meta_that_crosses_takes_the_place_of_the_delegates_own() -> None:
+    of = told_by_delegate(
+        agent(answer(call("d"), output="†calls.0"), answer(output="sub"), tools=with_reader("meta")),
+        [*SUB, {"type": "meta", "meta": {"version": "1"}}],
+    )
+    crossed, _ = await crossing(of, [{"type": "meta", "meta": {"version": "2"}}, {"type": "text", "text": "q"}])
+    assert [one["meta"] for one in crossed if one["type"] == "meta"] == [{"version": "2"}]

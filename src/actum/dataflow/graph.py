@@ -45,6 +45,7 @@ class Status(IntEnum):
 
 
 _ENDED = frozenset({Status.DONE, Status.FAILED, Status.SKIPPED})
+_OPEN = frozenset({Status.WAITING, Status.READY})
 PASSED = frozenset({Status.DONE, Status.SKIPPED})
 """What a call is when those that come after it may start (C11, T14)."""
 
@@ -81,6 +82,8 @@ class Node:
     index: int
     expressions: Sequence[Expression] = ()
     writes: Sequence[Reference] = ()
+    leaves: Sequence[Reference] = ()
+    """What it leaves without a path: only scopes read that (S11)."""
     instance: str | None = None
     scopes: Sequence[Reference] = ()
     """What of the context it is handed: it waits for the writes there that are listed before it (S8)."""
@@ -153,6 +156,10 @@ class Graph:
         self._read = read
         self._paths: Waiters[_Waiter] = Waiters()
         self._coming: ComingWrites[_Waiter] = ComingWrites()
+        self._leaving: ComingWrites[_Waiter] | None = None
+        """What is to be left without a path, as soon as a scope asks; before, `_leavers` have only been noted."""
+        self._leavers: list[Node] = []
+        self._announced: set[int] = set()
         self.ready: deque[Node] = deque()
         self.hopeless: deque[Node] = deque()
         """Those that refer to a call that was skipped: the owner skips them, too (C7, C10)."""
@@ -174,6 +181,8 @@ class Graph:
         node.answer.nodes[node.index] = node
         for reference in node.writes:
             self._coming.announce(reference, node.instance, node.number)
+        if node.leaves:
+            self._leavers.append(node)
 
     def take(self, node: Node) -> None:
         """Leave a call to its owner: it waits for nothing more, and is not to be started."""
@@ -302,6 +311,11 @@ class Graph:
         for reference in node.writes:
             for waiter in list(self._coming.settle(reference, node.instance, node.number)):
                 self._look_again(waiter)
+        if node.number in self._announced and self._leaving is not None:
+            self._announced.discard(node.number)
+            for reference in node.leaves:
+                for waiter in list(self._leaving.settle(reference, node.instance, node.number)):
+                    self._look_again(waiter)
 
     def missing(self, node: Node) -> list[Reference]:
         """The references that a waiting call waits for."""
@@ -449,12 +463,25 @@ class Graph:
         return self._met(reference, node, place, waits)
 
     def _met_by_writes(self, node: Node, place: int, waits: list[Callable[[_Waiter], None]]) -> bool:
-        """Whether no call listed before is still to write inside a scope."""
+        """Whether no call listed before is still to write inside a scope, or to leave what it lets through."""
         scope = node.scopes[place - len(node.expressions)]
-        region = self._coming.before(scope, node.instance, node.number)
+        own = (scope, node.instance, node.number)
+        region = self._coming.before(*own)
+        if region is None:
+            self._leaving = self._leaving or ComingWrites()
+            self._announce_leaving(self._leaving)
+            region = self._leaving.before(*own)
         if region is not None:
             waits.append(_waiting_in(region, node.number))
         return region is None
+
+    def _announce_leaving(self, leaving: ComingWrites[_Waiter]) -> None:
+        for node in self._leavers:
+            if node.status in _OPEN:
+                self._announced.add(node.number)
+                for reference in node.leaves:
+                    leaving.announce(reference, node.instance, node.number)
+        self._leavers.clear()
 
     def _met_by_call(self, reference: Reference, node: Node, waits: list[Callable[[_Waiter], None]]) -> bool:
         index = call_index(reference)

@@ -7,7 +7,7 @@ was not taken, for itself (a cycle), or for what nobody can fill.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from math import inf
@@ -63,16 +63,21 @@ def verdicts(
     Those that are FREE, or wait for one, may go on once the others have been refused. Where none did, judge again with
     `frees` off: they wait for each other then.
     """
-    return _Judgement(graph, _Writers(nodes), is_gate).judge(frees=frees)
+    calls = list(nodes)
+    writers, leaving = _Writers(calls, lambda node: node.writes), _Writers(calls, lambda node: node.leaves)
+    return _Judgement(graph, writers, leaving, is_gate).judge(frees=frees)
 
 
 class _Judgement:
-    def __init__(self, graph: Graph, writers: _Writers, is_gate: Callable[[Reference], bool]) -> None:
+    def __init__(
+        self, graph: Graph, writers: _Writers, leaving: _Writers, is_gate: Callable[[Reference], bool]
+    ) -> None:
         self._graph = graph
         self._writers = writers
+        self._leaving = leaving
         self._is_gate = is_gate
         self._decided: dict[int, Verdict] = {}
-        self._memo: dict[tuple[int, Reference, str | None], tuple[tuple[Node, ...], Verdict]] = {}
+        self._memo: dict[tuple[int, Reference, str | None, bool], tuple[tuple[Node, ...], Verdict]] = {}
         self._dependents: defaultdict[int, list[Node]] = defaultdict(list)
         self._open: dict[int, int] = {}
         self._most_behind = _LEAST_BEHIND
@@ -216,7 +221,7 @@ class _Judgement:
         if self._is_gate(reference) and not is_scope:
             is_open = self._graph.value(reference, node, place) is not MISSING
             return None if is_open else Verdict(Fate.PROPOSAL, (reference,))
-        waiting, verdict = self._writing(reference, node)
+        waiting, verdict = self._writing(reference, node, is_scope=is_scope)
         if is_scope or self._graph.value(reference, node, place) is not MISSING:
             last = inf if place in node.partial else node.number
             waiting = tuple(one for one in waiting if one.number < last and one is not node)
@@ -226,12 +231,13 @@ class _Judgement:
             )
         return _Behind(reference, waiting) if waiting else verdict
 
-    def _writing(self, reference: Reference, node: Node) -> tuple[tuple[Node, ...], Verdict]:
+    def _writing(self, reference: Reference, node: Node, *, is_scope: bool) -> tuple[tuple[Node, ...], Verdict]:
         """The waiting calls that may write a path, the first of them, and what becomes of it where there are none."""
-        key = (id(node.answer) if reference.kind == CALLS else 0, reference, node.instance)
+        key = (id(node.answer) if reference.kind == CALLS else 0, reference, node.instance, is_scope)
         if key not in self._memo:
             by_status: defaultdict[Status, list[Node]] = defaultdict(list)
-            for writer in self._candidates(reference, node):
+            leaving = self._leaving.of(reference, node.instance) if is_scope else []
+            for writer in (*self._candidates(reference, node), *leaving):
                 by_status[writer.status].append(writer)
             waiting = sorted(by_status[Status.WAITING], key=lambda writer: writer.number)[: self._most_behind]
             self._memo[key] = tuple(waiting), _without_hope(reference, by_status)
@@ -301,12 +307,12 @@ _FATES = (
 
 
 class _Writers:
-    """All calls by the paths that they may write."""
+    """All calls by the paths that they may write, or by what they leave."""
 
-    def __init__(self, nodes: Iterable[Node]) -> None:
+    def __init__(self, nodes: Iterable[Node], paths: Callable[[Node], Sequence[Reference]]) -> None:
         self._calls: PathTree[list[Node]] = PathTree(list)
         for node in nodes:
-            for reference in node.writes:
+            for reference in paths(node):
                 self._calls.way(reference)[-1].append(node)
 
     def of(self, reference: Reference, instance: str | None) -> list[Node]:

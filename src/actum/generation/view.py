@@ -10,8 +10,8 @@ from ..dataflow.fold import exported
 from ..dataflow.reference import Reference
 from ..messages.kind import Trace
 from ..protocol.call import EXPECT, VALUE
-from ..protocol.context import Context
-from ..protocol.message import NUMBER, OUTCOME, RETURNED, failed_of, is_item, is_record, is_result, is_skip
+from ..protocol.context import Context, Memory
+from ..protocol.message import NUMBER, OUTCOME, RESULT, RETURNED, failed_of, is_item, is_record, is_result, is_skip
 from ..protocol.numbering import result_of
 from ..protocol.scopes import notes_of
 from ..schema.json import JsonObject, encode, is_list
@@ -135,6 +135,12 @@ class ContextView:
 
     def value(self, kind: str, instance: str | None = None) -> Any:
         """A copy of the folded value of a data kind, shared or an instance's own; MISSING if there is none."""
-        memory = self._context.memory()
+        memory = self._crossed() if kind == RESULT else self._context.memory()
         found = memory.read(Reference(kind)) if instance is None else memory.own(kind, instance)
         return MISSING if found is MISSING else exported(found)
+
+    def _crossed(self) -> Memory:
+        """The results that no call of this context has left: those that have are shown one by one (C8, S11)."""
+        data_kinds = self._context.data_kinds
+        own = [message for message in self._context if self.kind_of(message) == RESULT and "_call" not in message]
+        return Context.checked(own, data_kinds).memory()

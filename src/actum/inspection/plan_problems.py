@@ -17,7 +17,7 @@ from ..execution.calls.admission import judge
 from ..execution.calls.batch import outside
 from ..execution.calls.declared import Declared
 from ..execution.calls.diagnosis import hint
-from ..execution.calls.job import Job
+from ..execution.calls.job import LEFT, Job
 from ..execution.calls.register import Register
 from ..execution.calls.script import Script
 from ..execution.record.journal import Journal
@@ -102,6 +102,7 @@ class _Plan:
     """The elements that are no calls, but order the others (C11, C16)."""
     answer: Script = field(default_factory=lambda: Script(is_authored=True))
     writers: Writers = field(default_factory=Writers)
+    leaving: Writers = field(default_factory=Writers)
 
     def add(self, index: int, element: Any) -> None:
         """Judge one element by itself.
@@ -122,6 +123,8 @@ class _Plan:
             self.thens.add(index)
         self.jobs[index] = judge(call, self.around.toolset, self.around.context.instances, node, self.answer)
         self.writers.add(index, node.writes)
+        if self.jobs[index].path is None and self.jobs[index].has_result:
+            self.leaving.add(index, LEFT)
 
     def named(self, index: int) -> str:
         """An element as it is called in a complaint."""
@@ -190,9 +193,10 @@ class _Plan:
         return ((sound[one], sound[other]) for one, other in orders(calls, self.around.toolset))
 
     def _sees(self, job: Job) -> Iterator[int]:
-        """The calls listed before one that write inside its scopes (S8)."""
+        """The calls listed before one that write inside its scopes, or leave what these let through (S8, S11)."""
         scopes = () if job.is_latent else map(scope_path, job.scopes)
-        return (index for scope in scopes for index in self.writers.of(scope) if index < job.node.index)
+        found = ((*self.writers.of(scope), *self.leaving.of(scope)) for scope in scopes)
+        return (index for own in found for index in own if index < job.node.index)
 
     def _waits_for(self, job: Job) -> Iterator[int]:
         """The calls that a call is sure to wait for.

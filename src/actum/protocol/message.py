@@ -73,6 +73,11 @@ def is_brought(message: Mapping[str, Any]) -> bool:
     return "_call" in message or bool(message.get(BROUGHT))
 
 
+def is_left(message: Mapping[str, Any]) -> bool:
+    """Whether a call has left a message: what it brought, or why it failed."""
+    return "_call" in message or (message.get("type") == "error" and OF in message)
+
+
 class Write(NamedTuple):
     """What a data message does to the value of its kind (M5, M6)."""
 

@@ -1,10 +1,10 @@
-"""What of a context crosses to a call: an allow-list of kinds, types and paths, and nothing else (S1-S6, A3)."""
+"""What of a context crosses to a call: an allow-list of kinds, types and paths, and nothing else (S1-S6, S11, A3)."""
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from math import inf
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, cast
 
 from ..dataflow.expression import MISSING
@@ -16,8 +16,19 @@ from ..schema.walk import references
 from .approvals import PRIVATE
 from .call import Call
 from .context import Context, Memory
-from .lineage import WHOLE, Source, told
-from .message import DATA_KINDS, OF, RESERVED, instance_of, is_brought, kind_of, payload_of
+from .lineage import NONE, WHOLE, Marks, at, joined, marks_in, source_of, told
+from .message import (
+    DATA_KINDS,
+    OF,
+    RESERVED,
+    RESULT,
+    instance_of,
+    is_brought,
+    is_left,
+    kind_of,
+    payload_of,
+    place_of,
+)
 from .origin import ORIGIN
 from .tool import Tool
 
@@ -60,8 +71,9 @@ class Catalogue:
     def __init__(self, messages: Iterable[JsonObject], data_kinds: Collection[str] = DATA_KINDS) -> None:
         self.data_kinds = data_kinds
         self._messages: defaultdict[_Shelf, list[_Placed]] = defaultdict(list)
-        self._notes: defaultdict[_Shelf, dict[str, tuple[int, Any]]] = defaultdict(dict)
+        self._notes: defaultdict[_Shelf, dict[str, tuple[_Order, Any]]] = defaultdict(dict)
         self._brought_notes: set[_Shelf] = set()
+        self._delivered: set[int] = set()
         self._count = 0
         for message in messages:
             self.add(message)
@@ -71,27 +83,59 @@ class Catalogue:
         if message.get("type") in PRIVATE:
             return
         kind = kind_of(message, self.data_kinds)
-        shelf = (kind is not None, kind or str(message.get("type")), instance_of(message))
-        self._messages[shelf].append((self._count, message))
+        shelf = (kind is not None, kind or str(message.get("type")), _layer(message))
+        order = self._place(message)
+        insort(self._messages[shelf], (order, message), key=_order)
         if kind is not None:
             notes = self._notes[shelf]
-            own = {key: (self._count, message[key]) for key in ("schema", "description") if key in message}
+            own = {key: (order, message[key]) for key in ("schema", "description") if key in message}
             notes |= own
             if own and is_brought(message):
                 self._brought_notes.add(shelf)
+
+    def _place(self, message: JsonObject) -> _Order:
+        """Where a message stands: what calls have left in the order of their places, whenever they ended (S8)."""
+        place = place_of(message)
+        if place is not None and is_left(message):
+            item = -1 if place.item is None else place.item
+            return (self._count, place.answer, -1 if place.index is None else place.index, item)
+        if place is not None and message.get("type") == "output":
+            self._delivered.add(place.answer)
         self._count += 1
+        return (self._count,)
 
     def of_type(self, name: str, instance: str | None) -> list[_Placed]:
         """The messages of a type that carries no data, shared and of the instance."""
         return self._seen(is_data=False, name=name, instance=instance)
 
-    def first(self, kind: str, instance: str | None, paths: Sequence[Path]) -> float:
+    def standing(self, instance: str | None) -> Iterator[_Placed]:
+        """The plans whose output has not been delivered, with the calls of the instance and of none (M4, S11)."""
+        for order, message in self.of_type("plan", instance):
+            place = place_of(message)
+            if place is None or place.answer not in self._delivered:
+                calls: list[Any] = message["plan"]
+                own = [call for call in calls if not is_object(call) or instance_of(call) in (None, instance)]
+                yield order, {**message, "plan": own}
+
+    def results(self, instance: str | None) -> Iterator[tuple[Any, Marks]]:
+        """The results so far, in the order of their places, with their marks; one that crossed is a list (S11)."""
+        for _, message in self._seen(is_data=True, name=RESULT, instance=instance):
+            value = payload_of(message, RESULT)
+            if value is MISSING:
+                continue
+            marks = marks_in(message, value)
+            if "_call" not in message and isinstance(value, list):
+                yield from ((one, at(marks, (index,))) for index, one in enumerate(cast("list[Any]", value)))
+            else:
+                yield value, marks
+
+    def first(self, kind: str, instance: str | None, paths: Sequence[Path]) -> _Order:
         """The position of the first message that holds anything of these paths; others don't count (S7)."""
         for order, message in self._seen(is_data=True, name=kind, instance=instance):
             payload = payload_of(message, kind)
             if payload is not MISSING and any(Fold(payload).read(path) is not MISSING for path in paths):
                 return order
-        return inf
+        return (self._count + 1,)
 
     def notes(self, kind: str, instance: str | None) -> JsonObject:
         """The schema and the description of a data kind: the last ones that its messages carry."""
@@ -109,11 +153,19 @@ class Catalogue:
 
 
 _Shelf: TypeAlias = tuple[bool, str, "str | None"]
-_Placed: TypeAlias = tuple[int, JsonObject]
+_Order: TypeAlias = tuple[int, ...]
+_Placed: TypeAlias = tuple[_Order, JsonObject]
 
 
-def _order(placed: tuple[float, Any] | tuple[float, Any, Any]) -> float:
+def _order(placed: tuple[_Order, Any] | tuple[_Order, Any, Any]) -> _Order:
     return placed[0]
+
+
+def _layer(message: JsonObject) -> str | None:
+    """The instance that a message is of; of an error, that of its call (S11)."""
+    own = instance_of(message)
+    call: Any = message.get("call")
+    return instance_of(call) if own is None and message.get("type") == "error" and is_object(call) else own
 
 
 def scoped(
@@ -127,20 +179,24 @@ def scoped(
 
     Where they come from is said beside them, for a delegate (S10).
     """
-    found: list[tuple[float, JsonObject, Any]] = []
+    found: list[tuple[_Order, JsonObject, Any]] = []
     paths: defaultdict[str, list[Path]] = defaultdict(list)
     for scope in dict.fromkeys(scopes):
         place = scope_path(scope)
         paths[place.kind].append(place.path)
+        if scope == _PLAN:
+            found += _plans(catalogue, instance)
+            continue
         for order, message in catalogue.of_type(scope, instance):
             own = {key: copy(value) for key, value in message.items() if _crosses(key)}
             found.append((order, own, is_brought(message) or OF in message))
     for kind, own in paths.items():
-        value = _value(memory, kind, own, instance)
+        source = _Results(catalogue, instance) if kind == RESULT else _Folded(memory, kind, instance)
+        value = _value(source, own)
         if value is not MISSING:
             notes = _narrowed_notes(catalogue.notes(kind, instance), value, own)
             marks = {} if not catalogue.has_brought_notes(kind, instance) else dict(WHOLE)
-            marks |= {(*path, *below): one for path in own for below, one in _marks(memory, kind, path, instance)}
+            marks |= {(*path, *below): one for path in own for below, one in source.marks(path).items()}
             found.append(
                 (catalogue.first(kind, instance, own), data_message(kind, exported(value), notes), told(marks))
             )
@@ -149,8 +205,49 @@ def scoped(
     return Context.checked(messages, catalogue.data_kinds, origin, [mark for _, _, mark in found])
 
 
-def _marks(memory: Memory, kind: str, path: Path, instance: str | None) -> Iterable[tuple[Path, Source]]:
-    return memory.marks(Reference(kind, path), instance).items()
+_PLAN = "plan"
+
+
+def _plans(catalogue: Catalogue, instance: str | None) -> list[tuple[_Order, JsonObject, Any]]:
+    """The calls of the standing plans, as data: nothing that a delegate would carry out (S11)."""
+    plans = list(catalogue.standing(instance))
+    if not plans:
+        return []
+    calls = [copy(call) for _, plan in plans for call in plan["plan"]]
+    mark = any(is_brought(plan) or OF in plan for _, plan in plans)
+    return [(plans[0][0], data_message(_PLAN, calls, {}), mark)]
+
+
+class _Folded:
+    """What of a kind's folded value crosses."""
+
+    def __init__(self, memory: Memory, kind: str, instance: str | None) -> None:
+        self._memory, self._kind, self._instance = memory, kind, instance
+
+    def read(self, path: Path) -> Any:
+        """The value at a path, or MISSING."""
+        return self._memory.read(Reference(self._kind, path), self._instance)
+
+    def marks(self, path: Path) -> Marks:
+        """The marks of that value."""
+        return self._memory.marks(Reference(self._kind, path), self._instance)
+
+
+class _Results:
+    """What of the results so far crosses: a list, of which the marks are those of all of it (S10, S11)."""
+
+    def __init__(self, catalogue: Catalogue, instance: str | None) -> None:
+        found = list(catalogue.results(instance))
+        self._values = [value for value, _ in found]
+        self._source = joined(source_of(marks) for _, marks in found)
+
+    def read(self, path: Path) -> Any:
+        """The value at a path, or MISSING."""
+        return Fold(self._values).read(path) if self._values else MISSING
+
+    def marks(self, path: Path) -> Marks:
+        """The marks of that value."""
+        return {(): self._source} if self._source.is_brought else NONE
 
 
 def _crosses(key: str) -> bool:
@@ -166,10 +263,10 @@ def scope_path(scope: str) -> Reference:
     return reference if end == len(scope) + 1 else Reference(scope)
 
 
-def _value(memory: Memory, kind: str, paths: Sequence[Path], instance: str | None) -> Any:
+def _value(source: _Folded | _Results, paths: Sequence[Path]) -> Any:
     part = Fold()
     for path in paths:
-        value = memory.read(Reference(kind, path), instance)
+        value = source.read(path)
         if value is not MISSING:
             part.write("set", path, value)
     return part.read()

@@ -22,7 +22,7 @@ from ...protocol import lineage
 from ...protocol.approvals import GATES
 from ...protocol.call import EACH, WHEN, Call
 from ...protocol.lineage import BROUGHT, Marks, Source, source_of
-from ...protocol.message import FAILED, OUTCOME, RETURNED, Write
+from ...protocol.message import FAILED, OUTCOME, RESULT, RETURNED, Write
 from ...protocol.place import Place
 from ...protocol.readings import marks_of
 from ...protocol.tool import EXPECTS, Tool
@@ -31,6 +31,8 @@ from ...schema.validator import Validator
 from ...spans import Span
 from .script import Script
 
+LEFT = (Reference(RESULT),)
+"""What a call leaves that has a result and no path: only scopes read it (S11)."""
 OPENED_BETWEEN_RUNS = Reference("state", (GATES,))
 """Where gates stand: no call may choose to write there (C7)."""
 ITEM = "each"
@@ -337,6 +339,8 @@ class Failure(NamedTuple):
     def marks(self) -> JsonObject:
         """What is marked on the error that is left of it (C15)."""
         own: JsonObject = {} if self.outcome == "failed" or self.call is None else {OUTCOME: self.outcome}
+        if self.job is not None and (instance := self.job.node.instance) not in (None, self.job.call.instance):
+            own["_instance"] = instance
         if self.outcome != "unusable" or self.returned is MISSING:
             return own
         # What nests too deep could not be read again.

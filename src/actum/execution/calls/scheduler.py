@@ -25,7 +25,7 @@ from .computing import Computing
 from .diagnosis import check_scopes
 from .endings import Endings
 from .items import Batches
-from .job import Job, Otherwise, Yield
+from .job import LEFT, Job, Otherwise, Yield
 from .latent import Latent
 from .lineage import Lineage
 from .register import Register
@@ -113,6 +113,8 @@ class Scheduler:
     def add(self, job: Job) -> None:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.register.jobs[job.node.number] = job
+        if job.path is None and job.has_result:
+            job.node.leaves = LEFT
         self._graph.enter(job.node)
         is_taken_over = self.attempts.take_over(job)
         # Told before anything is started, and with its place: whoever reads the record takes no call for two.

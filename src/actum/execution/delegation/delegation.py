@@ -440,7 +440,9 @@ def context_of(
     given = list(_input_message(own, crossing, call))
     if sources:
         given = [{**one, BROUGHT: lineage.told(sources)} for one in given]
-    return [*(message for message in own if not _is_input(message)), *crossing, *given]
+    replaced = {"meta"}.intersection(str(one.get("type")) for one in crossing)  # in place of its own (S11)
+    kept = (one for one in own if not _is_input(one) and one.get("type") not in replaced)
+    return [*kept, *crossing, *given]
 
 
 def _input_message(own: Context, crossing: Iterable[JsonObject], call: Call) -> Iterable[JsonObject]:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from ...dataflow.graph import CALLS, call_index, overlaps
 from ...dataflow.reference import Reference
 from ...protocol.applying import Rank
-from ...protocol.message import kind_of, place_of, write_of
+from ...protocol.message import is_left, kind_of, place_of, write_of
 from ...protocol.place import Place
 from ...schema.json import JsonObject
 
@@ -75,7 +75,7 @@ class Left:
     def _take(self, messages: Sequence[JsonObject]) -> None:
         for index in range(self._seen, len(messages)):
             message = messages[index]
-            place = place_of(message) if "_call" in message else None
+            place = place_of(message) if is_left(message) else None
             if place is not None:
                 kind = kind_of(message, self.data_kinds) or str(message.get("type"))
                 order = _order(place)

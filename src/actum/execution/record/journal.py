@@ -447,7 +447,8 @@ class Journal:
     ) -> None:
         """Append why a call failed or was refused, or what is wrong with an answer (L2).
 
-        `told` is what of it the model may be told, where that isn't all (S10); `marks` what became of the call (C15).
+        `told` is what of it the model may be told, where that isn't all (S10); `marks` what became of the call (C15),
+        and its instance where only its tool says it (I5).
         """
         words = legible(error.message)
         message: JsonObject = {"type": "error", "call": dict(call) if call else None, "error": words, OF: of}
