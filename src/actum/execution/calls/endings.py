@@ -83,7 +83,7 @@ class Endings:
         assert left is not None  # only what has returned lands
         try:
             for write in left.writes:
-                self._journal.apply(job.call, job.of, write)
+                self._journal.folding.apply(job.call, job.of, write)
         except ActumError as error:
             self._fail_to_write(job, error, left.value)
             return

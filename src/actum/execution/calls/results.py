@@ -118,7 +118,7 @@ class Results:
             self._journal.record(job.call, job.of, result.value, marks)
             return Left(result.value, beside)
         self._note(job, targets)
-        self._journal.begin_writing(job.of)
+        self._journal.folding.begin_writing(job.of)
         own = (job.method, job.node.instance, marks)
         writes = [self._journal.write(job.call, job.of, result.value, target, *own) for target in targets]
         return Left(result.value, (*beside, *writes))
@@ -175,7 +175,7 @@ class Results:
         own = (job.node.instance, job.marks)
         for message in result.messages:
             self._afford(job, message.to_dict())
-        self._journal.begin_writing(job.of)
+        self._journal.folding.begin_writing(job.of)
         written = [self._journal.append(job.call, job.of, message, *own) for message in result.messages]
         values = [message.to_dict() for message in result.messages]
         return Left(values[0] if len(values) == 1 else values, [write for write in written if write is not None])

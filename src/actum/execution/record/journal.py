@@ -10,31 +10,27 @@ from functools import lru_cache, partial
 from typing import Any
 
 from ...dataflow.expression import MISSING
-from ...dataflow.fold import SCALARS, Fold, Misfit, OutputMethod
-from ...dataflow.graph import RESULTS, overlaps
+from ...dataflow.fold import SCALARS, Fold, OutputMethod
+from ...dataflow.graph import RESULTS
 from ...dataflow.graph import call_index as numbered_index
 from ...dataflow.reference import Path, Reference
 from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError, ScopeDenied
 from ...messages import MessageObject
-from ...protocol.applying import Rank, applied, is_between, listed, moved, rank_of
+from ...protocol.applying import Rank, applied
 from ...protocol.approvals import GATES, PRIVATE, Decisions, is_gate, opens_gate
 from ...protocol.call import DERIVED, Call
 from ...protocol.context import Context, Memory, absorb
 from ...protocol.lineage import BROUGHT, NONE, WHOLE, Marks, at, marks_in
 from ...protocol.marks import without_output
 from ...protocol.message import (
-    AGAIN,
     NUMBER,
     OF,
-    RANK,
     RESULT,
-    SHOWN,
     SKIPPED,
     TOLD,
     TRACE,
     Write,
     check_message,
-    kind_of,
     record_message,
     write_of,
     written_message,
@@ -45,7 +41,7 @@ from ...protocol.scopes import Catalogue, scope_path, scoped
 from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
 from .crossing import Left, Recipient
 from .entries import Appended, Began, Entry, Heard, Inserted, Shown, Withheld
-from .landed import Landed
+from .folding import Folding
 from .recorder import Recorder
 
 
@@ -78,14 +74,8 @@ class Journal:
         self.origin = context.origin
         self._kinds = kinds
         self.data_kinds = context.data_kinds
-        self._memory = Memory()
-        self._ranks: dict[Place, Rank] = {}
-        """Where calls are listed that a corrected answer has moved (L3)."""
-        self._landed = Landed()
-        self._made: dict[str, int] = {}
-        """How often calls that have written were made again, by place (O4)."""
-        self._requests = 0
-        self._fold_all()
+        self.folding = Folding(self._messages, self.data_kinds)
+        """What the messages fold to, and in which order (M6, O8)."""
         self._catalogue: Catalogue | None = None
         self._left = Left(self.data_kinds)
         self.nothing = Context(data_kinds=self.data_kinds, origin=self.origin)
@@ -100,7 +90,7 @@ class Journal:
         """What was decided of calls, and what suspended delegates had reached."""
         self._gates = Memory()
         for instance in (None, *context.instances):
-            value = self._memory.read(Reference("state", (GATES,)), instance)
+            value = self.memory.read(Reference("state", (GATES,)), instance)
             if value is not MISSING:
                 self._gates.write(Write("state", instance, "set", (GATES,), value))
         self.instances = context.instances
@@ -119,99 +109,24 @@ class Journal:
         """The messages so far; not to be changed."""
         return self._messages
 
-    def _fold_all(self) -> None:
-        """Fold the messages that a run begins with, and note what calls had written (M6, O8)."""
-        has_left = False
-        for message in self._messages:
-            if "_call" in message:
-                has_left = True
-                break
-        if not has_left:
-            for index, message in enumerate(self._messages):
-                absorb(self._memory, message, index, self.data_kinds)
-            return
-        self._ranks = moved(self._messages)
-        places = range(len(self._messages) - 1, -1, -1)
-        begin = 1 + next((at for at in places if _is_between(self._messages[at], self._ranks)), -1)
-        for index, message in applied(self._messages):
-            if "_call" in message:
-                self._note_left(message, index, is_open=index >= begin)
-            absorb(self._memory, message, index, self.data_kinds)
-
-    def _note_left(self, message: JsonObject, index: int, *, is_open: bool) -> None:
-        rank, write = listed(message, self._ranks), write_of(message, index, self.data_kinds)
-        if rank is None or write is None:
-            return
-        again = self._made[message[OF]] = message.get(AGAIN, 0)
-        is_fresh = self._memory.read(write.reference, write.instance) is MISSING
-        when = (0 if is_open and SHOWN not in message else -1, again, rank)
-        self._landed.write(write.reference, when, is_fresh=is_fresh)
-
     @property
     def memory(self) -> Memory:
         """The folded values of all kinds."""
-        if self._landed.mixed:
-            for kind in self._landed.mixed - {RESULT}:
-                self._order(kind)
-        return self._memory
-
-    def _order(self, kind: str) -> None:
-        """Fold a kind anew, in the order of the calls that have written it (O8)."""
-        self._memory.take(kind, self._folded(kind))
-        self._landed.order(kind)
-
-    def _folded(self, kind: str, most: Rank | None = None) -> Memory:
-        """A kind folded in order; without what calls have left that are listed behind a place, where one is given."""
-        memory = Memory()
-        for index, message in applied(self._messages):
-            if kind_of(message, self.data_kinds) != kind:
-                continue
-            rank = None if most is None else listed(message, self._ranks)
-            if rank is None or most is None or rank <= most:
-                absorb(memory, message, index, self.data_kinds)
-        return memory
-
-    def _as_of(self, reference: Reference, instance: str | None, rank: Rank) -> Any:
-        """What a call of this rank reads."""
-        last = self._last_read(reference, instance, rank)
-        return self._folded(reference.kind, last).read(reference, instance)
-
-    def _last_read(self, reference: Reference, instance: str | None, rank: Rank) -> Rank:
-        """The rank of the last call whose writes a call of this rank reads at a path: its own, where that is enough.
-
-        Where nothing is there then, it is that of the first behind it that has written there, or, where that has
-        filled in a part alone, of the last.
-        """
-        if self._folded(reference.kind, rank).read(reference, instance) is not MISSING:
-            return rank
-        later: dict[Rank, bool] = {}
-        for index, message in enumerate(self._messages):
-            own = listed(message, self._ranks) if kind_of(message, self.data_kinds) == reference.kind else None
-            if own is None or own <= rank or (write := write_of(message, index, self.data_kinds)) is None:
-                continue
-            if overlaps(write.reference, reference):
-                later[own] = write.reference != reference and reference.covers(write.reference)
-        for own, is_part in sorted(later.items()):
-            if self._folded(reference.kind, own).read(reference, instance) is not MISSING:
-                return max(later) if is_part else own
-        return rank
+        return self.folding.memory
 
     def scoped(self, scopes: Sequence[str], instance: str | None, recipient: Recipient | None = None) -> Context:
         """What of the context crosses to a call (S1-S6): nothing that calls listed after it have left (S8)."""
         kinds = {scope_path(scope).kind for scope in scopes}
         later = set[int]()
         if recipient is not None:
-            own = self._ranks.get(recipient.place) or rank_of(recipient.place)
-            last = partial(self._last_read, instance=instance, rank=own)
+            last = partial(self.folding.last_read, instance=instance, rank=self.folding.rank(recipient.place))
             later = self._left.after(recipient, kinds, self._messages, last)
         if later:
             return self._without(later, scopes, instance)
         if self._catalogue is None:
             self._catalogue = Catalogue(self._messages, self.data_kinds)
-        for scope in scopes:
-            if not self._landed.is_in_order(scope_path(scope)):
-                self._order(scope_path(scope).kind)
-        return scoped(self._catalogue, self._memory, scopes, instance, self.origin)
+        memory = self.folding.in_order(map(scope_path, scopes))
+        return scoped(self._catalogue, memory, scopes, instance, self.origin)
 
     def _without(self, left_out: set[int], scopes: Sequence[str], instance: str | None) -> Context:
         """What crosses of the context without some messages, by their ids."""
@@ -237,6 +152,7 @@ class Journal:
     def hear(self) -> None:
         """Begin the next turn: what opens it stands behind what the turn before has left (M4)."""
         said, self._said = self._said, []
+        self.folding.begin()
         self._record(Heard())
         for message in said:
             absorb(self.memory, message, len(self._messages), self.data_kinds)
@@ -254,31 +170,15 @@ class Journal:
             return self._result(reference)
         if is_gate(reference):
             return self._gates.read(reference, instance)
-        if not self._landed.is_in_order(reference):
-            self._order(reference.kind)
-        if rank is not None and self._landed.shows_later(reference, rank):
-            return self._as_of(reference, instance, rank)
-        return self._memory.read(reference, instance)
+        return self.folding.read(reference, instance, rank)
 
     def move(self, place: Place, answer: int, index: int) -> None:
         """Let a call be listed where a corrected answer lists it (L3, O8)."""
-        rank = self._ranks[place] = answer, index, -1
-        of = str(place)
-        for back in range(len(self._messages) - 1, -1, -1):
-            message = self._messages[back]
-            if _is_between(message, self._ranks):
-                break
-            if message.get(OF) == of and (write := write_of(message, back, self.data_kinds)) is not None:
-                # It belongs to what the correction leaves, which is shown later.
-                own = {key: value for key, value in message.items() if key != SHOWN}
-                self._messages[back] = {**own, RANK: f"{answer}.{index}"}
-                self._not_shown = min(self._not_shown, back)
-                self._note_landed(write, of, rank, is_fresh=False)
-                self._catalogue = None
-                self._left.forget()
-
-    def _note_landed(self, write: Write, of: str, rank: Rank, *, is_fresh: bool) -> None:
-        self._landed.write(write.reference, (self._requests, self._made.get(of, 0), rank), is_fresh=is_fresh)
+        first = self.folding.move(place, answer, index)
+        if first is not None:
+            self._not_shown = min(self._not_shown, first)
+            self._catalogue = None
+            self._left.forget()
 
     def _result(self, reference: Reference) -> Any:
         """What an earlier answer has left under a number (O10)."""
@@ -318,7 +218,7 @@ class Journal:
         """Mark what the request that is to be made shows of calls for the first time (M9)."""
         if self._not_shown == len(self._messages):
             return
-        self._requests += 1
+        self.folding.begin()
         request = self._numbering.request
         for index, message in list(self._numbering.marked(self._messages, self._not_shown)):
             self._messages[index] = message
@@ -340,7 +240,7 @@ class Journal:
         instance: str | None,
         marks: JsonObject | None = None,
     ) -> Write:
-        """Append what a call has returned at one path, for the instance that the call is made for; `apply` folds it.
+        """Append what a call has returned at one path, for the instance that it is made for: `folding` applies it.
 
         `marks`, here and below: what else is known of the call (see `readings.marks_of`).
 
@@ -353,37 +253,9 @@ class Journal:
         known = marks_in({"_call": call, **(marks or {})}, value) if marks or "_output" in call else WHOLE
         write = Write(reference.kind, instance, method, reference.path, value, known)
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
-        self.add({**message, **(marks or {}), **self._listing(of)})
+        self.add({**message, **(marks or {}), **self.folding.listing(of)})
         self.writes += 1
         return write
-
-    def _listing(self, of: str) -> JsonObject:
-        """The marks of a write that isn't the first of its call, or whose call a corrected answer has moved (O8)."""
-        marks: JsonObject = {}
-        if self._ranks and (rank := self._ranks.get(Place.parse(of))) is not None:
-            marks[RANK] = f"{rank[0]}.{rank[1]}"
-        if again := self._made.get(of, 0):
-            marks[AGAIN] = again
-        return marks
-
-    def begin_writing(self, of: str) -> None:
-        """A call is about to write what it has returned: once more, where its path had been erased (O4)."""
-        self._made[of] = self._made.get(of, -1) + 1
-
-    def apply(self, call: Call, of: str, write: Write) -> None:
-        """Fold what a call has left, in its turn (O8).
-
-        Raises:
-            InvalidParameters: the value at the path can't take it.
-        """
-        place = Place.parse(of)
-        is_fresh = self._memory.read(write.reference, write.instance) is MISSING
-        self._note_landed(write, of, self._ranks.get(place) or rank_of(place), is_fresh=is_fresh)
-        try:
-            self._memory.write(write)
-        except Misfit as error:
-            what = f"can't {write.method} {write.reference}: {error}"
-            raise InvalidParameters(what, tool=call.tool, path="_outputPath") from None
 
     def result(self, call: Call, of: str, value: Any, instance: str | None, marks: JsonObject | None = None) -> None:
         """Append the result of a call without output path (C8); raises as `write`."""
@@ -391,8 +263,7 @@ class Journal:
             check_written(value, tool=call.tool)
         known = marks_in({"_call": call, **(marks or {})}, value) if marks or "_output" in call else WHOLE
         write = Write(RESULT, instance, "set", (), value, known)
-        self._memory.write(write)
-        self._landed.mixed.add(RESULT)  # nearly every call leaves one, and hardly any reads them
+        self.folding.leave(write)
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
         self.add({**message, **marks} if marks else message)
         self.writes += 1
@@ -438,7 +309,7 @@ class Journal:
                 raise ScopeDenied("it would write gates, which a call can't open", tool=call.tool)
         except MessageError as error:
             raise InvalidResult(f"it returned a bad message: {error.message}", tool=call.tool) from None
-        self.add({**checked, **self._listing(of)} if write is not None else checked)
+        self.add({**checked, **self.folding.listing(of)} if write is not None else checked)
         self.writes += 1
         return write
 
@@ -492,10 +363,6 @@ class Journal:
             self.decisions.add(message)
         if self._catalogue is not None:
             self._catalogue.add(message)
-
-
-def _is_between(message: JsonObject, ranks: Mapping[Place, Rank]) -> bool:
-    return listed(message, ranks) is None and is_between(message)
 
 
 def _check_recordable(messages: Sequence[JsonObject]) -> None:

@@ -1,0 +1,186 @@
+"""What a run's messages fold to, in the order of its calls, and what of that a call is to read (M6, O8)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from ...dataflow.expression import MISSING
+from ...dataflow.fold import Misfit
+from ...dataflow.graph import overlaps
+from ...dataflow.reference import Reference
+from ...errors import InvalidParameters
+from ...protocol.applying import Rank, applied, is_between, listed, moved, rank_of
+from ...protocol.call import Call
+from ...protocol.context import Memory, absorb
+from ...protocol.message import AGAIN, OF, RANK, RESULT, SHOWN, Write, kind_of, write_of
+from ...protocol.place import Place
+from ...schema.json import JsonObject
+from .landed import Landed
+
+
+class Folding:
+    """Folds the messages of one journal as calls write, and again where they have not written in their order."""
+
+    def __init__(self, messages: list[JsonObject], data_kinds: Collection[str]) -> None:
+        self._messages = messages
+        self.data_kinds = data_kinds
+        self._memory = Memory()
+        self._ranks: dict[Place, Rank] = {}
+        """Where calls are listed that a corrected answer has moved (L3)."""
+        self._landed = Landed()
+        self._made: dict[str, int] = {}
+        """How often calls that have written were made again, by place (O4)."""
+        self._requests = 0
+        self._fold_all()
+
+    def begin(self) -> None:
+        """What is left from now on applies behind all that was left before."""
+        self._requests += 1
+
+    def rank(self, place: Place) -> Rank:
+        """Where a call is listed."""
+        return self._ranks.get(place) or rank_of(place)
+
+    @property
+    def memory(self) -> Memory:
+        """The folded values of all kinds."""
+        if self._landed.mixed:
+            for kind in self._landed.mixed - {RESULT}:
+                self._order(kind)
+        return self._memory
+
+    def in_order(self, references: Iterable[Reference]) -> Memory:
+        """The folded values, in order at these paths."""
+        for reference in references:
+            if not self._landed.is_in_order(reference):
+                self._order(reference.kind)
+        return self._memory
+
+    def read(self, reference: Reference, instance: str | None, rank: Rank | None) -> Any:
+        """What a reference names; for a call of a rank, what it is to read there."""
+        if not self._landed.is_in_order(reference):
+            self._order(reference.kind)
+        if rank is not None and self._landed.shows_later(reference, rank):
+            last = self.last_read(reference, instance, rank)
+            return self._folded(reference.kind, last).read(reference, instance)
+        return self._memory.read(reference, instance)
+
+    def last_read(self, reference: Reference, instance: str | None, rank: Rank) -> Rank:
+        """The rank of the last call whose writes a call of this rank reads at a path: its own, where that is enough.
+
+        Where nothing is there then, it is that of the first behind it that has written there, or, where that has
+        filled in a part alone, of the last.
+        """
+        if self._folded(reference.kind, rank).read(reference, instance) is not MISSING:
+            return rank
+        later: dict[Rank, bool] = {}
+        for index, message in enumerate(self._messages):
+            own = listed(message, self._ranks) if kind_of(message, self.data_kinds) == reference.kind else None
+            if own is None or own <= rank or (write := write_of(message, index, self.data_kinds)) is None:
+                continue
+            if overlaps(write.reference, reference):
+                later[own] = write.reference != reference and reference.covers(write.reference)
+        for own, is_part in sorted(later.items()):
+            if self._folded(reference.kind, own).read(reference, instance) is not MISSING:
+                return max(later) if is_part else own
+        return rank
+
+    def apply(self, call: Call, of: str, write: Write) -> None:
+        """Fold what a call has left, in its turn (O8).
+
+        Raises:
+            InvalidParameters: the value at the path can't take it.
+        """
+        is_fresh = self._memory.read(write.reference, write.instance) is MISSING
+        self._note_landed(write, of, self.rank(Place.parse(of)), is_fresh=is_fresh)
+        try:
+            self._memory.write(write)
+        except Misfit as error:
+            what = f"can't {write.method} {write.reference}: {error}"
+            raise InvalidParameters(what, tool=call.tool, path="_outputPath") from None
+
+    def leave(self, write: Write) -> None:
+        """Fold the result of a call without output path: nearly every call leaves one, and hardly any reads them."""
+        self._memory.write(write)
+        self._landed.mixed.add(RESULT)
+
+    def begin_writing(self, of: str) -> None:
+        """A call is about to write what it has returned: once more, where its path had been erased (O4)."""
+        self._made[of] = self._made.get(of, -1) + 1
+
+    def listing(self, of: str) -> JsonObject:
+        """The marks of a write that isn't the first of its call, or whose call a corrected answer has moved (O8)."""
+        marks: JsonObject = {}
+        if self._ranks and (rank := self._ranks.get(Place.parse(of))) is not None:
+            marks[RANK] = f"{rank[0]}.{rank[1]}"
+        if again := self._made.get(of, 0):
+            marks[AGAIN] = again
+        return marks
+
+    def move(self, place: Place, answer: int, index: int) -> int | None:
+        """Let a call be listed where a corrected answer lists it (L3); the index of the first message so marked."""
+        rank = self._ranks[place] = answer, index, -1
+        of, first = str(place), None
+        for back in range(len(self._messages) - 1, -1, -1):
+            message = self._messages[back]
+            if _is_between(message, self._ranks):
+                break
+            if message.get(OF) == of and (write := write_of(message, back, self.data_kinds)) is not None:
+                # It belongs to what the correction leaves, which is shown later.
+                own = {key: value for key, value in message.items() if key != SHOWN}
+                self._messages[back] = {**own, RANK: f"{answer}.{index}"}
+                first = back
+                self._note_landed(write, of, rank, is_fresh=False)
+        return first
+
+    def _fold_all(self) -> None:
+        """Fold the messages that a run begins with, and note what calls had written (M6, O8)."""
+        has_left = False
+        for message in self._messages:
+            if "_call" in message:
+                has_left = True
+                break
+        if not has_left:
+            for index, message in enumerate(self._messages):
+                absorb(self._memory, message, index, self.data_kinds)
+            return
+        self._ranks = moved(self._messages)
+        places = range(len(self._messages) - 1, -1, -1)
+        begin = 1 + next((at for at in places if _is_between(self._messages[at], self._ranks)), -1)
+        for index, message in applied(self._messages):
+            if "_call" in message:
+                self._note_left(message, index, is_open=index >= begin)
+            absorb(self._memory, message, index, self.data_kinds)
+
+    def _note_left(self, message: JsonObject, index: int, *, is_open: bool) -> None:
+        rank, write = listed(message, self._ranks), write_of(message, index, self.data_kinds)
+        if rank is None or write is None:
+            return
+        again = self._made[message[OF]] = message.get(AGAIN, 0)
+        is_fresh = self._memory.read(write.reference, write.instance) is MISSING
+        when = (0 if is_open and SHOWN not in message else -1, again, rank)
+        self._landed.write(write.reference, when, is_fresh=is_fresh)
+
+    def _order(self, kind: str) -> None:
+        """Fold a kind anew, in the order of the calls that have written it (O8)."""
+        self._memory.take(kind, self._folded(kind))
+        self._landed.order(kind)
+
+    def _folded(self, kind: str, most: Rank | None = None) -> Memory:
+        """A kind folded in order; without what calls have left that are listed behind a place, where one is given."""
+        memory = Memory()
+        for index, message in applied(self._messages):
+            if kind_of(message, self.data_kinds) != kind:
+                continue
+            rank = None if most is None else listed(message, self._ranks)
+            if rank is None or most is None or rank <= most:
+                absorb(memory, message, index, self.data_kinds)
+        return memory
+
+    def _note_landed(self, write: Write, of: str, rank: Rank, *, is_fresh: bool) -> None:
+        self._landed.write(write.reference, (self._requests, self._made.get(of, 0), rank), is_fresh=is_fresh)
+
+
+def _is_between(message: JsonObject, ranks: Mapping[Place, Rank]) -> bool:
+    return listed(message, ranks) is None and is_between(message)
