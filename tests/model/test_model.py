@@ -109,7 +109,7 @@ def talked(talk: Talk) -> tuple[Run, list[Any]]:
 
 
 def _stands_in_for_what_waits(talk: Talk) -> bool:
-    """Whether an `_else` refers to calls where some are held: it doesn't wait for a decision, and the failure counts."""
+    """Whether an `_else` refers to calls where some are held: it doesn't wait for them, and the failure counts."""
     answers = (answer for turn in talk.turns for answer in turn)
     return bool(talk.held) and any("†calls" in canonical(one.get("_else")) for own in answers for one in own["calls"])
 
