@@ -251,6 +251,17 @@ async def test_a_fixed_instance_directs_what_leaves_no_path_and_each_item() -> N
     assert {message.get("_instance") for message in result.context if message.get("kind") == "result"} == {"②"}
 
 
+@pytest.mark.rule("I5", "T17")
+@pytest.mark.parametrize("named", ["③", {"const": "③"}])
+async def test_a_fixed_instance_that_does_not_exist_is_an_error_and_nothing_is_made(named: Any) -> None:
+    tools, made = Tools(), list[str]()
+    tools.register("pay", {"properties": {"_output": {}}, "_instance": named})
+    tools.activity("pay", lambda: made.append("paid"))
+    result = await run(answer(call("pay")), answer(output="end"), context=TWO, tools=tools)
+    assert (result.output, made) == ("end", [])
+    assert "there is no instance '③', which its tool names; there are: ①, ②" in str(result.errors[0])
+
+
 @pytest.mark.rule("I5", "S4")
 async def test_a_delegate_is_handed_the_state_of_a_fixed_instance() -> None:
     tools = Tools()

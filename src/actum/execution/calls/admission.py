@@ -80,7 +80,7 @@ def judge(
         script=script,
         is_value=tool is VALUES,
     )
-    node.writes, node.instance = written_paths(path), _instance(call, tool)
+    node.writes, node.instance = written_paths(path), _instance(call, tool, instances)
     condition = _condition(call, tool, reading)
     if EACH in call:
         items = _parsed(call[EACH], tool, reading, EACH)
@@ -230,13 +230,20 @@ def _check_instance(value: Any, tool: Tool, instances: Sequence[str]) -> None:
     """Whether a call may be for this instance: one that its tool names, else one of the context's (I1, I5)."""
     if not isinstance(value, str):
         raise InvalidParameters(f"an instance is named by a text, not {value!r}", tool=tool.name, path="_instance")
-    if not tool.names_instances and value not in instances:
+    if value not in instances:
         there = ", ".join(instances) or "none"
-        raise InvalidParameters(f"there is no instance {value!r}; there are: {there}", tool=tool.name, path="_instance")
+        whose = ", which its tool names" if tool.names_instances else ""
+        raise InvalidParameters(
+            f"there is no instance {value!r}{whose}; there are: {there}", tool=tool.name, path="_instance"
+        )
 
 
-def _instance(call: Call, tool: Tool) -> str | None:
-    return call.instance if call.instance is not None else tool.fixed("_instance")
+def _instance(call: Call, tool: Tool, instances: Sequence[str]) -> str | None:
+    """The instance that a call is for: the one that it names, which was judged, or that its tool fixes (I5)."""
+    if call.instance is None and (fixed := tool.fixed("_instance")) is not None:
+        _check_instance(fixed, tool, instances)
+        return fixed
+    return call.instance
 
 
 def _check_choices(call: Call, tool: Tool) -> None:
