@@ -47,7 +47,9 @@ def main() -> int:
     _prepare()
     _mutmut("run", "--max-children", "1", "actum.none")  # makes them, and finds out which tests reach which
     tried = random.Random(own.seed).sample(sorted(_outcomes()), own.count)
-    _mutmut("run", "--max-children", str(own.jobs), *tried)
+    said = _mutmut("run", "--max-children", str(own.jobs), *tried)
+    if all(_outcomes()[one] is None for one in tried):
+        sys.exit(f"{said[-4000:]}\nno mutant was tried: the last lines of mutmut say why")
     return _report(tried)
 
 
@@ -73,6 +75,10 @@ def _mutmut(*command: str) -> str:
     done = subprocess.run(
         [str(OUT / "venv" / "bin" / "mutmut"), *command], cwd=TREE, check=False, stdout=subprocess.PIPE, text=True
     )
+    if "failed to collect stats" in done.stdout:
+        sys.exit(
+            f"{done.stdout[-4000:]}\nthe tests don't pass where nothing is changed: there is nothing to compare with"
+        )
     return done.stdout
 
 
