@@ -63,7 +63,7 @@ async def test_the_pieces_of_a_text_reach_a_follower_once_each(place: str) -> No
                     reader.read(one.data)
         assert reader.texts["said", False] == TEXT
         assert reader.texts["by", False] == "fox"
-        assert reader.names["TextDelta"] > 2
+        assert reader.names["TextDelta"] >= 2
         assert reader.names["OutputDelta"] >= 1  # what comes faster than it is told is told together
         assert reader.names["RequestStarted"] == 1
 
