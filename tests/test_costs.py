@@ -24,11 +24,10 @@ from actum import Agent, Config, Tools, models
 from actum.generation.answer_parser import AnswerParser
 from actum.messages import KINDS
 from actum.schema import validator
+from actum.schema.json import JsonObject as Json
 from actum.schema.lowering import OPENAI, lowered
 
 from .effort import thorough
-
-Json = dict[str, Any]
 
 
 class Opens(BaseModel):

@@ -13,9 +13,9 @@ import pytest
 
 from actum import Agent, Config, Tools, errors, models
 from actum.dataflow.arriving import Arriving
+from actum.schema.json import JsonObject as Json
 
 tools = Tools()
-Json = dict[str, Any]
 
 
 @tools.tool

@@ -12,8 +12,8 @@ import pytest
 from actum import Agent, Call, Context, Idea, Limits, Tools, errors, events, inspection, kept, models
 from actum.generation.offer import offered
 from actum.ideas.change import Change
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
 TOOL: Json = {"properties": {"n": {"type": "integer"}, "_output": {"type": "integer"}}, "required": ["n"]}
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from actum import HOLD, Agent, Context, Idea, Tools, kept, models
 from actum.app.kept_run import KeptRun, carry_on
-
-Json = dict[str, Any]
+from actum.schema.json import JsonObject as Json
 
 
 def paying(handed: list[str]) -> Tools:

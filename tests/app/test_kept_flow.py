@@ -11,8 +11,8 @@ import pytest
 
 from actum import HOLD, Agent, Context, Idea, Tools, inspection, kept, models
 from actum.cli.dispatch import run_command
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
 pytestmark = pytest.mark.rule("X5", "E7")
 TAKE: Json = {"properties": {"n": {"type": "integer"}, "_output": {"type": "integer"}}, "required": ["n"]}
 CONTEXT: list[Json] = [

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from actum import Agent, Tools, errors
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
 pytestmark = pytest.mark.rule("D11")
 BAD: dict[str, Json] = {
     "an unknown message": {"context": [{"type": "no such type"}]},

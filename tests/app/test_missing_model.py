@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from actum import Agent, Idea, Tools, errors
 from actum.cli.dispatch import run_command
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
 pytestmark = pytest.mark.rule("P3")
 TEXT: Json = {"type": "text", "text": "Hello"}
 

@@ -28,9 +28,9 @@ from bench.scenarios import ALL, BY_NAME, Scenario
 from bench.server import Server
 from bench.timeline import Strip, lanes, timeline
 
+from actum.schema.json import JsonObject as Json
 from bench import report
 
-Json = dict[str, Any]
 every_scenario = pytest.mark.parametrize("scenario", ALL, ids=lambda one: one.name)
 
 

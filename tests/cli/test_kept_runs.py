@@ -16,13 +16,13 @@ import pytest
 from actum import Idea, models
 from actum.cli.dispatch import run_command
 from actum.execution.record.recovery import recovered
+from actum.schema.json import JsonObject as Json
 
 from .. import warm
 from ..effort import trials
 from .test_commands import actum
 
 pytestmark = pytest.mark.rule("L8")
-Json = dict[str, Any]
 
 # Each Activity notes that it begins and that it ends, as a line that no kill can tear.
 TOOLS = """

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from .test_commands import actum
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
+from .test_commands import actum
 
 pytestmark = pytest.mark.rule("X3", "X4")
 

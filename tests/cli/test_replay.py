@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from actum import Idea
+from actum.schema.json import JsonObject as Json
 
 from .. import warm
 from .test_commands import actum
 
-Json = dict[str, Any]
 pytestmark = pytest.mark.rule("X5")
 
 TOOLS = """

@@ -14,9 +14,9 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from actum import connections
+from actum.schema.json import JsonObject as Json
 from actum.serving.listening import Server, bound
 
-Json = dict[str, Any]
 TEXT: Json = {"type": "string"}
 
 

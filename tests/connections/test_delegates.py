@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from actum import Agent, Tools, connections, errors, models
+from actum.schema.json import JsonObject as Json
 
 from ..rules.scripts import call_schemas
 from .starting import stdio
-
-Json = dict[str, Any]
 
 
 def asking(name: str, **more: Any) -> Json:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from actum import Agent, Tools, models
 from actum.events import RequestStarted
-
-Json = dict[str, Any]
+from actum.schema.json import JsonObject as Json
 
 EXPECTED_INPUT: Json = {
     "type": "object",

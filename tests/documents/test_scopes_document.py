@@ -9,8 +9,7 @@ import pytest
 
 from actum import Agent, Tools, models
 from actum.events import RequestStarted
-
-Json = dict[str, Any]
+from actum.schema.json import JsonObject as Json
 
 AMBIGUOUS: list[Json] = [
     {"type": "state", "currentUser": {"id": "user_A", "name": "Алиса"}},

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from actum import Agent, Config, Tools, models
-
-Json = dict[str, Any]
+from actum.schema.json import JsonObject as Json
 
 SENTIMENT: Json = {
     "type": "object",

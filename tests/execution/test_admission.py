@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from actum import Call, Context, Limits, Tools, errors
@@ -14,8 +12,8 @@ from actum.execution.calls.job import Job
 from actum.execution.calls.resolving import resolved
 from actum.execution.calls.script import Script
 from actum.generation.offer import offered
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
 TEXT: Json = {"type": "string"}
 TOOLS: dict[str, Json] = {
     "plain": {"properties": {"to": TEXT}, "required": ["to"]},

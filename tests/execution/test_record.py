@@ -28,9 +28,9 @@ from actum.protocol.context import Memory
 from actum.protocol.marks import Marks
 from actum.protocol.message import DATA_KINDS
 from actum.protocol.place import Place
+from actum.schema.json import JsonObject as Json
 
 pytestmark = pytest.mark.rule("L8")
-Json = dict[str, Any]
 TEXT: Json = {"type": "text", "text": "go"}
 CALL: Json = {"_tool": "work"}
 LEFT: Json = {"type": "data", "kind": "record", "data": None, "_call": CALL, "_of": "0.0"}

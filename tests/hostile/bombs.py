@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from actum import Agent, Limits, Tools, errors, models
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
 BOMBS: dict[str, Callable[[], object]] = {}
 ADDRESS_SPACE = 2**30
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from actum import Agent, Config, Context, Idea, Limits, Tools, kept, models
 from actum.models.scripted import ScriptedAnswer
+from actum.schema.json import JsonObject as Json
 from actum.sources.run_log import RunLog
 
-Json = dict[str, Any]
 NUMBERS = 5
 _CHARGE: Json = {
     "properties": {"n": {"type": "integer"}, "note": {}, "_output": {"type": "string"}},

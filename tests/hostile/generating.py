@@ -13,7 +13,6 @@ from actum import errors
 from actum.generation.model import ModelRequest
 from actum.schema.json import is_list, is_object
 
-Json = dict[str, Any]
 T = TypeVar("T")
 
 ODD: list[Any] = [

@@ -9,8 +9,8 @@ from typing import Any
 from actum import Agent, Context, Idea, Tools, models
 from actum.app.kept_run import KeptRun
 from actum.app.stream import Stream
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
 ONCE: Json = {"_tool": "deep", "depth": 1}
 KILLED: list[Json] = [{"_tool": "deep", "depth": n} for n in range(3)]
 

@@ -14,6 +14,7 @@ import pytest
 from actum import Agent, Limits, Tools, errors, models
 from actum.execution import budget
 from actum.ideas.file import read_idea
+from actum.schema.json import JsonObject as Json
 from actum.schema.judging import judgements
 from actum.schema.validator import Validator, unsatisfiable
 
@@ -21,7 +22,6 @@ from .. import warm
 from ..effort import EFFORT, spread
 from . import bombs
 
-Json = dict[str, Any]
 BYTES = 256 * 2**20 if EFFORT == "all" else 16 * 2**20
 TEXT: Json = {"type": "string"}
 

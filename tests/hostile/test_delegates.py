@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Limits, Tools, errors, events, models
+from actum.schema.json import JsonObject as Json
 from actum.sources.fetch import Fetched, Fetcher
 
 from ..effort import trials
 from ..rules.scripts import plan_fails
 
-Json = dict[str, Any]
 ECHO: Json = {"context": [{"type": "plan", "plan": [], "output": "SECRET FILE"}], "schema": {}}
 TEXT: Json = {"type": "string"}
 

@@ -14,12 +14,12 @@ import pytest
 from actum import HOLD, Agent, Call, Context, Idea, Tools, errors, kept, models
 from actum.app.kept_run import KeptRun, carry_on
 from actum.execution.record.recovery import recovered
+from actum.schema.json import JsonObject as Json
 from actum.schema.json import decode
 
 from .keeping import KILLED, ONCE, deep_tools, drained, killed_run, nested
 
 pytestmark = pytest.mark.rule("L8")
-Json = dict[str, Any]
 
 
 # What can't be read again isn't written

@@ -18,6 +18,7 @@ from actum import HOLD, Agent, Call, Config, Context, Idea, Limits, errors, insp
 from actum.app.kept_run import KeptRun
 from actum.execution.record.recovery import recovered
 from actum.ideas.course import is_note
+from actum.schema.json import JsonObject as Json
 from actum.schema.json import is_list, is_object
 
 from .. import warm
@@ -26,7 +27,6 @@ from .charging import agent_of, charged, fails_of
 from .keeping import ONCE, deep_tools, drained, killed_run
 
 pytestmark = pytest.mark.rule("L8")
-Json = dict[str, Any]
 BEFORE_PLACES = Path(__file__).parents[1] / "fixtures" / "before_places"
 Log = list[tuple[str, Any]]
 """What happened in a run, in order: entries of its record, and charges that were made or have failed."""

@@ -23,12 +23,12 @@ from actum.ideas.file import read_idea
 from actum.ideas.library import Library
 from actum.protocol.call import Call
 from actum.protocol.place import Place
+from actum.schema.json import JsonObject as Json
 from actum.sources.fetch import Fetcher
 from actum.storage.open import open_store
 
 from .generating import check_told
 
-Json = dict[str, Any]
 STEERING = "\x1b]0;title\x07\x1b[2J\u202egnp\u2066\x9b31m\x7f\r"
 """What would set the title of a terminal, ring it, empty it, turn letters round."""
 

@@ -13,11 +13,11 @@ import pytest
 from actum import Agent, Idea, Tools, errors, inspection
 from actum.app import kept
 from actum.cli.dispatch import run_command
+from actum.schema.json import JsonObject as Json
 
 from ..rules.scripts import plan_fails
 
 pytestmark = pytest.mark.rule("D12", "D17")
-Json = dict[str, Any]
 
 MODULE = '''
 from pathlib import Path

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from actum import Agent, Context, Idea, Tool, Tools, models
+from actum.schema.json import JsonObject as Json
 
 pytestmark = pytest.mark.rule("X2")
-Json = dict[str, Any]
 
 CITY: Json = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
 

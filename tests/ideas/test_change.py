@@ -12,12 +12,12 @@ from actum.ideas.change import change_between
 from actum.ideas.file import IdeaText
 from actum.schema.closing import closed
 from actum.schema.containment import admits
+from actum.schema.json import JsonObject as Json
 from actum.schema.validator import Validator
 
 from ..effort import trials
 
 pytestmark = pytest.mark.rule("X3")
-Json = dict[str, Any]
 S: Json = {"type": "string"}
 I: Json = {"type": "integer"}  # noqa: E741 -- as in the table
 N: Json = {"type": "number"}

@@ -14,11 +14,11 @@ import pytest
 from actum import Agent, Config, Context, Idea, Limits, Runs, errors, kept, models, tools
 from actum.ideas.config import WEIGHTS, IdeaConfig, Standing
 from actum.ideas.identity import identified
+from actum.schema.json import JsonObject as Json
 
 from .. import warm
 from ..runs.desks import PATIENCE, serving
 
-Json = dict[str, Any]
 NAME = "doubled_in_four_ways"
 MODULE = f'''
 from actum import tools

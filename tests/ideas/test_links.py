@@ -15,12 +15,12 @@ from actum.ideas.address import parse_address
 from actum.ideas.file import IdeaText
 from actum.ideas.library import Library
 from actum.protocol.tool import Tool
+from actum.schema.json import JsonObject as Json
 from actum.schema.links import linked, links_of, opened
 from actum.schema.validator import Validator
 from actum.storage.open import open_store
 
 pytestmark = pytest.mark.rule("X4")
-Json = dict[str, Any]
 TEXT: Json = {"type": "string"}
 PERSON: Json = {
     "type": "object",

@@ -16,6 +16,7 @@ from actum.ideas.file import read_idea
 from actum.ideas.published import idea_schema
 from actum.messages import KINDS
 from actum.messages.role import RAW
+from actum.schema.json import JsonObject as Json
 from actum.schema.validator import Validator
 
 from ..cli.test_commands import actum
@@ -29,7 +30,6 @@ EXAMPLES = [
 ]
 """The Ideas among the files of the examples."""
 PUBLISHED = Validator(idea_schema())
-Json = dict[str, Any]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

@@ -11,8 +11,8 @@ import pytest
 from actum import Context, Idea, errors, inspection
 from actum.cli.dispatch import run_command
 from actum.inspection import Problem
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
 pytestmark = pytest.mark.rule("D17")
 STEP: Json = {"properties": {"n": {}, "_output": {"type": "integer"}}, "required": ["n"]}
 

@@ -16,9 +16,9 @@ from actum.generation.offer import Toolset, offered
 from actum.ideas.file import read_idea
 from actum.ideas.published import idea_schema
 from actum.inspection.drawing import svg_of
+from actum.schema.json import JsonObject as Json
 from actum.schema.validator import Validator
 
-Json = dict[str, Any]
 pytestmark = pytest.mark.rule("E7")
 STEP: Json = {"properties": {"n": {}, "_output": {"type": "integer"}}, "required": ["n"]}
 PAY: Json = {"properties": {"n": {}, "_activity": {"const": "pay"}, "_output": {}}, "_effects": "ordered"}

@@ -15,8 +15,7 @@ import pytest
 import actum
 from actum import Agent, Context, Tools, errors
 from actum.messages import KINDS, Key
-
-Json = dict[str, Any]
+from actum.schema.json import JsonObject as Json
 
 NOTE = '''
 """`note` `{note, colour?}`: something to remember."""

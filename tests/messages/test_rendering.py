@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum import Agent, Context, Tools
+from actum.schema.json import JsonObject as Json
 
 from ..effort import trials
-
-Json = dict[str, Any]
 
 KEYS = st.sampled_from(["a", "b", "c"])
 VALUES = st.recursive(

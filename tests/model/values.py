@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from actum.dataflow.reference import Path, Reference
+from actum.schema.json import JsonObject as Json
 from actum.schema.json import is_list, is_object
 
-Json: TypeAlias = dict[str, Any]
 END: Json = {"calls": [], "output": "end"}
 """What the model answers when nothing else is left for it to say."""
 _SHORT = ("input", "state")

@@ -11,12 +11,12 @@ from pydantic import TypeAdapter
 
 from actum import Agent, Tools, errors
 from actum.models.parts import TAKES
+from actum.schema.json import JsonObject as Json
 
 from .asking import every_wire
 from .server import Server
 from .wires import WIRES, Wire
 
-Json = dict[str, Any]
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(40))
 WAV = b"RIFF\x24\0\0\0WAVEfmt " + bytes(20)
 PDF = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
 from actum import Agent, Tools
 from actum.generation.model import ModelRequest
 from actum.models import Usage
+from actum.schema.json import JsonObject as Json
 
 from .asking import REQUEST, collect
 from .server import Server
 from .wires import WIRES
 
-Json = dict[str, Any]
 DONE = '{"calls": [], "output": 5}'
 CALLED = '{"calls": [{"_tool": "look"}], "output": null}'
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from actum import Tool, errors
 from actum.protocol.contract import merge_contract
 from actum.protocol.declaration import parse_tool
+from actum.schema.json import JsonObject as Json
 
 pytestmark = pytest.mark.rule("D8")
-Json = dict[str, Any]
 TEXT: Json = {"type": "string"}
 WHOLE: Json = {"type": "integer"}
 

@@ -13,8 +13,8 @@ from actum.dataflow.computing.evaluator import Filter
 from actum.protocol.message import NUMBER
 from actum.protocol.provenance import Origin
 from actum.protocol.readings import FILTERS, filters_of, readings, with_filters
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
 pytestmark = pytest.mark.rule("E7", "X0")
 MAILS = [{"from": "ana", "size": 3}, {"from": "bo", "size": 30}, {"from": "cy", "size": 40}]
 BIG = "{[m.size for m in †calls.0 if m.size > 10]}"

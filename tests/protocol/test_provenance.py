@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from actum import Agent, Limits, Result, Tools, errors, models
 from actum.protocol.provenance import Origin
+from actum.schema.json import JsonObject as Json
 
 from ..effort import trials
 
 pytestmark = pytest.mark.rule("X0")
-Json = dict[str, Any]
 TEXT: Json = {"type": "string"}
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from actum import Agent, Config, Result, Tools, errors, models
 from actum.models.scripted import ScriptedAnswer
-
-Json = dict[str, Any]
+from actum.schema.json import JsonObject as Json
 
 
 def answer(*calls: Mapping[str, Any], output: Any = None, meta: Json | None = None) -> Json:

@@ -8,12 +8,12 @@ import pytest
 
 from actum import Agent, Context, Runs, Tools, approvals, errors, models
 from actum.app.planned import with_plans_approved
+from actum.schema.json import JsonObject as Json
 
 from ..runs.desks import serving
 from .scripts import plan_fails
 
 pytestmark = pytest.mark.rule("L6")
-Json = dict[str, Any]
 PICK: Json = {"properties": {"of": {}, "_activity": {"const": "elsewhere"}, "_output": {}}}
 TOOL: Json = {"type": "tool", "tool": {"pick": PICK}}
 

@@ -10,12 +10,12 @@ import pytest
 
 from actum import Agent, Config, Tools, errors, models
 from actum.generation.primer import primer
+from actum.schema.json import JsonObject as Json
 from actum.schema.lowering import DIALECTS, Dialect
 from actum.schema.validator import Validator
 
 from .scripts import agent, answer, call, call_schemas, sent, text_of
 
-Json = dict[str, Any]
 REFERENCE: Json = {"type": "string", "pattern": "^†"}
 TEMPLATE: Json = {"type": "string", "pattern": "^[†{]"}
 NUMBER: Json = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from actum import Agent, Backoff, Context, Tools, errors, models
+from actum.schema.json import JsonObject as Json
 
 pytestmark = pytest.mark.rule("L8")
-
-Json = dict[str, Any]
 
 
 class Owned:

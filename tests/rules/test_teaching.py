@@ -9,10 +9,9 @@ import pytest
 from typing_extensions import TypedDict
 
 from actum import Config, Tools, errors
+from actum.schema.json import JsonObject as Json
 
 from .scripts import agent, answer, call, run, sent, text_of
-
-Json = dict[str, Any]
 
 
 class Payment(TypedDict):

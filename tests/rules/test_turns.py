@@ -11,12 +11,12 @@ import pytest
 from actum import HOLD, Agent, Context, Limits, Tools, approvals, errors
 from actum.events import CallStarted
 from actum.execution.record.recovery import recovered
+from actum.schema.json import JsonObject as Json
 
 from .scripts import agent, answer, call, sent
 
 PLAN = answer(call("refund", id="o1"), output="Done: {†calls.0}")
 ANSWERS = (PLAN, answer(output="SECOND"), answer(output="THIRD"), answer(output="FOURTH"))
-Json = dict[str, Any]
 
 
 class Desk:

@@ -10,8 +10,8 @@ from typing import Any
 from actum import Agent, Context, Runs, Tools, Worker
 from actum.runs.held import Runner
 from actum.runs.sql_store import SqlStore
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
 PATIENCE = 30.0
 """Seconds that a test waits for anything."""
 

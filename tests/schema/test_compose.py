@@ -14,14 +14,13 @@ from actum.protocol.call_schema import Offer, call_schema
 from actum.protocol.declaration import parse_tool
 from actum.schema.closing import closed
 from actum.schema.compose import compose
+from actum.schema.json import JsonObject as Json
 from actum.schema.json import copy, encode
 from actum.schema.ordering import in_order
 from actum.schema.referring import or_reference, takes_references
 from actum.schema.validator import Validator
 
 from ..effort import trials
-
-Json = dict[str, Any]
 
 NAMES = st.sampled_from(["a", "b", "c", "type", "properties", "required", "$ref_", "items"])
 

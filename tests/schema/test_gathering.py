@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum.schema.gathering import gathered
+from actum.schema.json import JsonObject as Json
 from actum.schema.json import encode
 from actum.schema.walk import references
 
 from ..effort import trials
 
-Json = dict[str, Any]
 NAMES = ["a", "b", "c", "d"]
 
 

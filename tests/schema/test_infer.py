@@ -13,9 +13,8 @@ from typing_extensions import TypedDict
 
 from actum import Agent, Tools, errors, models
 from actum.schema.infer import schema_like, shape_of
+from actum.schema.json import JsonObject as Json
 from actum.schema.validator import Validator
-
-Json = dict[str, Any]
 
 
 def first() -> type[BaseModel]:

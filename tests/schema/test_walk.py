@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from actum.schema.json import JsonObject as Json
 from actum.schema.json import copy
 from actum.schema.walk import HOLDS, mapped, redirected, references, subschemas
 
-Json = dict[str, Any]
 LEAF: Json = {"$ref": "#/$defs/leaf"}
 
 

@@ -13,13 +13,13 @@ from mcp import Client
 
 from actum import HOLD, Agent, Call, Context, Idea, Runs, Tool, Tools, Trace
 from actum.execution.calls.approval import Reply
+from actum.schema.json import JsonObject as Json
 from actum.schema.json import encode
 from actum.serving.mcp import Host
 from actum.serving.mcp_options import Keyless, McpOptions
 
 Era = Literal["2026-07-28", "legacy"]
 ERAS: tuple[Era, ...] = ("2026-07-28", "legacy")
-Json = dict[str, Any]
 WHO: Json = {
     "type": "input",
     "schema": {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]},

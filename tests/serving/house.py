@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx2
 
+from actum.schema.json import JsonObject as Json
 from actum.serving import Served
 from actum.serving.listening import Server, bound
 
 TOKEN = "a-token-of-the-tests"
 PATIENCE = 30.0
-Json = dict[str, Any]
 
 
 @asynccontextmanager

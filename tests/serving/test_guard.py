@@ -9,11 +9,11 @@ from urllib.parse import unquote
 
 import pytest
 
+from actum.schema.json import JsonObject as Json
 from actum.serving.callers import Callers, Quota
 from actum.serving.guard import CALLER, Guard
 
 TOKEN = "a-token-of-the-tests"
-Json = dict[str, Any]
 BEARER = ("authorization", f"Bearer {TOKEN}")
 HOST = ("host", "127.0.0.1:8765")
 JSON = ("content-type", "application/json")

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from actum import Agent, Idea, Tools, errors, models
+from actum.schema.json import JsonObject as Json
 from actum.sources.fetch import Fetcher
 
 pytestmark = pytest.mark.rule("X4")
-Json = dict[str, Any]
 TEXT: Json = {"type": "string"}
 
 

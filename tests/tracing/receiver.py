@@ -26,8 +26,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from actum import Trace
+from actum.schema.json import JsonObject as Json
 
-Json = dict[str, Any]
 GOLDEN = Path(__file__).parent / "golden"
 _NEVER = 3_600_000
 _KINDS = {1: "internal", 3: "client"}

@@ -15,12 +15,12 @@ from opentelemetry import trace
 
 import actum
 from actum import Agent, Context, Idea, Limits, Tools, Usage, errors, models
+from actum.schema.json import JsonObject as Json
 from actum.sources.modules import load_activities
 
 from .receiver import Receiver, check, receiving
 
 MUSIC = Path(__file__).parents[2] / "examples" / "music"
-Json = dict[str, Any]
 
 
 @pytest.fixture

@@ -19,11 +19,10 @@ from pydantic import BaseModel, field_serializer
 
 from actum import Agent, Context, Idea, Limits, Tools, Trace, errors, inspection, kept, models
 from actum.execution.record.recovery import recovered
+from actum.schema.json import JsonObject as Json
 from actum.tracing import instruments
 
 from .spans import Spans, id_of, linked, said, trace_of
-
-Json = dict[str, Any]
 
 
 def tools_of(*functions: Any) -> Tools:
