@@ -122,9 +122,10 @@ gallery: $(READY)
 	@$(BIN)/python docs/gallery >/dev/null
 	@$(BIN)/python docs/studio
 
-# Measures the source as docs/design.md shows it; it takes other packages too: docs/shape [NAME=]PATH …
+# Measures the source into docs/design.md and beside the goals; it takes other packages too: docs/shape [NAME=]PATH …
 shape: $(READY)
 	@$(BIN)/python docs/shape --page docs/design.md
+	@$(BIN)/python docs/shape src/actum --run actum=docs/shape/one_answer.py --goals docs/shape/goals.toml
 
 # Captures anew what the sub-agents of four systems are sent, each in an environment of its own, into docs/isolation.md.
 isolation: $(READY)

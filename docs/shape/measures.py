@@ -7,9 +7,12 @@ import io
 import tokenize
 from dataclasses import dataclass
 
-from source import Function, Package, cycles
+from source import Function, Module, Package, cycles
 
 LONG = 50
+WIDE = 450
+CROWDED = 20
+LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,10 +24,10 @@ class LargestClass:
     lines: int
 
 
-def long_bodies(package: Package) -> tuple[list[str], int]:
-    """The functions with more than fifty lines in their bodies, and how many functions there are."""
+def long_bodies(package: Package) -> list[str]:
+    """The functions with more than fifty lines in their bodies."""
     functions = [(module, function) for module in package.modules.values() for function in module.functions()]
-    return [f"{module.name}.{one.name}" for module, one in functions if body_lines(one) > LONG], len(functions)
+    return [f"{module.name}.{one.name}" for module, one in functions if body_lines(one) > LONG]
 
 
 def body_lines(function: Function) -> int:
@@ -41,6 +44,27 @@ def largest_class(package: Package) -> LargestClass | None:
         for node in module.nodes(ast.ClassDef)
     ]
     return max(classes, key=lambda one: one.methods, default=None)
+
+
+def crowded_classes(package: Package) -> list[str]:
+    """The classes that define more than twenty methods themselves, overloads counted once."""
+    return [
+        f"{module.name}.{node.name}: {methods}"
+        for module in package.modules.values()
+        for node in module.nodes(ast.ClassDef)
+        if (methods := len({one.name for one in _methods(node)})) > CROWDED
+    ]
+
+
+def long_files(package: Package) -> list[str]:
+    """The files with more than 450 lines."""
+    sizes = {module.name: len(module.text.splitlines()) for module in package.modules.values()}
+    return [f"{name}: {size}" for name, size in sizes.items() if size > WIDE]
+
+
+def code_lines(package: Package) -> int:
+    """How many lines have code: none that is blank, a comment or part of a docstring."""
+    return sum(len(_coded(module) - _docstrings(module)) for module in package.modules.values())
 
 
 def largest_cycle(package: Package) -> set[str]:
@@ -64,6 +88,17 @@ def comment_lines(package: Package) -> int:
     """How many lines have a comment, alone or behind code."""
     tokens = (tokenize.generate_tokens(io.StringIO(module.text).readline) for module in package.modules.values())
     return sum(token.type == tokenize.COMMENT for stream in tokens for token in stream)
+
+
+def _coded(module: Module) -> set[int]:
+    tokens = tokenize.generate_tokens(io.StringIO(module.text).readline)
+    return {line for one in tokens if one.type not in LAYOUT for line in range(one.start[0], one.end[0] + 1)}
+
+
+def _docstrings(module: Module) -> set[int]:
+    documented = [node for node in ast.walk(module.tree) if isinstance(node, ast.Module | ast.ClassDef | Function)]
+    strings = [node.body[0] for node in documented if ast.get_docstring(node, clean=False) is not None]
+    return {line for one in strings for line in range(one.lineno, (one.end_lineno or one.lineno) + 1)}
 
 
 def _methods(node: ast.ClassDef) -> list[Function]:

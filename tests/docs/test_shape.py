@@ -9,8 +9,6 @@ from textwrap import dedent
 
 import pytest
 
-from ..effort import thorough
-
 ROOT = Path(__file__).parents[2]
 SHAPE = ROOT / "docs" / "shape"
 LONG = "def long() -> None:\n" + '    """Count."""\n' + "    print()\n" * 51
@@ -61,6 +59,19 @@ SOURCES = {
             def node(self, schema):
                 return schema["not"], schema["if"]
         """,
+    # Names that other modules have, too; what is private, nested or twice in one module isn't counted.
+    "execution/calls/long.py": """
+        class Writer:
+            def flat(self): ...
+
+        def follow(): ...
+
+        def _walk(): ...
+
+        if True:
+            def walk(): ...
+        """,
+    "execution/calls/other.py": "from . import long\n\nlong.follow()\n",
     "long.py": LONG,
     "short.py": LONG.replace("    print()\n", "", 1).replace("long", "short"),
 }
@@ -91,14 +102,22 @@ def test_a_package_with_known_numbers_is_measured_right(tiny: Path) -> None:
     assert cells(shape(tiny).stdout) == {
         "tiny": [],
         "---": ["---"],
-        "files": ["8"],
+        "files": ["10"],
         "lines": [str(lines)],
-        "bodies over 50 lines": ["9.1 %"],
-        "most methods in one class": ["`Third` 2 (5 lines)"],
-        "largest cycle of imports, all counted": ["37.5 % (3 files)"],
-        "`cast(` per 1,000 lines": [f"{1000 / lines:.1f}"],
+        "lines of code": ["137"],
         "lines with a comment": [f"{100 / lines:.1f} %"],
-        "walks over JSON Schema / tables of its keywords": ["2 / 1"],
+        "bodies over 50 lines": ["1"],
+        "files over 450 lines": ["0"],
+        "classes over 20 methods": ["0"],
+        "most methods in one class": ["`Third` 2 (5 lines)"],
+        "class names in several modules": ["1"],
+        "function names in several modules": ["1"],
+        "names of several modules": ["1"],
+        "largest cycle of imports, all counted": ["30.0 % (3 files)"],
+        "imports inside `execution/calls`": ["1"],
+        "`cast(` per 1,000 lines": [f"{1000 / lines:.1f}"],
+        "walks over JSON Schema": ["2"],
+        "tables of JSON Schema's keywords": ["1"],
         "files met from an answer's text to its output": ["–"],
     }
 
@@ -107,7 +126,11 @@ def test_what_was_counted_is_named(tiny: Path) -> None:
     listed = [line for line in shape(tiny, "--list").stdout.splitlines() if line.startswith("- ")]
     assert listed == [
         "- tiny.long.long",
+        "- Writer: tiny.execution.calls.long, tiny.walk",
+        "- follow: tiny.execution.calls.long, tiny.second",
+        "- long: tiny.execution.calls.long, tiny.long",
         *("- tiny.first", "- tiny.inner.third", "- tiny.second"),
+        "- tiny.execution.calls.other → tiny.execution.calls.long",
         "- tiny.second:8",
         *("- tiny.walk: walk", "- tiny.walk: node, union", "- tiny.walk.MAPS"),
     ]
@@ -176,7 +199,7 @@ def test_a_package_is_measured_as_it_was_at_a_commit(tiny: Path, tmp_path: Path)
     (tiny / "long.py").unlink()
     words = [sys.executable, str(SHAPE), "before=tiny@HEAD", "after=tiny"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
-    assert cells(done.stdout)["files"] == ["8", "7"]
+    assert cells(done.stdout)["files"] == ["10", "9"]
 
 
 def test_the_page_on_the_design_shows_what_is_measured(tiny: Path) -> None:
@@ -184,8 +207,18 @@ def test_the_page_on_the_design_shows_what_is_measured(tiny: Path) -> None:
     assert [*shown][1:] == [*cells(shape(tiny).stdout)][1:]
 
 
-@thorough
-def test_actum_is_measured_with_its_run() -> None:
-    printed = cells(shape(ROOT / "src" / "actum", "--run", f"actum={SHAPE / 'one_answer.py'}").stdout)
-    assert printed["bodies over 50 lines"] == ["0.0 %"]
-    assert int(printed["files met from an answer's text to its output"][0]) > 10
+def test_a_measure_over_its_budget_is_named_and_ends_it(tiny: Path, tmp_path: Path) -> None:
+    goals = tmp_path / "goals.toml"
+    goals.write_text('["bodies over 50 lines"]\ngoal = 0\n\n["files over 450 lines"]\ngoal = 0\n', encoding="utf-8")
+    done = shape(tiny, "--goals", goals)
+    assert (done.returncode, cells(done.stdout)["bodies over 50 lines"]) == (1, ["1", "0"])
+    assert done.stderr == "bodies over 50 lines: 1, and no more than 0 are allowed (--list names them)\n"
+    goals.write_text('["bodies over 50 lines"]\ngoal = 0\nbudget = 1\n', encoding="utf-8")
+    assert shape(tiny, "--goals", goals).returncode == 0
+
+
+def test_actum_keeps_its_budgets() -> None:
+    run, goals = f"actum={SHAPE / 'one_answer.py'}", SHAPE / "goals.toml"
+    done = shape(ROOT / "src" / "actum", "--run", run, "--goals", goals)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(cells(done.stdout)["files met from an answer's text to its output"][0]) > 10
