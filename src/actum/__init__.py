@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
-    from .runs.runs import Run, Runs
+    from .runs.handle import Run
+    from .runs.runs import Runs
     from .runs.worker import Worker
     from .tracing.trace import Trace
 
@@ -82,7 +83,7 @@ _HOMES = {
     "Progress": "protocol.context:Progress",
     "Reply": "execution.calls.approval:Reply",
     "Result": "protocol.solution:Result",
-    "Run": "runs.runs:Run",
+    "Run": "runs.handle:Run",
     "Runs": "runs.runs:Runs",
     "Solution": "protocol.solution:Solution",
     "Stream": "app.stream:Stream",

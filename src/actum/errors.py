@@ -28,7 +28,9 @@ ActumError
 │   └── PlanLeft                what it expects doesn't hold
 ├── LimitExceeded           a limit of the run was reached (L5)
 ├── IdeaError               an Idea could not be read, found or written
+│   └── NotWaiting              no call waits there for a decision, or another one than was shown
 └── RunError                a run that is kept could not be found, submitted, decided on or written
+    ├── RunNotFound             there is none of that id, or none in that file: an IdeaError as well
     ├── RunEnded                what it came to is a failure, or it was cancelled
     ├── StoreUnavailable        the database of the runs can't be reached now
     └── Fenced                  another process owns the run by now
@@ -436,10 +438,22 @@ class IdeaError(ActumError):
     code = "idea"
 
 
+class NotWaiting(IdeaError):
+    """No call of a run waits for a decision at that place any more, or another one than was shown to who decides."""
+
+    code = "not_waiting"
+
+
 class RunError(ActumError):
-    """A run that is kept: there is none of that name, or what was asked of it can't be done."""
+    """A run that is kept: what was asked of it can't be done."""
 
     code = "run"
+
+
+class RunNotFound(RunError, IdeaError):
+    """No run has this id, or none is kept in this file."""
+
+    code = "run_not_found"
 
 
 class RunEnded(RunError):

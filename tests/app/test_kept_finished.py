@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from actum import HOLD, Agent, Context, Idea, Tools, kept, models
-from actum.app.kept_run import KeptRun, carry_on
+from actum.runs.kept_run import KeptRun
 from actum.schema.json import JsonObject as Json
 
 
@@ -39,15 +38,11 @@ async def test_a_kept_run_that_ended_asks_nobody_and_makes_nothing_when_it_is_re
     path, handed = tmp_path / "run.json", list[str]()
     model = models.Scripted([answer({"_tool": "pay"}, output="†calls.0")])
     with KeptRun.begin(path, Idea(context=Context("go")), Context("go")) as run:
-        await carry_on(run, Agent(model, tools=paying(handed)), None, None)
-    for outputs in ([], ["output"]):  # also as it was saved before outputs were left in the context
-        saved = json.loads(path.read_text(encoding="utf-8"))
-        saved["context"] = [one for one in saved["context"] if outputs or one["type"] != "output"]
-        path.write_text(json.dumps(saved), encoding="utf-8")
-        again = models.Scripted([])
-        with KeptRun.open(path) as run:
-            result = await carry_on(run, Agent(again, tools=paying(handed)), None, None)
-        assert (result.output, len(handed), again.requests) == ("paid", 1, [])
+        await run.carry_on(Agent(model, tools=paying(handed)))
+    again = models.Scripted([])
+    with KeptRun.open(path) as run:
+        result = await run.carry_on(Agent(again, tools=paying(handed)))
+    assert (result.output, len(handed), again.requests) == ("paid", 1, [])
 
 
 @pytest.mark.rule("C9")
@@ -55,11 +50,11 @@ async def test_a_fork_makes_the_calls_it_takes_over_under_keys_of_its_own(tmp_pa
     path, other, handed = tmp_path / "run.json", tmp_path / "fork.json", list[str]()
     said = [answer({"_tool": "pay"}, {"_tool": "nope"}), answer(output=None), answer(output=None)]
     with KeptRun.begin(path, Idea(context=Context("go")), Context("go")) as run:
-        await carry_on(run, Agent(models.Scripted(said), tools=paying(handed), approve=hold), None, None)
+        await run.carry_on(Agent(models.Scripted(said), tools=paying(handed), approve=hold))
     kept.fork(path, other, at=2)
     for file in (path, other):
         kept.approve(file)
         with KeptRun.open(file) as run:
             agent = Agent(models.Scripted([answer(output="done")] * 2), tools=paying(handed))
-            await carry_on(run, agent, None, None)
+            await run.carry_on(agent)
     assert len(handed) == len(set(handed)) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from actum import Idea, models
+from actum import Agent, Context, Idea, Runs, errors, kept, models
 from actum.cli.dispatch import run_command
 from actum.execution.record.recovery import recovered
 from actum.schema.json import JsonObject as Json
@@ -190,17 +191,26 @@ def test_held_approved_denied_and_resumed_from_the_command_line(tmp_path: Path) 
     assert sorted(ran(tmp_path)) == sorted(f"{what} {name}" for name in NAMES[:5] for what in ("begin", "end"))
 
 
-def test_a_run_is_at_one_process_at_a_time(tmp_path: Path) -> None:
+def test_one_process_at_a_time_goes_on_with_a_run_and_others_may_read_it_and_decide(tmp_path: Path) -> None:
     from fcntl import LOCK_EX, flock
 
     path = job(tmp_path)
-    assert actum("run", str(path), "-q", "--save", "run.json", cwd=tmp_path).returncode == 0
+    assert actum("run", str(path), "-q", "--approve", "hold", "--save", "run.json", cwd=tmp_path).returncode == 3
     with (tmp_path / "run.json.log").open("a") as log:
         flock(log, LOCK_EX)
-        for command in (["resume", "run.json"], ["approve", "run.json"], ["waiting", "run.json"]):
-            refused = actum(*command, cwd=tmp_path)
-            assert (refused.returncode, "another process has this run open" in refused.stderr) == (2, True)
-            assert "Traceback" not in refused.stderr
+        refused = actum("resume", "run.json", cwd=tmp_path)
+        assert (refused.returncode, "another process has this run open" in refused.stderr) == (2, True)
+        assert "Traceback" not in refused.stderr
+        assert [line.split()[0] for line in actum("waiting", "run.json", cwd=tmp_path).stdout.splitlines()] == [
+            "0.0",
+            "0.5",
+        ]
+        assert actum("approve", "run.json", "0.0", cwd=tmp_path).returncode == 0
+        assert actum("waiting", "run.json", cwd=tmp_path).stdout.startswith("0.5 ")
+        twice = actum("approve", "run.json", "0.0", cwd=tmp_path)
+        assert (twice.returncode, "no call waits for a decision at '0.0'" in twice.stderr) == (2, True)
+    assert actum("resume", "run.json", "-q", cwd=tmp_path).returncode == 3
+    assert {line for line in ran(tmp_path) if "fan" not in line} == {"begin one", "end one"}
 
 
 def test_a_run_never_takes_the_place_of_another(tmp_path: Path) -> None:
@@ -300,6 +310,42 @@ def test_what_is_recovered_is_the_context_of_the_run(tmp_path: Path) -> None:
     assert recovered(entries) == messages
     for count in range(1, len(entries) + 1):
         assert recovered(entries[:count])[0]["type"] == "tool"
+
+
+@pytest.mark.rule("X5")
+@pytest.mark.parametrize("way", ["file", "store", "python", "handle"])
+def test_a_fork_takes_no_input_that_its_schema_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], way: str
+) -> None:
+    mood: Json = {"type": "object", "properties": {"mood": {"enum": ["sad", "glad"]}}, "required": ["mood"]}
+    begin = Context([{"type": "text", "text": "go"}, {"type": "input", "mood": "sad", "schema": mood}])
+    idea = Idea(context=begin, schema={})
+    monkeypatch.chdir(tmp_path)
+    agent = Agent(models.Scripted([{"calls": [], "output": 1}]))
+    asyncio.run(kept.start("runs/one.json", idea, agent))
+
+    async def fork_by_handle(given: Json) -> Idea:
+        async with Runs("runs") as runs:
+            return await (await runs.get("one")).fork(1, input=given)
+
+    match way:
+        case "python":
+            with pytest.raises(errors.MessageError, match="doesn't fit its schema"):
+                kept.fork("runs/one.json", "two.json", at=1, input={"mood": 7})
+        case "handle":
+            with pytest.raises(errors.MessageError, match="doesn't fit its schema"):
+                asyncio.run(fork_by_handle({"mood": 7}))
+        case _:
+            named = ["runs/one.json"] if way == "file" else ["one", "--store", "runs/"]
+            assert run_command(["fork", *named, "two.json", "--at", "1", "-i", "mood=7"]) == 2
+            assert "the input doesn't fit its schema" in capsys.readouterr().err
+            assert run_command(["fork", *named, "three.json", "--at", "1", "-i", "mood=glad"]) == 0
+            forked = Idea.load("three.json")
+            assert (forked.context.data["input"], forked.meta["from"]) == (
+                {"mood": "glad"},
+                {"run": "one", "request": 1},
+            )
+    assert not Path("two.json").exists()
 
 
 @pytest.mark.rule("X5")

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from actum import Agent, Context, Idea, Tools, models
-from actum.app.kept_run import KeptRun
 from actum.app.stream import Stream
+from actum.runs.kept_run import KeptRun
 from actum.schema.json import JsonObject as Json
 
 ONCE: Json = {"_tool": "deep", "depth": 1}

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Agent, Call, Context, Idea, Tools, errors, kept, models
-from actum.app.kept_run import KeptRun, carry_on
 from actum.execution.record.recovery import recovered
+from actum.runs.kept_run import KeptRun
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import decode
 
@@ -145,7 +145,7 @@ def test_a_run_is_read_once_nobody_else_writes_it(tmp_path: Path) -> None:
     agent = Agent(model, tools=deep_tools())
     with KeptRun.begin(path, Idea(context=Context("go"), schema={}), Context("go")) as run:
         waits = KeptRun.open(path)
-        asyncio.run(carry_on(run, agent, None, None))
+        asyncio.run(run.carry_on(agent))
     with waits:
         assert waits.idea.context[-1] == {"type": "output", "output": 1, "_of": "0"}
 

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 import pytest
 
 from actum import HOLD, Agent, Call, Config, Context, Idea, Limits, errors, inspection, kept, models
-from actum.app.kept_run import KeptRun
 from actum.execution.record.recovery import recovered
 from actum.ideas.course import is_note
+from actum.runs.kept_run import KeptRun
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import is_list, is_object
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Idea, Tools, errors, inspection
-from actum.app import kept
+from actum import Agent, Idea, Tools, errors, inspection, kept
 from actum.cli.dispatch import run_command
 from actum.schema.json import JsonObject as Json
 

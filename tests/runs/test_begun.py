@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Idea, Run, Runs
-from actum.app.kept_run import KeptRun
+from actum.runs.kept_run import KeptRun
 
 from .desks import PATIENCE, Desk, Json, chain, serving, until
 from .test_spreading import agent as spreading

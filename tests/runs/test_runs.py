@@ -15,8 +15,8 @@ import pytest
 from actum import HOLD, Agent, Idea, Limits, Run, Runs, Usage, errors, kept, models
 from actum.execution.record.recovery import recovered
 from actum.ideas.course import is_note
+from actum.runs import Entry
 from actum.runs.queue import Delivery
-from actum.runs.runs import Entry
 from actum.runs.sending import DEADLINE, applied, decision
 
 from .desks import PATIENCE, Desk, Json, chain, plan, serving, until

@@ -232,7 +232,7 @@ async def test_a_call_is_approved_as_it_was_shown_and_only_then(tmp_path: Path) 
         path = at.removeprefix("/studio/")
         for other in (seal({"_tool": "find", "who": "somebody else"}), ""):
             refused = await send(client, f"{path}/decide", {"do": "approve", "call/0.0": other}, 422)
-            assert "another one waits there now" in unescape(refused.text)
+            assert "another call waits there now" in unescape(refused.text)
         await send(client, f"{path}/decide", {"do": "approve", "call/0.0": shown})
         text = await over(client, at)
         assert 'name="call/0.1"' in text

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 
-from ..app.kept import Versions
 from ..errors import ActumError
 from ..ideas.address import MAIN, check_name, parse_address
 from ..ideas.file import IdeaText, read_idea
 from ..ideas.library import Library, moment
 from ..protocol.context import Context
 from ..protocol.message import kind_of
+from ..runs.kept_run import Versions
 from ..runs.open import place_given, sqlite_path
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
 from ..sources.files import read_text

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from itertools import count
 from typing import Any
 
-from ..errors import IdeaError
+from ..errors import IdeaError, RunNotFound
 from ..protocol.call import Call
 from ..protocol.marks import Authored
 from ..protocol.place import Place, is_place
@@ -64,10 +64,11 @@ def about_of(meta: JsonObject, name: str) -> JsonObject:
     """What a kept run's meta says of the run: `id`, `ticks`, `makers`, `dialect`, `output`, `waiting`.
 
     Raises:
-        IdeaError: that is missing, or not as a run writes it.
+        RunNotFound: that is missing.
+        IdeaError: it is not as a run writes it.
     """
     if RUN not in meta:
-        raise IdeaError(f"{name}: no run is kept there; `actum run --save FILE` keeps one")
+        raise RunNotFound(f"{name}: no run is kept there; `actum run --save FILE` keeps one")
     found: Any = meta[RUN]
     if not is_object(found):
         raise IdeaError(f"{name}: meta.{RUN} is not an object")

@@ -20,7 +20,7 @@ from typing import Any, Literal, cast
 
 from ..dataflow.reference import Reference, ReferenceSyntax
 from ..dataflow.template import template
-from ..errors import IdeaError, InvalidParameters
+from ..errors import IdeaError, InvalidParameters, NotWaiting
 from ..schema.json import MAX_WRITTEN_DEPTH, JsonObject, is_object, nests_within
 from ..schema.validator import Validator
 from .call import ELSE, WHEN, Call
@@ -254,7 +254,7 @@ def decided(
         held = dict(Decisions(messages).held()).get(place)
         if held is None:
             waiting = ", ".join(one.of for one in pending(messages)) or "none"
-            raise IdeaError(f"no call waits for a decision at {of!r}; waiting: {waiting}")
+            raise NotWaiting(f"no call waits for a decision at {of!r}; waiting: {waiting}")
         if given is not None and held.wants != "result":
             raise IdeaError(f"{of} waits for a decision, and not for a result")
         if given is None and held.wants == "result" and ruling == "approve":

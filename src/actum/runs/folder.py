@@ -15,18 +15,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..app.kept_run import KeptRun
 from ..errors import Fenced, IdeaError, RunError
 from ..ideas.course import is_note
 from ..schema.json import JsonObject, decode
 from ..sources.run_log import RunOpen
 from .database import Transaction
 from .folder_files import FolderFiles, known_of, seq_in
-from .kept_row import ROW, called, row_in, source_in
+from .kept_row import ROW, row_in, source_in
+from .kept_run import KeptRun
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
 from .row import Ending, Page, Row, State, Submission, Taken, Told
 from .sending import DEADLINE, OVER, deadline
+from .sent_file import is_cancelled, is_due
 from .spreading import parts_of
 from .sql_rows import delivery_of
 from .sqlite import SqliteDatabase
@@ -39,10 +40,11 @@ class FolderStore:
 
     limits_tenants = False
 
-    def __init__(self, folder: Path, queue: Queue | None = None) -> None:
+    def __init__(self, folder: Path, queue: Queue | None = None, files: Mapping[str, Path] | None = None) -> None:
         self._folder = folder
-        self._files = FolderFiles(folder)
-        self.database = SqliteDatabase(folder / ".queue.db")
+        self._files = FolderFiles(folder, files or {})
+        self._queued = folder / ".queue.db"
+        self.database = SqliteDatabase(self._queued)
         self.queue: Queue = queue or EmbeddedQueue(self.database)
         self.channel = self.database.channel
         self._open: dict[str, KeptRun] = {}
@@ -120,7 +122,7 @@ class FolderStore:
             has_progress = any("began" not in one and not is_note(one) for _, one in self._files.entries(run, 0, 100))
         except RunError:
             has_progress = False  # what is damaged is told below, where it is opened
-        kept = KeptRun.open(self._files.path(run))
+        kept = KeptRun.open(self._files.path(run), by_hand=False)
         try:
             kept.__enter__()
         except RunOpen:
@@ -130,7 +132,7 @@ class FolderStore:
             return None
         self._open[run] = kept
         self._seq[run] = seq_in(kept.idea) + kept.absorbed
-        row = row_in(run, kept.idea, self._files.sent(run))
+        row = row_in(run, kept.idea, self._files.sent(run).read())
         if row.state not in {"queued", "running"}:
             self._close(run)
             return None
@@ -138,7 +140,7 @@ class FolderStore:
         is_begun = is_told or own.get("begun", True)
         attempts = 1 if has_progress else row.attempts + 1
         self._keep(run, state="running", worker=worker, lease=row.lease + 1, begun=is_begun, attempts=attempts)
-        return row_in(run, kept.idea, self._files.sent(run))
+        return row_in(run, kept.idea, self._files.sent(run).read())
 
     def _keep(self, run: str, about: JsonObject | None = None, **changes: Any) -> None:
         """Write the file of a run that is owned, with what its log holds."""
@@ -161,7 +163,7 @@ class FolderStore:
         kept = self._open[run]
         own: Any = kept.about.get(ROW, {})
         now = time.time()
-        sent = [(number, one) for number, one in enumerate(self._files.sent(run), 1) if called([one], now)]
+        sent = [(number, one) for number, one in enumerate(self._files.sent(run).read(), 1) if is_due(one, now)]
         self._seq[run] = seq_in(kept.idea)
         return Taken(
             source=source_in(run, kept.idea),
@@ -174,7 +176,7 @@ class FolderStore:
     def _lease(self, run: str) -> int:
         """The lease of a run; one that was cancelled has none that anybody has."""
         own: Any = self._open[run].about.get(ROW, {}) if run in self._open else {}
-        return -1 if not own or any("cancel" in one["item"] for one in self._files.sent(run)) else int(own["lease"])
+        return -1 if not own or is_cancelled(self._files.sent(run).read()) else int(own["lease"])
 
     async def append(self, told: Sequence[Told], runs: Collection[str]) -> Mapping[str, int]:
         """Append entries to the logs of runs that are owned."""
@@ -196,11 +198,11 @@ class FolderStore:
             raise RunError(error.message) from error
         self._seq[one.run] = one.seq
         if one.consumed is not None:
-            with self._files.locked(one.run):
+            file = self._files.sent(one.run)
+            with file.locked():
                 now = time.time()
-                sent = enumerate(self._files.sent(one.run), 1)
-                left = [item for number, item in sent if number > one.consumed or not _is_settled(item, now)]
-                self._files.write_sent(one.run, left)
+                sent = enumerate(file.read(), 1)
+                file.write([item for number, item in sent if number > one.consumed or not _is_settled(item, now)])
 
     async def leases(self, runs: Collection[str]) -> Mapping[str, int]:
         """The leases that runs have now which are owned here."""
@@ -225,7 +227,7 @@ class FolderStore:
         """Have a run delivered that waits for what is there already, or falls due."""
         if parts_of(row.waiting):
             await self._wake(row.id)
-        sent = await self._off_loop(lambda: self._files.sent(row.id))
+        sent = await self._off_loop(self._files.sent(row.id).read)
         if due := [one["due"] for one in sent]:
             await self._push(row, None if None in due else min(due))
 
@@ -248,14 +250,15 @@ class FolderStore:
         return [row.id for row in rows if row.parent == run and not row.is_over]
 
     def _end(self, run: str, lease: int, ending: Ending) -> Row | None:
-        with self._files.locked(run):
+        file = self._files.sent(run)
+        with file.locked():
             if self._lease(run) != lease:
                 return None
             own: Any = self._open[run].about[ROW]
             patience = own.get("patience")
             if ending.state == "waiting" and patience and any(one.startswith("approval ") for one in ending.waiting):
                 item = deadline(own.get("escalate"), ending.about.get("escalated"))
-                self._files.write_sent(run, [*self._files.sent(run), {"item": item, "due": time.time() + patience}])
+                file.write([*file.read(), {"item": item, "due": time.time() + patience}])
             about = {**ending.about, "output": ending.output, "waiting": list(ending.waiting)}
             ended = None if ending.state == "waiting" else time.time()
             self._keep(
@@ -300,11 +303,11 @@ class FolderStore:
         """Send a run what it takes up, all of it at once; whoever has it finds it when it would wait."""
 
         def write() -> Row | None:
-            with self._files.locked(run):
+            file = self._files.sent(run)
+            with file.locked():
                 row = self._files.row(run)
                 if row is not None and not row.is_over:
-                    new = [{"item": item, "due": due} for item in items]
-                    self._files.write_sent(run, [*self._files.sent(run), *new])
+                    file.write([*file.read(), *({"item": item, "due": due} for item in items)])
                 return row
 
         row = await self._off_loop(write)
@@ -314,8 +317,8 @@ class FolderStore:
 
     async def sent(self, run: str) -> list[JsonObject]:
         """What a run was sent that nobody has taken up, as far as it is due."""
-        sent = await self._off_loop(lambda: self._files.sent(run))
-        return [one["item"] for one in sent if called([one], time.time()) and "cancel" not in one["item"]]
+        sent = await self._off_loop(self._files.sent(run).read)
+        return [one["item"] for one in sent if is_due(one, time.time())]
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good: who works on it finds out when it next asks whether it still may."""
@@ -329,6 +332,8 @@ class FolderStore:
     # Deliveries
 
     async def _push(self, row: Row, at: float | None, within: Transaction | None = None) -> None:
+        if row.is_by_hand and not self._queued.exists():
+            return  # nobody serves the folder: whoever will, finds that the run is owed
         await self.queue.push(delivery_of(row, at=at), within)
 
     async def redeliver(self, rows: Sequence[Row]) -> list[str]:
@@ -372,4 +377,4 @@ class FolderStore:
 
 def _is_settled(sent: JsonObject, now: float) -> bool:
     """Whether a run that begins anew has taken up what it was sent, or has no more use for it."""
-    return sent["item"] == DEADLINE or called([sent], now)
+    return sent["item"] == DEADLINE or is_due(sent, now)

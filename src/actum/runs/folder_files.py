@@ -6,22 +6,21 @@ import logging
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ..app.idea import Idea
-from ..app.kept_run import with_origin
 from ..errors import ActumError, IdeaError, RunError, StoreUnavailable
 from ..ideas.course import COURSE, course_entry
 from ..ideas.ticks import ID, RUN, begun_with, run_id
 from ..schema.json import JsonObject, encode
-from ..sources.files import write_text
 from ..sources.run_log import RunLog
-from .kept_row import ROW, as_sent, kept_row, row_in, sent_in, source_in
+from .kept_row import ROW, as_sent, kept_row, row_in, source_in
+from .kept_run import with_origin
 from .row import Row, State, Submission
+from .sent_file import SentFile
 
 _LOG = logging.getLogger("actum.worker")
 _TRIES = 10
@@ -32,8 +31,9 @@ _MOST_LOADED = 8
 class FolderFiles:
     """Reads and writes the files, wherever that is called: nothing here waits but for the lock of what is sent."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, files: Mapping[str, Path]) -> None:
         self._folder = folder
+        self._files = files
         self.damaged: dict[Path, str] = {}
         """What is wrong with the files that couldn't be read when the runs were last looked through."""
         self._told: set[Path] = set()
@@ -45,14 +45,11 @@ class FolderFiles:
 
     def path(self, run: str) -> Path:
         """The file of a run."""
-        return self._folder / f"{run}.json"
-
-    def _sent_path(self, run: str) -> Path:
-        return self._folder / f"{run}.json.sent"
+        return self._files.get(run) or self._folder / f"{run}.json"
 
     def submit(self, one: Submission) -> tuple[Row, bool]:
         """Keep a run in a new file, unless there is one of its id; whether it is new."""
-        with self.locked(one.id):
+        with self.sent(one.id).locked():
             if (row := self.row(one.id)) is not None:
                 return row, False
             idea = Idea.read(encode(one.idea), f"run {one.id}", one.origin)
@@ -80,7 +77,7 @@ class FolderFiles:
         if not path.is_file():
             return None
         row = row_in(run, self._load(path), [], is_told=_is_told(path))
-        return row if row.is_over else as_sent(row, self.sent(run))
+        return row if row.is_over else as_sent(row, self.sent(run).read())
 
     def rows(self, *, tells: bool = False) -> list[Row]:
         """The runs by id, without those whose files can't be read: these are `damaged`.
@@ -114,7 +111,7 @@ class FolderFiles:
             row = None if idea is None or RUN not in idea.meta else row_in(path.stem, idea, [], is_told=is_told)
             known = self._rows[path] = (stamp, is_told, row)
         row = known[2]
-        return row if row is None or row.is_over else as_sent(row, self.sent(path.stem))
+        return row if row is None or row.is_over else as_sent(row, self.sent(path.stem).read())
 
     def sweep(self, state: State, before: float, most: int) -> int:
         """Delete the files of runs of a state that were over before a time; how many runs there were."""
@@ -124,15 +121,15 @@ class FolderFiles:
         }
         swept = [run for run, ended in ends.items() if 0.0 < ended < before][:most]
         for run in swept:
-            with self.locked(run):
+            with self.sent(run).locked():
                 path = self.path(run)
-                for one in (path, path.with_name(path.name + ".log"), self._sent_path(run)):
+                for one in (path, path.with_name(path.name + ".log"), self.sent(run).path):
                     one.unlink(missing_ok=True)
         return len(swept)
 
     def fail(self, run: str, error: IdeaError) -> None:
         """End a run whose log is damaged; the log stays as it is."""
-        with self.locked(run):
+        with self.sent(run).locked():
             idea = Idea.load(self.path(run))
             about: Any = idea.meta[RUN]
             told = RunError(f"what it has done can't be read: {error.message}").to_dict()
@@ -168,34 +165,9 @@ class FolderFiles:
                 return [*known, *(one for one in told if one[0] > after)][:most]
         raise StoreUnavailable(f"{self.path(run)}: it changes too fast to be read")
 
-    def sent(self, run: str) -> list[JsonObject]:
-        """What a run was sent, and nobody has taken up.
-
-        Raises:
-            IdeaError: that can't be read.
-        """
-        path = self._sent_path(run)
-        try:
-            return sent_in(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return []
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
-            raise IdeaError(f"{path}: what the run was sent can't be read: {why}") from None
-
-    def write_sent(self, run: str, sent: Sequence[JsonObject]) -> None:
-        """Write what a run was sent."""
-        write_text(self._sent_path(run), encode(list(sent)), private=True)
-
-    @contextmanager
-    def locked(self, run: str) -> Generator[None]:
-        """What is done under the lock of what a run was sent: briefly, by whoever sends and whoever ends it."""
-        from fcntl import LOCK_EX, flock
-
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / f".{run}.lock").open("ab") as lock:
-            flock(lock, LOCK_EX)
-            yield
+    def sent(self, run: str) -> SentFile:
+        """What a run was sent."""
+        return SentFile(self.path(run))
 
 
 def _stamp(path: Path) -> _Stamp:

@@ -12,24 +12,23 @@ from typing import Any, TypeAlias
 from ..app.agent import Agent
 from ..app.begun import as_begun
 from ..app.idea import Idea
-from ..app.kept_run import notes
 from ..app.loading import agent_at
-from ..app.noting import Noting
 from ..app.serving import are_connected, prefixes_of, servers_file, serving
 from ..errors import ActumError, Fenced, IdeaError, RunError, RunPoisoned
 from ..events import AnyEvent
 from ..execution.record.recovery import recovered
-from ..ideas.course import course_entry, is_note
-from ..ideas.ticks import ID, RUN, Tick, tick_entry, ticks_of, told_ticks
+from ..ideas.course import is_note
+from ..ideas.ticks import ID, RUN
+from ..protocol.config import Limits
 from ..protocol.context import Context
 from ..protocol.origin import is_url
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode, is_object
+from .progress import Progress, damaged, ticks_in
 from .record import LeasedRecord
 from .row import Ending, Row, Submission, Taken
-from .sending import applied, escalated_to
-from .spending import Spending
+from .sending import ANEW, applied, escalated_to
 from .spreading import Spreading, lineage_of
 from .store import RunStore
 
@@ -54,13 +53,13 @@ class Carrier:
         Raises:
             Fenced: another process owns it by now.
         """
-        spending = Spending.of(row, taken)
+        progress = Progress.of(row.about, taken.entries, anew=ANEW in taken.sent)
         try:
             if row.attempts > self.attempts and not taken.has_progress:
                 raise RunPoisoned(
                     f"{row.attempts - 1} workers in a row were lost while they carried it out, and nothing was recorded"
                 )
-            return await self._carried(row, taken, record, live, spending)
+            return await self._carried(row, taken, record, live, progress)
         except Fenced:
             raise
         except ActumError as error:
@@ -68,10 +67,10 @@ class Carrier:
         except Exception as error:
             _LOG.exception("run %s", taken.source.id)  # its words may be data's, and are for the operator alone
             told = RunError(f"it failed from within: {type(error).__name__}").to_dict()
-        return Ending(state="failed", error=told, about=spending.about)
+        return Ending(state="failed", error=told, about=progress.about)
 
     async def _carried(
-        self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None], spending: Spending
+        self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None], progress: Progress
     ) -> Ending:
         idea, agent = self._prepared(await self._outermost(taken.source))
         async with serving(self._servers(idea, agent), agent.tools) as tools:
@@ -79,7 +78,7 @@ class Carrier:
             agent.tools = tools
             agent.approve = as_begun(idea, agent.approve)
             own = idea if taken.source.child is None else idea_of(taken.source)
-            return await self._streamed(row, taken, record, live, own, agent, spending)
+            return await self._streamed(row, taken, record, live, own, agent, progress)
 
     async def _streamed(
         self,
@@ -89,32 +88,19 @@ class Carrier:
         live: Callable[[AnyEvent], None],
         idea: Idea,
         agent: Agent,
-        spending: Spending,
+        progress: Progress,
     ) -> Ending:
         context, schema = await _context(taken, idea, agent)
-        ticks = ticks_in(taken.entries, taken.source.id)
+        progress.ticks = ticks_in(taken.entries, taken.source.id)
         record.spread = Spreading(self.store, row, taken.source)
-        budget, lineage = spending.begin(agent.limits, taken.source), lineage_of(taken.source)
-        context = applied(context, taken.sent)
-        spending.known |= {} if agent.dialect is None else {"dialect": agent.dialect.name}
+        child = taken.source.child
+        budget = progress.begin(agent.limits if child is None else Limits(**child["limits"]))
+        context, lineage = applied(context, taken.sent), lineage_of(taken.source)
+        progress.known |= {} if agent.dialect is None else {"dialect": agent.dialect.name}
         if (escalated := escalated_to(taken.sent)) is not None:
-            spending.known["escalated"] = escalated
-        noting = Noting()
+            progress.known["escalated"] = escalated
         stream = agent.carried(context, schema, record, budget=budget, lineage=lineage)
-        try:
-            async with stream:
-                async for event in stream:
-                    live(event)
-                    noting.take(event)
-                    if spending.take(stream):
-                        record(course_entry((), spending.sums))
-                    if event.depth == 0 and notes(event, ticks):
-                        record(tick_entry(ticks))
-                result = stream.result
-        finally:
-            spending.take(stream)
-            record(course_entry(noting.rows(), spending.sums))
-        return _ending(result, spending.about)
+        return _ending(await progress.follow(stream, record, live), progress.about)
 
     async def _outermost(self, source: Submission) -> Submission:
         """What the run was made of that somebody has submitted: its agent is that of all that carry out its calls."""
@@ -177,7 +163,7 @@ async def _context(taken: Taken, idea: Idea, agent: Agent) -> tuple[Context, Any
         try:
             reached = agent.restored(recovered(told), idea.context.origin)
         except ValueError as error:
-            raise RunError(f"{taken.source.id}: its record is damaged: {error}") from None
+            raise damaged(taken.source.id, error) from None
         return await agent.prepared(reached, idea.schema)
     is_whole = agent.model is not None or taken.source.child is not None
     context = idea.context if is_whole else idea.without_model()
@@ -190,19 +176,6 @@ def idea_of(source: Submission) -> Idea:
     about: Any = idea.meta.get(RUN)
     own: JsonObject = about if is_object(about) else {}
     return replace(idea, meta={**idea.meta, RUN: {**own, ID: source.id}})
-
-
-def ticks_in(entries: Sequence[JsonObject], run: str) -> list[Tick]:
-    """The requests that a run's record tells of.
-
-    Raises:
-        RunError: they are not told as a run does.
-    """
-    try:
-        told = told_ticks([], [entry["tick"] for entry in entries if "tick" in entry])
-    except ValueError as error:
-        raise RunError(f"{run}: its record is damaged: {error}") from None
-    return ticks_of({"ticks": told}, run)
 
 
 def _ending(result: Result[Any], about: JsonObject) -> Ending:

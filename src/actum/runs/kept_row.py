@@ -1,4 +1,4 @@
-"""A run's row in its file, under `meta.run.row`, and what it was sent beside it; files from before there were rows."""
+"""A run's row in its file, under `meta.run.row`; of one that its user keeps by hand, what the file says of it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from ..errors import IdeaError
 from ..ideas.course import Course
 from ..ideas.ticks import RUN, about_of, passed_on
 from ..protocol import approvals
-from ..schema.json import JsonObject, decode, is_list, is_object
+from ..protocol.context import Context
+from ..schema.json import JsonObject, is_list, is_object
 from .row import BY_HAND, OVER, QUEUE, Row, State, Submission, name_in
+from .sent_file import is_called, is_cancelled
 
 ROW = "row"
 """The member of `meta.run` that holds the row."""
@@ -47,9 +49,9 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
     Raises:
         IdeaError: no run is kept in the file, or not as a run writes it.
     """
-    about = about_of(idea.meta, run)
+    about = about_of(idea.meta, str(idea.file or run))
     row: Any = about.get(ROW)
-    own: JsonObject = _by_hand(idea, about, is_told=is_told) if row is None else _checked(row, run)
+    own: JsonObject = _by_hand(about, idea.context, is_told=is_told) if row is None else _checked(row, run)
     began, ended = Course.of(about).times
     waiting: Any = own.get("waiting", about.get("waiting"))
     return Row(
@@ -73,6 +75,7 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         name=name_in(idea.meta),
         created=own.get("created", began or 0.0),
         ended=own.get("ended", ended if ROW not in about else None),
+        is_by_hand=row is None,
     )
 
 
@@ -104,45 +107,38 @@ def as_sent(row: Row, sent: Sequence[JsonObject]) -> Row:
     return replace(row, state=_state(row.state, sent))
 
 
-def _by_hand(idea: Idea, about: JsonObject, *, is_told: bool) -> JsonObject:
+def _by_hand(about: JsonObject, context: Context, *, is_told: bool = False) -> JsonObject:
     """The row of a run that `actum run --save` has kept and nobody has submitted."""
     if is_told:
         return {"state": "waiting", "waiting": [BY_HAND]}
     if about.get("output") is not None:
         return {"state": "done"}
-    if about.get("waiting") or approvals.pending(idea.context):
+    if about.get("waiting") or approvals.pending(context):
         return {"state": "waiting"}
     return {"state": "waiting", "waiting": [BY_HAND]}
+
+
+def row_by_hand(about: JsonObject, context: Context) -> JsonObject:
+    """The row of a run that was submitted, and that its user has gone on with."""
+    now = _by_hand(about, context)
+    own = {key: value for key, value in about[ROW].items() if key not in {"waiting", "error", "worker"}}
+    return {**own, **now, "begun": True, "ended": time.time() if now["state"] in OVER else None}
+
+
+def left_waiting(about: JsonObject, context: Context, sent: Sequence[JsonObject]) -> list[str]:
+    """What a run still waits for that has taken up what it was sent."""
+    settled = {item.get("gate") for item in sent}
+    pending = {f"approval {one.of}" for one in approvals.pending(context)}
+    waits = map(str, about.get("waiting", ()))
+    return [one for one in waits if one in pending or not (one in settled or one.startswith("approval "))]
 
 
 def _state(state: State, sent: Sequence[JsonObject]) -> State:
     if state in OVER:
         return state
-    if any("cancel" in one["item"] for one in sent):
+    if is_cancelled(sent):
         return "cancelled"
-    return "queued" if state == "waiting" and called(sent, time.time()) else state
-
-
-def sent_in(text: str) -> list[JsonObject]:
-    """What a run was sent, from the text of its file: items, each with when it is due.
-
-    Raises:
-        ValueError: it isn't that.
-    """
-    found: Any = decode(text)
-    if not is_list(found) or not all(map(_is_sent, found)):
-        raise ValueError("it is no list of what a run is sent")
-    return found
-
-
-def _is_sent(one: Any) -> bool:
-    due: Any = one.get("due", "") if is_object(one) else ""
-    return is_object(one) and is_object(one.get("item")) and (due is None or isinstance(due, int | float))
-
-
-def called(sent: Sequence[JsonObject], now: float) -> bool:
-    """Whether any of what a run was sent is to be taken up now."""
-    return any("cancel" not in one["item"] and (one["due"] is None or one["due"] <= now) for one in sent)
+    return "queued" if state == "waiting" and is_called(sent) else state
 
 
 def source_in(run: str, idea: Idea) -> Submission:

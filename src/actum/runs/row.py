@@ -85,6 +85,8 @@ class Row:
     """What its Idea calls itself: the `path` of its meta; empty where it has none."""
     created: float = 0.0
     ended: float | None = None
+    is_by_hand: bool = False
+    """Whether its user keeps it in a file, and no worker has gone on with it so far."""
     is_parked: bool = False
     """Whether it is queued behind others of its tenant, which has as many as it may."""
 

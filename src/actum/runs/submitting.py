@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +12,7 @@ from ..app.coercion import with_input
 from ..app.idea import Idea
 from ..app.saved import SavedIdea
 from ..errors import IdeaError, RunError
+from ..ideas.ticks import passed_on
 from ..schema.json import JsonObject, NotJson, encode, plain
 from . import given as judged
 from .row import Submission, check_id, check_tag
@@ -76,7 +78,7 @@ def read_given(given: Mapping[str, Any] | str | Path, name: str) -> Idea:
 
 def _json_of(own: SavedIdea) -> JsonObject:
     try:
-        found: Any = plain(own.text.to_dict())
+        found: Any = plain(replace(own, meta=passed_on(own.meta)).text.to_dict())
     except NotJson as error:
         raise IdeaError(f"the Idea can't be sent to a worker: {error}") from None
     return found

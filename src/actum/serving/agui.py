@@ -17,7 +17,7 @@ from starlette.routing import Route
 from ..errors import ActumError
 from ..protocol.approvals import made_elsewhere
 from ..runs.following import Entry
-from ..runs.runs import Run
+from ..runs.handle import Run
 from ..schema.json import JsonObject, encode, is_object
 from .agui_events import Event, Teller
 from .agui_interrupts import Waiting, decided, waiting_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..protocol.approvals import Pending
-from ..runs.runs import Run
+from ..runs.handle import Run
 from ..schema.json import JsonObject, encode, is_object
 from .desk import Desk
 from .refusals import Refusal

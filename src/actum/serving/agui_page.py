@@ -10,8 +10,8 @@ from ..app.idea import Idea
 from ..errors import IdeaError, SchemaError
 from ..protocol.declaration import parse_tool
 from ..protocol.elsewhere import ELSEWHERE
+from ..runs.handle import Run
 from ..runs.held import Carrier
-from ..runs.runs import Run
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
 from .refusals import Refusal
 

@@ -25,7 +25,7 @@ from ..errors import ActumError
 from ..protocol.approvals import Pending
 from ..protocol.usage import Usage
 from ..runs.following import Live
-from ..runs.runs import Run
+from ..runs.handle import Run
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
 from .desk import Desk
 from .parts import Part, body_of, caller_of

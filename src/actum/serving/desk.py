@@ -14,15 +14,16 @@ from typing import Any
 from ..app.agent import Agent
 from ..app.coercion import with_input
 from ..app.idea import Idea
-from ..errors import IdeaError, RunError, StoreUnavailable
+from ..errors import IdeaError, NotWaiting, RunError, RunNotFound, StoreUnavailable
 from ..ideas.config import IdeaConfig
 from ..protocol.approvals import Ruling
 from ..protocol.config import Limits
 from ..protocol.marks import without_run
 from ..protocol.message import kind_of
+from ..runs.handle import Run
 from ..runs.held import Carrier, Runner
 from ..runs.row import State
-from ..runs.runs import Run, Runs
+from ..runs.runs import Runs
 from ..runs.submitting import read_given
 from ..runs.worker import Worker
 from ..schema.json import JsonObject
@@ -75,7 +76,7 @@ class Desk:
         self.onlookers = Onlookers(self.closing)
         self._worker: Worker | None = None
         self._work: asyncio.Task[None] | None = None
-        self._starting, self._deciding = asyncio.Lock(), asyncio.Lock()
+        self._starting = asyncio.Lock()
 
     # Running
 
@@ -203,10 +204,8 @@ class Desk:
         """The caller's run of an id, if there is one."""
         try:
             run = await self.runs.get(id)
-        except RunError as error:
-            if error.message.startswith("there is no run"):
-                return None
-            raise
+        except RunNotFound:
+            return None
         if run.row.tenant != caller or await self.name_of(run) != name:
             raise Refusal(409, "run_exists", "there is a run of that id already")
         return run
@@ -253,18 +252,20 @@ class Desk:
         Raises:
             Refusal: nothing waits there (any more), or something else; or its tool doesn't take the parameters.
         """
-        async with self._deciding:  # so that what was seen to wait still does: a decision is spent by the first
-            waiting = next((one for one in await run.pending() if one.of == of), None)
-            if waiting is None:
-                raise Refusal(409, "not_waiting", "no call waits for a decision there, or it was decided on already")
-            if call is not None and call != waiting.call:
-                raise Refusal(409, "not_waiting", "another call waits there now: look at it first")
-            try:
-                await run.decide(of, ruling, reason=reason, parameters=parameters)
-            except RunError as error:
-                raise Refusal(409, "run_over", error.message) from error
-            except IdeaError as error:
-                raise Refusal(422, "parameters", error.message) from error
+        try:
+            await run.decide_all(
+                [of],
+                ruling,
+                reason=reason,
+                parameters=parameters,
+                is_as_shown=lambda one: call is None or one.call == call,
+            )
+        except NotWaiting as error:
+            raise Refusal(409, "not_waiting", error.message) from error
+        except RunError as error:
+            raise Refusal(409, "run_over", error.message) from error
+        except IdeaError as error:
+            raise Refusal(422, "parameters", error.message) from error
 
     async def name_of(self, run: Run) -> str | None:
         """The name of the Idea that a run is of; None for one of another origin."""

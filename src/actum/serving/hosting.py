@@ -24,8 +24,9 @@ from ..errors import RunError, StoreUnavailable
 from ..ideas.ticks import RUN, run_id
 from ..protocol.approvals import PRIVATE, Pending, Ruling
 from ..protocol.message import OF
+from ..runs.handle import Run
 from ..runs.held import Runner
-from ..runs.runs import Run, Runs
+from ..runs.runs import Runs
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, is_object
 from .asks import Asks, HostModel, Question, question_id

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from ..app.idea import Idea
 from ..errors import ActumError
 from ..inspection.served import needs_model
+from ..runs.handle import Run
 from ..runs.held import Runner
-from ..runs.runs import Run, Runs
+from ..runs.runs import Runs
 from ..schema.json import JsonObject, encode, is_object
 from . import replies, wire
 from .asks import Asks, Question

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 from ..errors import ActumError
-from ..runs.runs import Run
+from ..runs.handle import Run
 
 
 class Onlookers:

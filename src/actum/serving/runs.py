@@ -16,8 +16,8 @@ from starlette.routing import Route
 
 from ..protocol.approvals import Pending
 from ..runs.following import LOOK, Entry, Live
+from ..runs.handle import Run
 from ..runs.row import Row, State
-from ..runs.runs import Run
 from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from .bodies import DECISION, SIGNAL, START

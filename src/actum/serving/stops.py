@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ..errors import RunError
 from ..protocol.approvals import Pending
-from ..runs.runs import Run
+from ..runs.handle import Run
 from ..schema.json import Json, JsonObject
 from .asks import Question, question_id
 

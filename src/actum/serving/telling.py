@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..runs.runs import Run
+from ..runs.handle import Run
 from ..schema.json import JsonObject, is_object
 from .stops import Failed, Held
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ..app.forking import forked
 from ..app.idea import Idea
 from ..errors import ActumError, IdeaError
 from ..ideas.change import input_schema
@@ -17,7 +16,7 @@ from ..inspection import Comparison, Row, compare
 from ..inspection.account import Account
 from ..protocol.approvals import Pending
 from ..protocol.call import Call
-from ..runs.runs import Run
+from ..runs.handle import Run
 from ..schema.json import JsonObject, NotJson, decode, is_object
 from .answering import elsewhere, page
 from .forms.building import form_of, problems_of
@@ -90,7 +89,7 @@ class Decisions:
             if problems := problems_of(schema, given):
                 said = "; ".join(f"{at.lstrip('/') or 'it'}: {one[0]}" for at, one in problems.items())
                 return self._editing(run, waiting, value, error=f"{of}: the tool doesn't take that: {said}")
-            await self.studio.approve(run, of, sent.texts.get("call", ""), given)
+            await self.studio.decide(run, {of: sent.texts.get("call", "")}, "approve", parameters=given)
         except ActumError as error:
             return self._editing(run, waiting, value, error=error.message)
         return elsewhere(f"/runs/{quote(run.id)}")
@@ -135,7 +134,7 @@ class Decisions:
         if sent.texts.get("do") == "fork":
             try:
                 changes, given = self._changes(sent.texts, messages), self._given(idea, sent)
-                own = forked(idea, run.id, at=at, input=given, changes=changes)
+                own = await run.fork(at, input=given, changes=changes)
                 new = await self.studio.start(own, None, sent.texts.get("model", ""), id=id_of(sent))
                 return elsewhere(f"/runs/{quote(new.id)}")
             except (ActumError, NotJson) as problem:

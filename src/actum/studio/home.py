@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ..errors import ActumError
 from ..protocol.approvals import Pending
 from ..protocol.usage import Usage
+from ..runs.handle import Run
 from ..runs.row import Row
-from ..runs.runs import Run
 from .answering import page
 from .numbers import whole
 from .shelf import Listed

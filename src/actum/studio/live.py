@@ -20,7 +20,7 @@ from ..inspection.account import account_of
 from ..inspection.wording import short
 from ..protocol.message import OF
 from ..runs.following import LOOK, Entry
-from ..runs.runs import Run
+from ..runs.handle import Run
 from ..schema.json import JsonObject, encode
 from ..schema.quoting import printable
 from .drawing import graph_with_values

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, Response
 from ..errors import ActumError, IdeaError
 from ..inspection.account import Account, account_of
 from ..inspection.pricing import price
-from ..runs.runs import Run
+from ..runs.handle import Run
 from ..runs.store import RunStore
 from .answering import page
 from .drawing import graph_with_values

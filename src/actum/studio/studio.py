@@ -12,7 +12,8 @@ from ..app.coercion import with_input
 from ..app.idea import Idea
 from ..errors import IdeaError
 from ..protocol.approvals import Pending, Ruling
-from ..runs.runs import Run, Runs
+from ..runs.handle import Run
+from ..runs.runs import Runs
 from ..schema.json import JsonObject
 from ..storage.open import default_store
 from .forms.reading import Upload
@@ -42,7 +43,6 @@ class Studio:
     """What no page may show, beside the secrets of the environment."""
     admit: Callable[[Any], None] = lambda _request: None
     """Raises where who asks may not see the pages."""
-    _deciding: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     async def open(self, key: str) -> Idea:
         """The Idea of a key of the list: a path on the shelf, or an address in the store.
@@ -85,34 +85,25 @@ class Studio:
         with_input(own.context, None if input is None else dict(input))
         return await self.runs.submit(replace(own, config=config, meta=meta), input=input, id=id)
 
-    async def decide(self, run: Run, shown: Mapping[str, str], ruling: Ruling, reason: str = "") -> None:
-        """Decide on calls that wait, by their places, if they are those that were shown, else on none of them.
+    async def decide(
+        self,
+        run: Run,
+        shown: Mapping[str, str],
+        ruling: Ruling,
+        reason: str = "",
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Decide on calls that wait, by their places, if they are those that were shown (L6), else on none of them.
 
-        `shown` are their seals.
-
-        Raises:
-            IdeaError: another call waits at one of them, or none.
-            RunError: the run is over, or as `Run.decide_all` says.
+        `shown` are their seals; raises as `Run.decide_all`.
         """
-        async with self._deciding:  # so that what was seen to wait still does: a decision is spent by the first
-            await self._check_shown(run, shown)
-            await run.decide_all(list(shown), ruling, reason=reason)
-
-    async def approve(self, run: Run, of: str, shown: str, edit: Mapping[str, Any]) -> None:
-        """Approve a call that waits, with other parameters, if it is the one that was shown; raises as `decide`.
-
-        Raises:
-            IdeaError: its tool doesn't take the parameters.
-        """
-        async with self._deciding:
-            await self._check_shown(run, {of: shown})
-            await run.decide(of, "approve", parameters=edit)
-
-    async def _check_shown(self, run: Run, shown: Mapping[str, str]) -> None:
-        """What was shown is what will cross (L6)."""
-        waiting = {one.of: seal(one.call) for one in await run.pending() if one.of in shown}
-        if waiting != shown:
-            raise IdeaError("that call waits no longer, or another one waits there now: look at it first")
+        await run.decide_all(
+            list(shown),
+            ruling,
+            reason=reason,
+            parameters=parameters,
+            is_as_shown=lambda one: seal(one.call) == shown[one.of],
+        )
 
     async def waiting(self, run: Run, of: str) -> Pending | None:
         """The call of a run that waits at a place."""

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-
-from ...app import kept
-from ...runs.sending import signal
-from ...schema.json import JsonObject
-from ..options import RunsPlace, json_of, object_of, runs_at
-from ..waiting import chosen
+from ..keeping import run_at
+from ..options import RunsPlace, json_of, object_of
 
 _GATE = "state.approvals."
 
 
-def approve(
+async def approve(
     run: str, call: str | None = None, /, *, edit: str | None = None, value: str = "true", store: RunsPlace = None
-) -> int | Awaitable[int]:
+) -> int:
     """Let a waiting call run when its run is resumed; without CALL, all that wait.
 
     Parameters
@@ -33,22 +28,10 @@ def approve(
     """
     parameters = object_of(edit, "--edit") if edit is not None else None
     gate = call if call is not None and _GATE in call else None
-    if store is not None:
-        return _approve(store, run, call, parameters, None if gate is None else signal(gate, json_of(value, "--value")))
-    if gate is not None:
-        kept.open_gate(run, gate, json_of(value, "--value"))
-    else:
-        kept.approve(run, call, parameters=parameters)
-    return 0
-
-
-async def _approve(
-    store: str, run: str, call: str | None, parameters: JsonObject | None, opening: JsonObject | None
-) -> int:
-    async with runs_at(store) as runs:
-        if opening is not None:
-            await runs.signal(run, opening["gate"], opening["value"])
-            return 0
-        for of in await chosen(runs, run, call):
-            await runs.decide(run, of, "approve", parameters=parameters)
+    opening = json_of(value, "--value") if gate is not None else None
+    async with run_at(run, store) as held:
+        if gate is not None:
+            await held.signal(gate, opening)
+        else:
+            await held.decide_all(None if call is None else [call], "approve", parameters=parameters)
     return 0

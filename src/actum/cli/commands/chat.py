@@ -15,7 +15,6 @@ from ...app.agent import Agent
 from ...app.begun import approve_of
 from ...app.conversation import Conversation
 from ...app.idea import Idea
-from ...app.kept_run import KeptRun, carry_on
 from ...app.loading import Code, Loaded, load
 from ...app.text import TextGiven, member_of
 from ...errors import ActumError, SolutionError
@@ -23,6 +22,7 @@ from ...events import AnyEvent, ReasoningDelta
 from ...protocol.marks import Marks
 from ...protocol.solution import Result
 from ...protocol.turns import without_plans
+from ...runs.kept_run import KeptRun
 from ...schema.json import JsonObject
 from ..connecting import McpFile, approver_of, servers_at
 from ..options import Approval, CommandError, Flag, Roots, Settings, Several, input_of
@@ -138,7 +138,7 @@ def _kept(kept: KeptRun, agent: Agent, most: int | None, *, summary: bool) -> Ta
         if said is not None:
             kept.keep(kept.idea.context.extended([{"type": "user", "message": said}]))
         try:
-            return await carry_on(kept, agent, show, None)
+            return await kept.carry_on(agent, show)
         except asyncio.CancelledError:
             kept.keep(without_plans(kept.idea.context))
             raise

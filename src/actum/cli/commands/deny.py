@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-
-from ...app import kept
-from ..options import RunsPlace, runs_at
-from ..waiting import chosen
+from ..keeping import run_at
+from ..options import RunsPlace
 
 
-def deny(
-    run: str, call: str | None = None, /, *, because: str = "denied", store: RunsPlace = None
-) -> int | Awaitable[int]:
+async def deny(run: str, call: str | None = None, /, *, because: str = "denied", store: RunsPlace = None) -> int:
     """Refuse a waiting call and tell the model why when the run is resumed; without CALL, all that wait.
 
     Parameters
@@ -25,14 +20,6 @@ def deny(
     store
         Where runs are kept, as for `actum submit`.
     """
-    if store is not None:
-        return _deny(store, run, call, because)
-    kept.deny(run, call, reason=because)
-    return 0
-
-
-async def _deny(store: str, run: str, call: str | None, because: str) -> int:
-    async with runs_at(store) as runs:
-        for of in await chosen(runs, run, call):
-            await runs.decide(run, of, "deny", reason=because)
+    async with run_at(run, store) as held:
+        await held.decide_all(None if call is None else [call], "deny", reason=because)
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...runs import Live
-from ...runs.runs import Run
+from ...runs.handle import Run
 from ..options import Flag, JsonFlag, QuietFlag, RunsPlace, runs_at
 from ..render.entries import line_of
 from ..render.outcome import FAILED, PRODUCED, WAITS

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ...app import kept
-from ...app.idea import Idea
-from ..keeping import kept_at
+from ... import kept
+from ..keeping import run_at
 from ..options import RunsPlace, Settings, input_of
 
 
@@ -24,6 +23,7 @@ async def fork(run: str, new: str, /, *, at: int, i: Settings = None, store: Run
     store
         Where the run is kept, if `run` is the id of one that was submitted. The new one is a file all the same.
     """
-    async with kept_at(run, store) as path:
-        kept.fork(path, new, at=at, input=input_of(Idea.load(path).context, i or [], None))
+    async with run_at(run, store) as forked:
+        given = input_of((await forked.idea()).context, i or [], None)
+        kept.keep(await forked.fork(at, input=given), new)
     return 0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...app import kept
+from ... import kept
 from ...inspection.wording import name_of, short
 from ...protocol.message import is_skip
-from ..keeping import kept_at
+from ..keeping import idea_at
 from ..options import RunsPlace, Several
 from ..render.telling import say, tell_left_out
 
@@ -22,8 +22,7 @@ async def replay(run: str, /, *, activities: Several = None, store: RunsPlace = 
     store
         Where the run is kept, if `run` is the id of one that was submitted.
     """
-    async with kept_at(run, store) as path:
-        found = await kept.replay(path, activities=activities or [])
+    found = await kept.replay(await idea_at(run, store), activities=activities or [])
     tell_left_out(found.left_out)
     for one in found.requests:
         _show(one)

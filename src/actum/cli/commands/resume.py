@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...app import kept
+from ... import kept
 from ...app.agent import Agent
 from ...app.idea import Idea
 from ...app.loading import Code, load_servers, ready

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from ... import inspection
-from ...app import kept
+from ... import inspection, kept
 from ...app.agent import Agent
 from ...app.loading import Code, Loaded, load
 from ...app.planned import with_plans_approved

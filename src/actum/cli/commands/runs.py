@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 
-from ...app import kept
+from ... import kept
 from ...inspection.wording import short
 from ...runs.row import Row, State
 from ...schema.json import encode

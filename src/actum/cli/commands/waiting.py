@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
-from pathlib import Path
-
-from ...app import kept
-from ...app.idea import Idea
-from ...app.saved import SavedIdea
-from ...protocol.approvals import Pending
 from ...protocol.call import Call
 from ...schema.json import encode
-from ..options import JsonFlag, RunsPlace, runs_at
+from ..keeping import run_at
+from ..options import JsonFlag, RunsPlace
 from ..render.along import described
 from ..render.asked import made_of
 from ..render.telling import say, say_json
 
 
-def waiting(run: str, /, *, json: JsonFlag = False, store: RunsPlace = None) -> int | Awaitable[int]:
+async def waiting(run: str, /, *, json: JsonFlag = False, store: RunsPlace = None) -> int:
     """List the calls of a run that wait for a decision, including those of its delegates.
 
     Parameters
@@ -29,27 +23,15 @@ def waiting(run: str, /, *, json: JsonFlag = False, store: RunsPlace = None) -> 
     store
         Where runs are kept, as for `actum submit`.
     """
-    if store is not None:
-        return _at(store, run, json=json)
-    _tell(kept.waiting(run), Idea.load(Path(run)), json=json)
-    return 0
-
-
-async def _at(store: str, run: str, *, json: bool) -> int:
-    async with runs_at(store) as runs:
-        found = await runs.get(run)
-        _tell(await found.pending(), await found.idea(), json=json)
-    return 0
-
-
-def _tell(found: Sequence[Pending], idea: SavedIdea, *, json: bool) -> None:
+    async with run_at(run, store) as held:
+        found, idea = await held.pending(), await held.idea()
     if json:
         listed = [
             {"of": one.of, "call": one.call, "delegates": list(one.delegates), "from": dict(one.sources)}
             for one in found
         ]
         say_json(listed)
-        return
+        return 0
     for one in found:
         within = f" in {' → '.join(one.delegates)}" if one.delegates else ""
         say(f"{one.of}  {encode(one.call)}{within}")
@@ -57,3 +39,4 @@ def _tell(found: Sequence[Pending], idea: SavedIdea, *, json: bool) -> None:
             say(f"    {line}")
         for message in one.crossing:
             say(f"    is given {encode(described(message, idea.context.origin, idea.roots))}")
+    return 0

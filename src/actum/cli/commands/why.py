@@ -10,7 +10,7 @@ from ...inspection.wording import short
 from ...protocol.message import RESULT
 from ...schema.json import encode
 from ...schema.quoting import printable
-from ..keeping import kept_at
+from ..keeping import idea_at
 from ..options import JsonFlag, RunsPlace
 from ..render.telling import say, say_json
 
@@ -43,8 +43,7 @@ async def why(
     store
         Where the run is kept, if `run` is the id of one that was submitted.
     """
-    async with kept_at(run, store) as path:
-        origins = inspection.why(path, reference, instance=instance)
+    origins = inspection.why(await idea_at(run, store), reference, instance=instance)
     if json:
         listed = [one for origin in origins for one in origin.to_list()]
         say_json(listed)

@@ -1,0 +1,341 @@
+"""`Run`: the handle on a run that is kept: how far it is, what it has left, decisions on it, and where it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from os import urandom
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from ..app.forking import forked
+from ..app.idea import Idea
+from ..errors import ActumError, NotWaiting, RunEnded, RunError, RunNotFound
+from ..execution.record.recovery import recovered
+from ..ideas.course import COURSE, Course, Sums, is_note, whole_course
+from ..ideas.ticks import ID, RUN, begun_with, passed_on, solutions_of
+from ..protocol import approvals
+from ..protocol.approvals import Pending, Ruling
+from ..protocol.context import Context
+from ..protocol.solution import Result
+from ..schema.json import Json, JsonObject
+from ..sources.files import path_given
+from . import given
+from .following import LOOK, Entry, Live, told, written
+from .held import idea_of
+from .kept_run import with_origin
+from .progress import damaged, ticks_in
+from .row import Row, State, Submission, check_id
+from .sending import ANEW, RESUME, applied, check, decision, result, signal
+from .spreading import parts_of
+from .store import RunStore
+
+
+class Run:
+    """One run. `row` is how far it was when that was last looked at: by `refresh`, `follow` or `result`."""
+
+    def __init__(self, store: RunStore, row: Row, deciding: asyncio.Lock) -> None:
+        self._store = store
+        self._deciding = deciding
+        self.row = row
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return self.row.id
+
+    @property
+    def state(self) -> State:
+        """How far it was."""
+        return self.row.state
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id}: {self.state}>"
+
+    async def refresh(self) -> Row:
+        """Look how far it is.
+
+        Raises:
+            RunNotFound: there is no such run any more.
+        """
+        self.row = self._there(await self._store.get(self.id))
+        return self.row
+
+    def _there(self, row: Row | None) -> Row:
+        if row is None:
+            raise RunNotFound(f"there is no run {self.id}")
+        return row
+
+    @overload
+    def follow(self, after: int = 0, *, live: Literal[False] = False) -> AsyncGenerator[Entry]: ...
+    @overload
+    def follow(self, after: int = 0, *, live: bool) -> AsyncGenerator[Entry | Live]: ...
+    def follow(self, after: int = 0, *, live: bool = False) -> AsyncGenerator[Any]:
+        """The entries of its record behind number `after`, as they are written, until it is over or waits.
+
+        A `began` entry takes the place of all before it: the run goes on from there, perhaps elsewhere. So what was
+        under way when a worker died is corrected, and never told twice.
+
+        With `live` also what no record holds, as it happens: pieces of text, progress, what is begun. Who comes late is
+        told the text so far. When another worker goes on, a `Retried` says that texts begin anew.
+        """
+        behind = given.whole(after, "the number of an entry", least=0, most=2**63 - 1)
+        return (told if live else written)(self._store, self.id, self.refresh, behind)
+
+    async def changed(self, seconds: float) -> None:
+        """Wait until something of it may have changed, no longer than so many seconds."""
+        await self._store.changed(self.id, seconds)
+
+    async def result(self, *, timeout: float | None = None) -> Result[Any]:  # noqa: ASYNC109 -- the run goes on; nothing is cut
+        """Wait until it is over or waits, and return what it has come to; `waiting` says what it waits for.
+
+        It is what `Agent.run` would have returned, whoever carried the run out, but for `errors`: what went wrong on
+        the way stands in its context.
+
+        Raises:
+            RunEnded: it failed, or was cancelled; its `result` is what had been done.
+            TimeoutError: it was not over after so many seconds. The run goes on.
+        """
+        end = None if timeout is None else time.monotonic() + given.number(timeout, "a timeout")
+        while (row := await self.refresh()).is_under_way:
+            left = LOOK if end is None else min(LOOK, end - time.monotonic())
+            if left <= 0:
+                raise TimeoutError(f"run {self.id} was still {row.state}")
+            await self._store.changed(self.id, left)
+        if row.state == "cancelled":
+            raise await self._ended(RunEnded(f"run {self.id} was cancelled"))
+        if row.error is not None:
+            told = f"run {self.id} failed: {row.error.get('message')}"
+            raise await self._ended(RunEnded(told, code=str(row.error.get("code"))))
+        return await self._reached()
+
+    async def _reached(self) -> Result[Any]:
+        """How far it has come."""
+        entries, context = await self._entries(), await self.context()
+        sums, course = Sums.of(self.row.about, entries), Course.of({COURSE: whole_course(entries)})
+        return Result(
+            output=self.row.output,
+            context=context,
+            solutions=solutions_of(ticks_in(entries, self.id), course, context.instances),
+            usage=sums.usage,
+            waiting=list(self.row.waiting),
+            makers=dict(sums.makers),
+        )
+
+    async def _ended(self, error: RunEnded) -> RunEnded:
+        """The error with what had been done, unless that can't be read."""
+        with suppress(ActumError, ValueError):
+            error.result = await self._reached()
+        return error
+
+    async def context(self) -> Context:
+        """The context that it has reached, fit to be resumed (L8); that of its Idea if it hasn't begun."""
+        source = await self._source()
+        own = [entry for entry in await self._entries() if not is_note(entry)]
+        idea = idea_of(source)
+        try:
+            return Context(recovered(own), origin=idea.context.origin) if own else idea.context
+        except ValueError as error:
+            raise damaged(self.id, error) from None
+
+    async def pending(self) -> Sequence[Pending]:
+        """The calls of it that wait for a decision, with what each is about; those of its parts among
+        them, not those that were decided on already."""
+        found = approvals.pending(await self._decided())
+        for place, part in await self._parts():
+            found += [replace(one, of=f"{place}/{one.of}") for one in await part.pending()]
+        return found
+
+    async def _parts(self) -> Sequence[tuple[str, Run]]:
+        """The runs that it waits for, by the places of the calls that they carry out."""
+        found = list[tuple[str, Run]]()
+        for one in parts_of((await self.refresh()).waiting):
+            source = await self._store.source(one)
+            if source is not None and source.child is not None and (row := await self._store.get(one)) is not None:
+                found.append((source.child["place"], Run(self._store, row, self._deciding)))
+        return found
+
+    async def _within(self, of: str) -> tuple[Run, str]:
+        """The part of it in which a place or a gate lies, or itself, and what that is called there."""
+        for place, part in await self._parts():
+            if of.startswith(f"{place}/"):
+                return await part._within(of.removeprefix(f"{place}/"))
+        return self, of
+
+    async def decide(
+        self, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        """Decide on the call that waits at a place; raises as `Runs.decide`."""
+        await self.decide_all([of], ruling, reason=reason, parameters=parameters)
+
+    async def decide_all(
+        self,
+        places: Sequence[str] | None,
+        ruling: Ruling,
+        *,
+        reason: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        is_as_shown: Callable[[Pending], bool] | None = None,
+    ) -> Sequence[Pending]:
+        """Decide on the calls that wait at these places; a run goes on once with all that were decided of it.
+
+        All are checked first: if one can't be decided on, none is. Calls in parts of a spread run are those of other
+        runs: each takes its own in one go, one part behind the other. So where the place is out of reach in between, or
+        a part is cancelled, the parts before have been decided on and those behind have not; `pending` says which.
+
+        Args:
+            places: the places of the calls; None for all that wait.
+            ruling: "approve" or "deny".
+            reason: why, for the model to read.
+            parameters: what takes the place of the calls' own.
+            is_as_shown: says of a call that waits whether it is the one that was shown to who decides.
+
+        Returns:
+            The calls that were decided on.
+
+        Raises:
+            NotWaiting: no call waits there (any more), or another one than was shown.
+            RunError, IdeaError: as `Runs.decide`.
+        """
+        named = None if places is None else [*given.several(places, "the places of calls")]
+        async with self._deciding:  # so that what was seen to wait still does: a decision is spent by the first
+            waiting = {one.of: one for one in await self.pending()}
+            if named is None and not waiting:
+                raise NotWaiting(f"{self.id}: no call waits for a decision")
+            found: dict[str, tuple[Run, list[JsonObject]]] = {}
+            for of in [*waiting] if named is None else named:
+                part, own = await self._within(given.text(of, "the place of a call"))
+                found.setdefault(part.id, (part, []))[1].append(decision(own, ruling, reason, parameters))
+                if of in waiting and is_as_shown is not None and not is_as_shown(waiting[of]):
+                    raise NotWaiting(f"{of}: another call waits there now: look at it first")
+            await self._send_all(found.values())
+        return [waiting[of] for of in (waiting if named is None else named) if of in waiting]
+
+    async def give(self, of: str, value: Json) -> None:
+        """Give the result of the call at a place that whoever has begun the run makes (`_activity: "elsewhere"`).
+
+        Raises:
+            RunError: the run is over.
+            IdeaError: no such call waits.
+        """
+        part, own = await self._within(given.text(of, "the place of a call"))
+        await self._send_all([(part, [result(own, value)])])
+
+    async def signal(self, name: str, value: Json = True, *, at: datetime | None = None) -> None:
+        """Put a value at a gate; raises as `Runs.signal`."""
+        due = None if at is None else given.moment(at, "`at`")
+        part, own = await self._within(given.text(name, "the name of a gate"))
+        item = signal(own, value)
+        check(await part.context(), item)
+        await part._send([item], due)
+
+    async def _decided(self) -> Context:
+        """Its context with what it was sent and has not taken up: a decision that was given can't be given again."""
+        sent = await self._store.sent(self.id)  # first: what is taken up meanwhile stands in the context
+        return applied(await self.context(), sent)
+
+    async def _send_all(self, items: Iterable[tuple[Run, Sequence[JsonObject]]]) -> None:
+        """Send runs what all of them take, or nothing at all."""
+        sent = list(items)
+        for part, own in sent:
+            context = await part._decided()
+            for item in own:
+                check(context, item)
+        for part, own in sent:
+            await part._send(own, None)
+
+    async def _send(self, items: Sequence[JsonObject], due: float | None) -> None:
+        row = self._there(await self._store.send(self.id, items, due))
+        if row.is_over:
+            raise RunError(f"run {self.id} is {row.state}: nothing can be sent to it any more")
+
+    async def cancel(self) -> None:
+        """End it for good; raises as `Runs.cancel`."""
+        self._there(await self._store.cancel(self.id))
+
+    async def idea(self) -> Idea:
+        """The run as an Idea whose context is what it has left: saved to a file, it is a kept run (`actum.kept`)."""
+        source, entries = await self._source(), await self._entries()
+        row = await self.refresh()
+        idea = idea_of(source)
+        ticks = [tick.to_dict() for tick in ticks_in(entries, self.id)]
+        sums = Sums.of(row.about, entries).to_dict()
+        about = {ID: self.id, **row.about, **sums, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}
+        about |= {COURSE: course} if (course := whole_course(entries)) else {}
+        about |= begun_with(idea.meta)
+        return replace(idea, context=await self.context(), solution=None, meta={**idea.meta, RUN: about})
+
+    async def fork(
+        self,
+        at: int,
+        *,
+        input: Mapping[str, Any] | None = None,
+        changes: Mapping[int, JsonObject | None] | None = None,
+    ) -> Idea:
+        """The run as it was before its request `at` (from 1), as an Idea: submitted, or kept, it is another run (X5).
+
+        Args:
+            at: the request, from 1.
+            input: other values of its input.
+            changes: what takes the place of messages of its context, by index; None takes one away.
+
+        Raises:
+            IdeaError: it made no such request, or had no such message before it.
+            MessageError: a message is none, or the input doesn't fit its schema.
+        """
+        return forked(await self.idea(), self.id, at=at, input=input, changes=changes)
+
+    async def resume(self, *, anew: bool = False) -> None:
+        """Have workers go on with a run that `actum run --save` has kept and that was cut (L8).
+
+        Its limits count from its beginning; `anew` lets them begin anew.
+
+        Raises:
+            RunError: it wasn't cut: it is over, waits for a decision, or workers go on with it already.
+        """
+        row = await self.refresh()
+        if not row.is_cut:
+            raise RunError(f"run {self.id} is {row.state}: only a run that was cut is resumed by hand")
+        await self._send([ANEW if anew else RESUME], None)
+
+    async def again(self, id: str | None = None) -> Run:
+        """Submit a new run that goes on from what this one has left; calls whose results it holds are not made again.
+
+        Raises:
+            RunError: this run is not over: workers go on with it.
+        """
+        row = await self.refresh()
+        if not row.is_over:
+            raise RunError(f"run {self.id} is {row.state}: workers go on with it, once what it waits for is there")
+        source, idea = await self._source(), await self.idea()
+        left = replace(idea, meta=passed_on(idea.meta))
+        new = replace(source, id=check_id(id or urandom(12).hex()), idea=left.text.to_dict(), input=None, at=None)
+        row, _ = await self._store.submit(new)
+        return Run(self._store, row, self._deciding)
+
+    async def save(self, path: str | Path) -> None:
+        """Write the run into a file as `actum run --save` keeps one, which `actum.kept` reads.
+
+        Raises:
+            IdeaError: the file can't be written.
+        """
+        idea = await self.idea()
+        with_origin(idea, path_given(path), idea.context.origin).save(path)
+
+    async def _source(self) -> Submission:
+        source = await self._store.source(self.id)
+        if source is None:
+            raise RunNotFound(f"there is no run {self.id}")
+        return source
+
+    async def _entries(self) -> Sequence[JsonObject]:
+        entries: list[JsonObject] = []
+        after = 0
+        while page := await self._store.entries(self.id, after):
+            entries += [data for _, data in page]
+            after = page[-1][0]
+        return entries

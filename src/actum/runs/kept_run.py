@@ -1,0 +1,276 @@
+"""The file of a kept run: an Idea whose context is what the run has left, and beside it a log of what is new (L8)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from os import urandom
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ..app.agent import Agent
+from ..app.idea import Idea
+from ..errors import IdeaError, MessageError
+from ..events import AnyEvent
+from ..execution.record.recovery import recovered
+from ..ideas.address import Address
+from ..ideas.course import COURSE, Sums, course_entry, is_note, told_course
+from ..ideas.library import Library
+from ..ideas.ticks import APPROVE, ID, RUN, Tick, about_of, run_id, ticks_of, told_ticks, version_of
+from ..protocol.context import Context
+from ..protocol.origin import is_url
+from ..protocol.solution import Result
+from ..protocol.turns import is_said
+from ..schema.infer import jsonable
+from ..schema.json import JsonObject
+from ..sources.run_log import RunLog
+from .kept_row import ROW, left_waiting, row_by_hand
+from .progress import Progress
+from .sending import ANEW, applied
+from .sent_file import SentFile, is_cancelled, is_due
+
+_SAID = "said"
+"""The member of `meta.run` that holds how much had been said when its limits began to count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Where each tick of a run is saved as a version: one address of a store."""
+
+    library: Library
+    address: Address
+
+    async def answered(self, run: Idea, number: int, tick: Tick) -> None:
+        """Save one request with its answer; the run's context begins with that of the request."""
+        await self.library.save(version_of(run.text, number, tick), self.address, note=f"request {number}")
+
+    async def ended(self, run: Idea) -> None:
+        """Save the run as it is at its end."""
+        await self.library.save(run.text, self.address, note="as it ended")
+
+
+@dataclass(slots=True)
+class KeptRun:
+    """One run, open for this process alone while the `with` block lasts.
+
+    Entering takes the lock and puts into the file what only the log holds, and, by hand, what the run was sent, so that
+    `idea` is up to date.
+    """
+
+    path: Path
+    idea: Idea
+    log: RunLog
+    is_by_hand: bool = True
+    """Whether its user goes on with it, and no worker."""
+    absorbed: int = 0
+    """How many entries of its log have been put into the file."""
+    _is_new: bool = False
+    _is_anew: bool = False
+    """Whether it was sent that its limits begin anew."""
+
+    @classmethod
+    def begin(
+        cls, path: Path, idea: Idea, context: Context, approve: str | None = None, about: JsonObject | None = None
+    ) -> KeptRun:
+        """A new run of an Idea, which begins with this context; its file is written on entering, with `approve`.
+
+        `about` is what is known of it already.
+
+        Raises:
+            IdeaError: the file exists already; on entering it, it can't be written.
+        """
+        _check_new(path)
+        known: JsonObject = {**(about or {}), ID: urandom(8).hex(), **({} if approve is None else {APPROVE: approve})}
+        own = replace(idea, context=context, solution=None, meta={**idea.meta, RUN: known})
+        return cls(path, with_origin(own, path, context.origin), RunLog(path), _is_new=True)
+
+    @classmethod
+    def open(cls, path: Path, *, by_hand: bool = True) -> KeptRun:
+        """A run that was kept before.
+
+        Raises:
+            IdeaError: there is none; on entering it, another process has it open, its log is damaged, or somebody has
+                ended it for good.
+        """
+        path = own_path(path)
+        return cls(path, _loaded(path), RunLog(path), by_hand)
+
+    def __enter__(self) -> KeptRun:
+        self.log.__enter__()
+        try:
+            if self._is_new:
+                self._write_first()
+            else:
+                self._take_up()
+        except BaseException:
+            self.log.__exit__(None, None, None)
+            raise
+        return self
+
+    def _write_first(self) -> None:
+        """Write the file of a new run. A log that lies there is of a run whose file has been deleted, and goes too."""
+        _check_new(self.path)
+        self.log.clear()
+        SentFile(self.path).path.unlink(missing_ok=True)
+        self.idea.save(self.path)
+        self.log.run = self.about[ID]
+
+    def _take_up(self) -> None:
+        """Read the file, now that nobody else writes it, and put into it what it doesn't hold."""
+        self.idea = _loaded(self.path)
+        self.log.run = run_id(self.about)
+        self.absorb()
+        file = SentFile(self.path)
+        if not self.is_by_hand or not file.path.exists():
+            return
+        with file.locked():
+            sent, now = file.read(), time.time()
+            if is_cancelled(sent):
+                raise IdeaError(f"{self.path}: the run was cancelled: `actum fork` begins another one from it")
+            if due := [one["item"] for one in sent if is_due(one, now)]:
+                self._is_anew = ANEW in due
+                context = applied(self.idea.context, due)
+                self.keep(context, self.about | {"waiting": left_waiting(self.about, context, due)})
+                file.write([one for one in sent if not is_due(one, now)])
+
+    def absorb(self) -> None:
+        """Take what only the log holds into the file.
+
+        Raises:
+            IdeaError: it is not the log of a run.
+        """
+        if self.log.is_empty:
+            return
+        entries = list(self.log.entries())
+        told = [entry for entry in entries if not is_note(entry)]
+        try:
+            origin = self.idea.context.origin
+            context = Context(recovered(told), origin=origin) if told else self.idea.context
+            about = self._told_about(entries)
+        except (MessageError, ValueError) as error:
+            raise IdeaError(f"{self.log.path}: not the log of a run: {error}") from error
+        if entries:
+            self.keep(context, about)
+        self.absorbed += len(entries)
+        self.log.clear()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.log.__exit__(kind, error, trace)
+
+    @property
+    def about(self) -> JsonObject:
+        """What is known of the run beside its context: `ticks`, `makers`, `output`, `waiting`.
+
+        Raises:
+            IdeaError: the file is an Idea but not a run.
+        """
+        return about_of(self.idea.meta, str(self.path))
+
+    @property
+    def ticks(self) -> list[Tick]:
+        """The requests that it has made.
+
+        Raises:
+            IdeaError: its file doesn't note them as a run does.
+        """
+        return ticks_of(self.about, str(self.path))
+
+    def _told_about(self, entries: Sequence[JsonObject]) -> JsonObject:
+        """What is known of the run, including the requests and the course that only its log holds."""
+        told = [entry["tick"] for entry in entries if "tick" in entry]
+        about = {**self.about, "ticks": told_ticks([tick.to_dict() for tick in self.ticks], told)}
+        about |= Sums.of(about, entries).to_dict()
+        about |= {COURSE: course} if (course := told_course(about.get(COURSE), entries)) else {}
+        ticks_of(about, str(self.log.path))
+        return about
+
+    def keep(self, context: Context, about: JsonObject | None = None) -> None:
+        """Write the run's context to its file, whole or not at all, and empty the log."""
+        meta = self.idea.meta if about is None else {**self.idea.meta, RUN: about}
+        self.idea = replace(self.idea, context=context, meta=meta)
+        self.idea.save(self.path)
+        self.log.clear()
+
+    async def carry_on(
+        self,
+        agent: Agent,
+        show: Callable[[AnyEvent], None] | None = None,
+        versions: Versions | None = None,
+        *,
+        anew: bool = False,
+    ) -> Result[Any]:
+        """Go on with it in this process; whatever ends it, the file holds what had been done.
+
+        Its limits count from its beginning, in a conversation from that of the turn; or they begin `anew` (L5).
+        """
+        progress = self._progress(anew=anew or self._is_anew)
+        before, ended = self.about.get(COURSE), dict[str, Any](output=None, waiting=[])
+        budget = progress.begin(agent.limits)
+
+        async def answered(context: Context) -> None:
+            if versions is not None:
+                so_far = replace(self.idea, context=context)
+                await versions.answered(so_far, len(progress.ticks), progress.ticks[-1])
+
+        stream = agent.carried(self.idea.context, self.idea.schema, self.log, budget=budget)
+        try:
+            result = await progress.follow(stream, self.log, show or _unseen, answered)
+            ended = {"output": jsonable(result.output), "waiting": list(result.waiting)}
+        finally:
+            about = {**progress.about, **ended, "ticks": [tick.to_dict() for tick in progress.ticks]}
+            about[COURSE] = told_course(before, [course_entry(progress.noting.rows())])
+            about |= {"dialect": dialect.name} if (dialect := agent.dialect) is not None else {}
+            about |= {ROW: row_by_hand(about, stream.context)} if ROW in about else {}
+            self.keep(stream.context, about)
+        if versions is not None:
+            await versions.ended(self.idea)
+        return result
+
+    def _progress(self, *, anew: bool) -> Progress:
+        """How far it is; its limits begin anew also with every turn of a conversation."""
+        said = sum(map(is_said, self.idea.context.messages))
+        if self.about.get(_SAID) != said or anew:
+            self.keep(self.idea.context, {**Progress.of(self.about, anew=True).about, _SAID: said})
+        progress = Progress.of(self.about)
+        progress.ticks = self.ticks
+        return progress
+
+
+def _unseen(_event: AnyEvent) -> None:
+    """Show an event to nobody."""
+
+
+def own_path(path: Path) -> Path:
+    """The file of a run itself, by whatever link it is reached: its log is beside it."""
+    return Path(os.path.realpath(path)) if os.path.islink(path) else path
+
+
+def with_origin(idea: Idea, path: Path, origin: str | None) -> Idea:
+    """An Idea that is to be kept in a file, noting where its relative paths start from."""
+    if origin is None or is_url(origin):
+        return idea
+    noted = Path(os.path.relpath(origin, path.resolve().parent)).as_posix()
+    return replace(idea, config={**idea.config, "origin": noted})
+
+
+def _check_new(path: Path) -> None:
+    if os.path.lexists(path):
+        raise IdeaError(f"{path} already exists: use `actum resume` to continue it, or choose another file name")
+
+
+def _loaded(path: Path) -> Idea:
+    """The Idea of a kept run.
+
+    Raises:
+        IdeaError: no run is kept there.
+    """
+    if os.path.exists(path) and not path.is_file():
+        raise IdeaError(f"{path}: a run is kept in a file, and that is none")
+    idea = Idea.load(path)
+    about_of(idea.meta, str(path))
+    return idea

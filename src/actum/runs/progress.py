@@ -1,0 +1,122 @@
+"""How far a run comes while it is carried out, beside its context: what it asks, spends and does (L5, X0)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from ..app.stream import Stream
+from ..errors import RunError
+from ..events import AnyEvent, RequestFinished, RequestStarted
+from ..execution.budget import Budget, Spent
+from ..ideas.course import Sums, course_entry
+from ..ideas.ticks import Tick, request_digest, tick_entry, ticks_of, told_ticks
+from ..protocol.config import Limits
+from ..protocol.context import Context
+from ..protocol.solution import Result
+from ..schema.json import JsonObject
+from .noting import Noting
+
+SPENT = "spent"
+"""The member of `meta.run` that holds what its limits have counted (L5)."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """What is known of a run, from where its record ends; `ticks` are the requests that it has made."""
+
+    sums: Sums
+    known: JsonObject
+    """What else is known of it."""
+    ticks: list[Tick] = field(default_factory=list[Tick])
+    noting: Noting = field(default_factory=Noting)
+    budget: Budget | None = None
+
+    @classmethod
+    def of(cls, known: Mapping[str, Any], entries: Iterable[JsonObject] = (), *, anew: bool = False) -> Progress:
+        """What is known of a run, and what its record tells; of what its limits count, nothing if they begin anew."""
+        sums = Sums.of(known, entries)
+        if not anew:
+            return cls(sums, dict(known))
+        return cls(sums.anew(), {key: value for key, value in known.items() if key != SPENT})
+
+    def begin(self, limits: Limits) -> Budget:
+        """What the run may spend, less what it had spent, whoever had it (L5).
+
+        Calls and bytes count from when it last waited: what was under way when its worker was lost is made again.
+        """
+        spent, counted = Spent.of(self.known.get(SPENT, {})), self.sums.counted
+        requests = max(spent.requests, counted.requests)
+        self.budget = Budget.going_on(limits, replace(spent, requests=requests, usage=counted))
+        return self.budget
+
+    async def follow(
+        self,
+        stream: Stream,
+        record: Callable[[JsonObject], None],
+        show: Callable[[AnyEvent], None],
+        answered: Callable[[Context], Awaitable[None]] | None = None,
+    ) -> Result[Any]:
+        """Let a run go on to its end, and tell its record what it asks, spends and does.
+
+        `show` takes every event; `answered` the context that the run has reached with each answer.
+        """
+        try:
+            async with stream:
+                async for event in stream:
+                    show(event)
+                    self.noting.take(event)
+                    if self._take(stream):
+                        record(course_entry((), self.sums))
+                    if event.depth == 0 and self._notes(event):
+                        record(tick_entry(self.ticks))
+                        if answered is not None and self.ticks[-1].answer is not None:
+                            await answered(stream.context)
+                return stream.result
+        finally:
+            self._take(stream)
+            record(course_entry(self.noting.rows(), self.sums))
+
+    def _take(self, stream: Stream) -> bool:
+        """Take in how far the run is; whether it comes to more than was known."""
+        assert self.budget is not None
+        before, self.sums = self.sums, self.sums.so_far(self.budget.usage, stream.makers)
+        return self.sums is not before
+
+    def _notes(self, event: AnyEvent) -> bool:
+        """Note a request that is made, or its answer; whether there was something to note."""
+        ticks = self.ticks
+        if isinstance(event, RequestStarted) and (not ticks or len(event.context) != ticks[-1].at or ticks[-1].answer):
+            digest = request_digest(event.messages, event.schema)
+            at, notices = len(event.context), event.notices
+            ticks.append(Tick(at=at, request=digest, waiting=event.waiting, owed=event.owed, notices=notices))
+            return True
+        if isinstance(event, RequestFinished) and ticks:
+            ticks[-1] = replace(ticks[-1], answer=event.solution.to_dict())
+            return True
+        return False
+
+    @property
+    def about(self) -> JsonObject:
+        """What is to be known of the run when it ends, for now or for good."""
+        spent: JsonObject = {} if self.budget is None else {SPENT: asdict(self.budget.spent)}
+        return {**self.known, **self.sums.to_dict(), **spent}
+
+
+def ticks_in(entries: Iterable[JsonObject], run: str) -> list[Tick]:
+    """The requests that a run's record tells of.
+
+    Raises:
+        RunError: they are not told as a run does.
+    """
+    try:
+        told = told_ticks([], [entry["tick"] for entry in entries if "tick" in entry])
+    except ValueError as error:
+        raise damaged(run, error) from None
+    return ticks_of({"ticks": told}, run)
+
+
+def damaged(run: str, why: ValueError) -> RunError:
+    """The error of a run whose record is not as a run tells it."""
+    return RunError(f"{run}: its record is damaged: {why}")

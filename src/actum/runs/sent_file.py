@@ -1,0 +1,82 @@
+"""What a run in a folder was sent, in a file beside its own, until whoever goes on with it has taken it up."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import IdeaError
+from ..schema.json import JsonObject, decode, encode, is_list, is_object
+from ..sources.files import write_text
+
+
+class SentFile:
+    """Items, each with when it is due: `[{"item": {…}, "due": null}]`."""
+
+    def __init__(self, run: Path) -> None:
+        self.path = run.with_name(f"{run.name}.sent")
+
+    def read(self) -> list[JsonObject]:
+        """What the run was sent, and nobody has taken up.
+
+        Raises:
+            IdeaError: that can't be read.
+        """
+        try:
+            found: Any = decode(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return []
+        except (OSError, ValueError) as error:
+            raise self._unreadable(error.strerror if isinstance(error, OSError) else error) from None
+        if not is_list(found) or not all(map(_is_sent, found)):
+            raise self._unreadable("it is no list of what a run is sent")
+        return found
+
+    def _unreadable(self, why: object) -> IdeaError:
+        return IdeaError(f"{self.path}: what the run was sent can't be read: {why}")
+
+    def write(self, sent: Sequence[JsonObject]) -> None:
+        """Write what the run was sent."""
+        write_text(self.path, encode(list(sent)), private=True)
+
+    @contextmanager
+    def locked(self) -> Generator[None]:
+        """What is done under the lock of what the folder's runs were sent: briefly, to send, and to take up."""
+        folder = self.path.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            from fcntl import LOCK_EX, flock
+        except ImportError:  # Windows: its user sees to it that no two processes go on with one run at once
+            yield
+            return
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            flock(lock, LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+
+def is_due(sent: JsonObject, now: float) -> bool:
+    """Whether an item that a run was sent is to be taken up now; that it is cancelled is nothing to take up."""
+    return "cancel" not in sent["item"] and (sent["due"] is None or sent["due"] <= now)
+
+
+def is_called(sent: Sequence[JsonObject]) -> bool:
+    """Whether any of what a run was sent is to be taken up now."""
+    now = time.time()
+    return any(is_due(one, now) for one in sent)
+
+
+def is_cancelled(sent: Sequence[JsonObject]) -> bool:
+    """Whether a run was cancelled."""
+    return any("cancel" in one["item"] for one in sent)
+
+
+def _is_sent(one: Any) -> bool:
+    due: Any = one.get("due", "") if is_object(one) else ""
+    return is_object(one) and is_object(one.get("item")) and (due is None or isinstance(due, int | float))
