@@ -407,3 +407,47 @@ def test_the_runs_of_a_folder_are_listed_with_what_they_wait_for(tmp_path: Path)
     assert "was cut" in actum("runs", cwd=tmp_path).stdout
     empty = actum("runs", "nowhere", cwd=tmp_path)
     assert (empty.returncode, "no runs are kept in nowhere" in empty.stderr) == (2, True)
+
+
+@pytest.mark.rule("C15")
+def test_what_became_of_each_call_that_is_not_done_is_told_as_it_happens_and_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.py").write_text(OUTCOMES, encoding="utf-8")
+    calls: list[Json] = [{"_tool": tool} for tool in ("misfits", "fails", "hangs")]
+    plan = [*calls, {"_tool": "ok"}, {"_tool": "ok", "after": "†calls.1"}]
+    whole: Json = {"config": {"activities": ["own.py"]}, "context": [{"type": "plan", "plan": plan, "output": 1}]}
+    (tmp_path / "idea.json").write_text(json.dumps(whole), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["run", "idea.json", "--save", "runs/one.json"]) == 1
+    told = {line[9:17].strip() for line in capsys.readouterr().err.splitlines()}
+    expected = {"0.0": "unusable", "0.1": "failed", "0.2": "unknown", "0.4": "not made"}
+    assert set(expected.values()) < told
+    for where in (["runs/one.json"], ["one", "--store", "runs"]):
+        assert run_command(["why", *where]) == 0
+        lines = [line.split(maxsplit=3) for line in capsys.readouterr().out.splitlines() if line.startswith("call ")]
+        assert {place: rest for _, place, _, rest in lines if place not in expected} == {}
+        assert all(rest.startswith(f"{expected[place]}: ") for _, place, _, rest in lines)
+        assert {place for _, place, *_ in lines} == set(expected)
+
+
+OUTCOMES = """
+import asyncio
+from actum import tools
+
+@tools.tool
+async def misfits() -> int:
+    return "none"
+
+@tools.tool
+async def fails() -> int:
+    raise ValueError("it fails")
+
+@tools.tool(timeout=0.01)
+async def hangs() -> int:
+    await asyncio.Event().wait()
+
+@tools.tool
+async def ok(after: object = None) -> int:
+    return 1
+"""

@@ -67,7 +67,9 @@ COMMANDS = {
     "fork": "Begin a new run as another one was before a request, with its input changed; `actum resume` continues it.",
     "replay": "Make a kept run's requests and output again and compare them byte for byte; no model is "
     "asked, no call is made.",
-    "why": "Say where a value of a kept run came from: whether code or a model made it, and of what.",
+    "why": "Say where a value of a kept run came from: whether code or a model made it, and of what.\n\n"
+    "Of the output it also says which calls are not done, and what became of each: it failed, its result was unusable, "
+    "it is unknown whether it had its effect, or it was not made.",
     "fmt": "Lay out Ideas the one way that `actum` writes them, so that their differences are small.",
     "schema": "Print the JSON Schema of the Idea format, by which an editor completes and checks Ideas.",
     "save": "Save an Idea as the next version; the change of its schemas says how far its number is raised.",

@@ -7,7 +7,10 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ..execution.calls.approval import HOLD, Reply
+from ..app.agent import Agent
+from ..app.idea import Idea
+from ..app.loading import agent_at
+from ..execution.calls.approval import Approve
 from ..serving.desk import Desk
 from ..serving.guard import LOOPBACK, Guard
 from ..sources.files import check_owner, path_given, read_text, unwritable
@@ -75,6 +78,23 @@ async def listen_at(host: str, port: int, app: Guard, desk: Desk, started: Calla
     await listen(app, desk, own, started=lambda: started(at), stopping=stopping)
 
 
-async def hold(*_: object) -> Reply:
-    """Let every call wait for a decision."""
-    return HOLD
+def agents_at(
+    roots: Sequence[Path],
+    approve: Approve | None,
+    model: str | None,
+    *,
+    has_model: bool = True,
+    are_named: bool = False,
+) -> Callable[[Idea], Agent]:
+    """What makes the agent for each Idea that a command carries out for others, below these folders.
+
+    `model` is for Ideas that name none, else ACTUM_MODEL, unless there is to be none. Ideas that `are_named` by who
+    gives the command may also read what lies beside them.
+    """
+
+    def agent_for(idea: Idea) -> Agent:
+        known = (model or os.environ.get("ACTUM_MODEL")) if has_model and "model" not in idea.config else None
+        own = [*roots, *idea.roots] if are_named else roots
+        return agent_at(roots, model=known, approve=approve).fitted(idea, is_own=True, roots=own)
+
+    return agent_for

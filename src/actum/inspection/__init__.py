@@ -8,6 +8,7 @@
 - `compare(old, new)`: the `Change` between two Ideas, or a `Comparison` of two kept runs.
 - `account_of(run, name)`: what a kept run did, answer by answer and call by call: an `Account`.
 - `why(run, reference)`: where a value of a kept run came from: its `Origin`s.
+- `calls_of(run)`: what each call of a kept run came to: done, failed, unusable, unknown or not made.
 
 Nothing here asks a model, makes a call or runs code: modules with Activities are read as they are written. Kept runs
 themselves are in `actum.kept`.
@@ -20,7 +21,7 @@ from .checking import Check, Problem, check
 from .comparing import Comparison, Entry, Row, compare
 from .forms import PROVIDERS, Form, forms, schema_for
 from .isolation import Hidden, Isolation, isolation
-from .origins import why
+from .origins import calls_of, why
 from .plan_graph import Edge, PlanGraph, Vertex, graph_of
 from .pricing import Price, price
 from .served import Serving
@@ -46,6 +47,7 @@ __all__ = [
     "Serving",
     "Vertex",
     "account_of",
+    "calls_of",
     "check",
     "compare",
     "forms",

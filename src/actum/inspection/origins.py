@@ -1,11 +1,15 @@
-"""Where the values of a kept run came from (X0)."""
+"""Where the values of a kept run came from (X0), and what its calls came to (C15)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..app.idea import Idea
 from ..ideas.ticks import about_of, answers_of, ticks_of
+from ..protocol.accounts import CallAccount, Live, accounts
+from ..protocol.marks import Authored
 from ..protocol.provenance import Origin, Provenance
 
 
@@ -20,8 +24,24 @@ def why(run: Idea | str | Path, reference: str | None = None, *, instance: str |
         IdeaError: no run is kept there.
         MessageError: the text is not a reference, or nothing is there.
     """
+    idea, about, answers = _known(run)
+    found = Provenance(idea.context, answers, about.get("makers", {}))
+    return (found.output(about.get("output")),) if reference is None else found.of(reference, instance)
+
+
+def calls_of(run: Idea | str | Path) -> list[CallAccount]:
+    """What each call of a kept run came to, as `Result.calls` says it of a run that has just ended.
+
+    Raises:
+        IdeaError: no run is kept there.
+    """
+    idea, about, answers = _known(run)
+    return accounts(idea.context, answers, about.get("makers", {}), Live())
+
+
+def _known(run: Idea | str | Path) -> tuple[Idea, Mapping[str, Any], Sequence[Authored]]:
+    """A run, what is known of it, and the answers that it was given."""
     idea = run if isinstance(run, Idea) else Idea.load(run)
     name = str(idea.file or "the run") if isinstance(run, Idea) else str(run)
-    known = about_of(idea.meta, name)
-    found = Provenance(idea.context, answers_of(ticks_of(known, name)), known.get("makers", {}))
-    return (found.output(known.get("output")),) if reference is None else found.of(reference, instance)
+    about = about_of(idea.meta, name)
+    return idea, about, answers_of(ticks_of(about, name))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from ...app.agent import Agent
+from ...app.begun import hold
 from ...app.idea import Idea
-from ...app.loading import Code, agent_at, load_servers
+from ...app.loading import Code, load_servers
 from ...app.tools import DEFAULT, Tools
 from ...protocol.activity import Activity
 from ...protocol.registry import Registry
@@ -22,7 +22,7 @@ from ..connecting import McpFile, agree, servers_at
 from ..mcp_serving import over_stdio, place_of
 from ..options import CommandError, Flag, Roots, RunsPlace, Several, runs_at, runs_place
 from ..render.telling import tell
-from ..serving import hold, hosts_of, listen_at, token_of
+from ..serving import agents_at, hosts_of, listen_at, token_of
 
 
 async def serve(
@@ -101,11 +101,7 @@ async def serve(
         load_servers(idea, idea.settings(has_model=True).servers, code, idea.roots)
     keyless: Keyless | None = model if model in ("host", "caller") else None
     decider = hold if approve == "hold" else agree if approve == "all" else None
-
-    def agent_for(idea: Idea) -> Agent:
-        known = None if "model" in idea.config or keyless else model or os.environ.get("ACTUM_MODEL")
-        return agent_at(roots, model=known, approve=decider).fitted(idea, is_own=True, roots=[*roots, *idea.roots])
-
+    agent_for = agents_at(roots, decider, model, has_model=keyless is None, are_named=True)
     async with servers_at(mcp, DEFAULT, code.servers):
         tools = _tools_of(named, agent_for) if graph else None
         beside = Path(next(iter(ideas)).rpartition("=")[2])
@@ -121,17 +117,18 @@ async def serve(
         async with runs_at(store, makes=True) as runs:
             served = Served(named, agent=agent_for, store=runs, roots=roots, slots=slots if worker else 0, drain=drain)
             served.desk.mcp = options
-            app = served.app(
-                token=token, hosts=hosts, origins=origin or (), only=None if only is None else only.split(",")
-            )
-
-            def started(at: str) -> None:
-                tell(f"actum: serving {', '.join(served.desk.ideas)} at {at}")
-                if is_new and isinstance(token, str):
-                    tell(f"actum: the token is {token}")
-
-            await listen_at(host, port, app, served.desk, started)
+            parts = None if only is None else only.split(",")
+            app = served.app(token=token, hosts=hosts, origins=origin or (), only=parts)
+            told = token if is_new and isinstance(token, str) else None
+            await listen_at(host, port, app, served.desk, lambda at: _started(named, at, told))
     return 0
+
+
+def _started(ideas: Collection[str], at: str, token: str | None) -> None:
+    """Tell what is served, where, and the token if it was made just now."""
+    tell(f"actum: serving {', '.join(ideas)} at {at}")
+    if token is not None:
+        tell(f"actum: the token is {token}")
 
 
 def _tools_of(ideas: Mapping[str, Idea], agent_for: Callable[[Idea], Agent]) -> Registry:

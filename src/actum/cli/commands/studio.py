@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ...app.agent import Agent
+from ...app.begun import hold
 from ...app.idea import Idea
-from ...app.loading import Code, agent_at
+from ...app.loading import Code
 from ...errors import IdeaError
 from ...ideas.ticks import RUN
 from ...runs.open import sqlite_path
@@ -19,7 +18,7 @@ from ...serving.extras import check_installed
 from ...studio.shelf import Shelf
 from ..options import CommandError, Roots, Several, runs_at, runs_place
 from ..render.telling import tell
-from ..serving import hold, hosts_of, listen_at, token_of
+from ..serving import agents_at, hosts_of, listen_at, token_of
 
 _SUGGESTED = ("openai:gpt-5.2", "anthropic:claude-sonnet-4-5", "google:gemini-3-pro", "ollama:qwen3")
 _RUNS = "runs"
@@ -80,11 +79,7 @@ async def studio(
     roots = list(dict.fromkeys([folder.resolve(), Path.cwd(), *map(Path, root or [])]))
     Code.for_all(activities).take_named()
 
-    def agent_for(idea: Idea) -> Agent:
-        known = None if "model" in idea.config else model or os.environ.get("ACTUM_MODEL")
-        decider = hold if approve == "hold" else None
-        return agent_at(roots, model=known, approve=decider).fitted(idea, is_own=True, roots=roots)
-
+    agent_for = agents_at(roots, hold if approve == "hold" else None, model)
     async with runs_at(kept, makes=True) as opened:
         served = Served({}, agent=agent_for, store=opened, roots=roots, slots=slots, drain=3.0)
         served.desk.shelf = Shelf(folder=folder)

@@ -30,6 +30,9 @@ async def why(
 ) -> int:
     """Say where a value of a kept run came from: whether code or a model made it, and of what.
 
+    Of the output it also says which calls are not done, and what became of each: it failed, its result was unusable, it
+    is unknown whether it had its effect, or it was not made.
+
     Parameters
     ----------
     run
@@ -43,7 +46,8 @@ async def why(
     store
         Where the run is kept, if `run` is the id of one that was submitted.
     """
-    origins = inspection.why(await idea_at(run, store), reference, instance=instance)
+    kept = await idea_at(run, store)
+    origins = inspection.why(kept, reference, instance=instance)
     if json:
         listed = [one for origin in origins for one in origin.to_list()]
         say_json(listed)
@@ -53,6 +57,10 @@ async def why(
             say("  " * depth + _described(one, is_new=is_new))
             for line in _computed(one) if is_new else ():
                 say("  " * depth + "  · " + line)
+    for call in inspection.calls_of(kept) if reference is None else ():
+        if call.state != "done":
+            told = f": {call.error.message}" if call.error is not None else ""
+            say(printable(f"call {call.place} ({call.tool}) {call.state}{told}"))
     return 0
 
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Literal
 
-from ...app.agent import Agent
 from ...app.begun import hold
-from ...app.idea import Idea
-from ...app.loading import Code, agent_at
+from ...app.loading import Code
 from ...runs.health import watched
 from ...runs.worker import QUEUES, Worker
 from ...schema.json import index_of
 from ..options import CommandError, Roots, RunsPlace, Several, pair_of, runs_at
 from ..render.telling import tell
+from ..serving import agents_at
 from .sweep import kept_days
 
 
@@ -76,12 +74,7 @@ async def worker(
     roots = [Path(one) for one in root or [str(Path.cwd())]]
     Code.for_all(activities).take_named()
 
-    def agent_for(idea: Idea) -> Agent:
-        named = model if "model" not in idea.config else None
-        named = named or (None if "model" in idea.config else os.environ.get("ACTUM_MODEL"))
-        agent = agent_at(roots, model=named, approve=hold if approve == "hold" else None)
-        return agent.fitted(idea, is_own=True, roots=roots)
-
+    agent_for = agents_at(roots, hold if approve == "hold" else None, model)
     logging.getLogger("actum.worker").addHandler(_Telling())
     async with runs_at(store, makes=True) as runs:
         serving = Worker(

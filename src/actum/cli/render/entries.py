@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...inspection.wording import short
-from ...protocol.message import OF
+from ...protocol.message import OF, OUTCOME
 from ...schema.json import JsonObject, encode
 
 
@@ -20,7 +20,7 @@ def _told(entry: JsonObject) -> str | None:
     if "began" in entry:
         return f"begins with {len(entry['began'])} messages"
     if "failed" in entry:
-        return f"{entry['failed']} failed: {entry['error']}"
+        return f"{entry['failed']} {_outcome(entry.get('marks', {}))}: {entry['error']}"
     if "call" in entry:
         return f"{entry['answer']}.{entry['index']} {encode(entry['call'])}"
     message: Any = entry.get("message")
@@ -32,7 +32,7 @@ def _of_message(message: JsonObject) -> str | None:
         case "output":
             return f"output {short(message.get('output'))}"
         case "error":
-            return f"{message.get(OF, '')} error: {message.get('error')}"
+            return f"{message.get(OF, '')} {_outcome(message)}: {message.get('error')}"
         case "approval":
             return f"{message['of']} {_RULINGS.get(message['decision'], message['decision'])}"
         case kind if "_call" in message:
@@ -40,6 +40,11 @@ def _of_message(message: JsonObject) -> str | None:
             return f"{message.get(OF, '')} done: {short(value)}"
         case _:
             return None
+
+
+def _outcome(marks: JsonObject) -> str:
+    """What became of a call that has no result (C15)."""
+    return str(marks.get(OUTCOME, "failed"))
 
 
 _RULINGS = {"held": "waits for a decision", "approve": "was approved", "deny": "was denied"}

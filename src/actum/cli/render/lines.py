@@ -106,7 +106,7 @@ def described(event: events.AnyEvent) -> str | None:
         case events.CallFinished():
             return f"done     {short_call(event.call)} → {short(event.value)}"
         case events.CallFailed():
-            return f"failed   {short_call(event.call)}: {event.error.message}"
+            return f"{event.outcome:8} {short_call(event.call)}: {event.error.message}"
         case events.CallSkipped():
             return f"skipped  {short_call(event.call)}: {event.why}"
         case _:

@@ -182,7 +182,7 @@ def _update(row: _Row, event: events.CallEvent) -> None:
         case events.CallFinished():
             row.state, row.note = "done", f"→ {short(event.value, 60)}"
         case events.CallFailed():
-            row.state, row.note = "failed", event.error.message
+            row.state, row.note = "failed", f"{event.outcome}: {event.error.message}"
         case events.CallSkipped():
             row.state, row.note = "skipped", event.why
         case _:
