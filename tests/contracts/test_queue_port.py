@@ -1,4 +1,4 @@
-"""What every queue does: one suite for the one in memory, the embedded one, and procrastinate in a real PostgreSQL."""
+"""What every queue does: the embedded one, in a file and in memory, and procrastinate in a real PostgreSQL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 
 from actum.runs.open import open_runs
 from actum.runs.queue import Carry, Delivery, Queue
-from actum.runs.queues.memory import MemoryQueue
 from actum.runs.queues.serving import Serving
 from actum.runs.sql_store import SqlStore
 
@@ -31,7 +30,7 @@ LEASE = 0.5
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[SqlStore]:
     match request.param:
         case "memory":
-            opened = open_runs(":memory:", MemoryQueue())
+            opened = open_runs(":memory:")
         case "embedded":
             opened = open_runs(tmp_path / "runs.db")
         case _:

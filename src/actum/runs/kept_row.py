@@ -14,7 +14,7 @@ from ..ideas.ticks import RUN, about_of, passed_on
 from ..protocol import approvals
 from ..protocol.context import Context
 from ..schema.json import JsonObject, is_list, is_object
-from .row import BY_HAND, OVER, QUEUE, Row, State, Submission, name_in
+from .row import BY_HAND, OVER, STANDING, Row, State, Submission, name_in
 from .sent_file import is_called, is_cancelled
 
 ROW = "row"
@@ -24,23 +24,8 @@ _ABOUT = ("makers", "usage", "before", "dialect", "spent", "escalated")
 
 def kept_row(one: Submission, created: float) -> JsonObject:
     """The row of a run that was submitted just now."""
-    return {
-        "state": "queued",
-        "lease": 0,
-        "tenant": one.tenant,
-        "queue": one.queue,
-        "priority": one.priority,
-        "at": one.at,
-        "patience": one.patience,
-        "escalate": one.escalate,
-        "tag": one.tag,
-        "parent": one.parent,
-        "child": one.child,
-        "input": one.input,
-        "created": created,
-        "begun": False,
-        "seq": 0,
-    }
+    more = {"child": one.child, "input": one.input, "created": created, "begun": False, "seq": 0}
+    return {"state": "queued", "lease": 0, **one.standing, **more}
 
 
 def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = False) -> Row:
@@ -58,15 +43,7 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         id=run,
         state=_state(own["state"], sent),
         lease=own.get("lease", 0),
-        tenant=own.get("tenant", ""),
-        queue=own.get("queue", QUEUE),
-        priority=own.get("priority", 0),
-        at=own.get("at"),
-        patience=own.get("patience"),
-        escalate=own.get("escalate"),
         attempts=own.get("attempts", 0),
-        tag=own.get("tag"),
-        parent=own.get("parent"),
         worker=own.get("worker"),
         output=about.get("output"),
         waiting=tuple(map(str, waiting)) if is_list(waiting) else (),
@@ -76,6 +53,7 @@ def row_in(run: str, idea: Idea, sent: Sequence[JsonObject], *, is_told: bool = 
         created=own.get("created", began or 0.0),
         ended=own.get("ended", ended if ROW not in about else None),
         is_by_hand=row is None,
+        **_standing_in(own),
     )
 
 
@@ -150,13 +128,11 @@ def source_in(run: str, idea: Idea) -> Submission:
         idea=replace(idea, meta=passed_on(idea.meta), config=config).text.to_dict(),
         origin=idea.context.origin if "origin" in idea.config else None,
         input=row.get("input"),
-        tenant=row.get("tenant", ""),
-        queue=row.get("queue", QUEUE),
-        priority=row.get("priority", 0),
-        at=row.get("at"),
-        patience=row.get("patience"),
-        escalate=row.get("escalate"),
-        tag=row.get("tag"),
-        parent=row.get("parent"),
         child=row.get("child"),
+        **_standing_in(row),
     )
+
+
+def _standing_in(row: JsonObject) -> JsonObject:
+    """How the run of a row stands among others, as far as it says so."""
+    return {name: row[name] for name in STANDING if name in row}

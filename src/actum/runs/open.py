@@ -11,7 +11,6 @@ from ..sources.files import is_name
 from .given import shown
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
-from .queues.memory import MemoryQueue
 from .sql_store import SqlStore
 from .sqlite import SqliteDatabase
 from .store import RunStore
@@ -42,7 +41,7 @@ def open_runs(url: str | Path, queue: Queue | None = None) -> RunStore:
 
         return FolderStore(Path(text), queue)
     own = SqliteDatabase(path)
-    return SqlStore(own, queue or (MemoryQueue() if path == ":memory:" else EmbeddedQueue(own)))
+    return SqlStore(own, queue or EmbeddedQueue(own))
 
 
 def place_given(given: Any) -> str:

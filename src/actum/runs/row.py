@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from ..errors import RunError
@@ -31,46 +31,51 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
-    """What is to be run: an Idea as JSON, where its paths start from, its input, and how it stands among others."""
+class Standing:
+    """How a run stands among others."""
 
-    id: str
-    idea: JsonObject
-    origin: str | None = None
-    input: JsonObject | None = None
     tenant: str = ""
     queue: str = QUEUE
     priority: int = 0
     at: float | None = None
     """When it may begin, in seconds since the epoch."""
-    tag: str | None = None
-    """The tag that a worker has to have."""
     patience: float | None = None
     """How many seconds it waits for decisions before those that are still out are refused."""
     escalate: str | None = None
     """Who is to decide once that time is over, for as long again; None where the calls are refused at once."""
     parent: str | None = None
     """The run of which it carries out a call."""
+    tag: str | None = None
+    """The tag that a worker has to have."""
+
+    @property
+    def standing(self) -> dict[str, Any]:
+        """All of that by name."""
+        return {name: getattr(self, name) for name in STANDING}
+
+
+STANDING: Sequence[str] = tuple(one.name for one in fields(Standing))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission(Standing):
+    """What is to be run: an Idea as JSON, where its paths start from, its input, and how it stands among others."""
+
+    id: str
+    idea: JsonObject
+    origin: str | None = None
+    input: JsonObject | None = None
     child: JsonObject | None = None
     """Where that call is, and what bounds it (see `spreading.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(Standing):
     """How far a run is. `lease` counts who has owned it; `worker` is the name of who does."""
 
     id: str
     state: State
     lease: int = 0
-    tenant: str = ""
-    queue: str = QUEUE
-    priority: int = 0
-    at: float | None = None
-    patience: float | None = None
-    escalate: str | None = None
-    tag: str | None = None
-    parent: str | None = None
-    """The run of which it carries out a call."""
     attempts: int = 0
     """How many have owned it since one has let go of it."""
     worker: str | None = None

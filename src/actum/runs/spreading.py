@@ -64,14 +64,8 @@ class Spreading:
             id=child_id(self._row.id, child.place),
             idea=Idea.read(encode(idea), "a part of the run").text.to_dict(),
             origin=child.origin,
-            tenant=self._row.tenant,
-            queue=CHILDREN,
-            priority=self._row.priority,
-            patience=self._row.patience,
-            escalate=self._row.escalate,
-            tag=self._row.tag,
-            parent=self._row.id,
             child=bounds,
+            **{**self._row.standing, "queue": CHILDREN, "at": None, "parent": self._row.id},
         )
 
 

@@ -9,14 +9,12 @@ from ..errors import RunError
 from ..schema.json import Json, JsonObject, NotJson, decode, encode, is_list, is_object
 from .database import Transaction
 from .queue import Delivery, lane
-from .row import Row, Submission
+from .row import STANDING, Row, Submission
 
-COLUMNS = (
-    "id, state, lease, tenant, queue, priority, begins, patience, escalate, parent, attempts, "
-    "worker, output, waiting, error, about, created, ended, tag, name"
-)
+_STANDING = ", ".join("begins" if name == "at" else name for name in STANDING)
+COLUMNS = f"id, state, lease, {_STANDING}, attempts, worker, output, waiting, error, about, created, ended, name"
+SOURCE = f"id, idea, origin, input, child, {_STANDING}"
 _DAMAGED = "what is kept of a run in the database is damaged: restore it from a copy, or delete the run"
-SOURCE = "id, idea, origin, input, tenant, queue, priority, begins, patience, escalate, parent, child, tag"
 
 
 async def row_at(within: Transaction, run: str, locked: str = "") -> Row | None:
@@ -30,21 +28,14 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
     found = await within.rows(f"SELECT {SOURCE} FROM actum_runs WHERE id = ?", run)
     if not found:
         return None
-    run, idea, origin, given, tenant, queue, priority, at, patience, escalate, parent, child, tag = found[0]
+    run, idea, origin, given, child, *standing = found[0]
     return Submission(
         id=run,
         idea=object_of(idea),
         origin=origin,
         input=None if given is None else object_of(given),
-        tenant=tenant,
-        queue=queue,
-        priority=priority,
-        at=at,
-        patience=patience,
-        escalate=escalate,
-        tag=tag,
-        parent=parent,
         child=None if child is None else object_of(child),
+        **dict(zip(STANDING, standing, strict=True)),
     )
 
 
@@ -54,19 +45,14 @@ def row_of(values: Sequence[Any]) -> Row:
     Raises:
         RunError: they are not as runs are kept.
     """
-    run, state, lease, tenant, queue, priority, at, patience, escalate, parent, *rest = values
-    attempts, worker, output, waiting, error, about, created, ended, tag, name = rest
+    run, state, lease, *rest = values
+    standing: dict[str, Any] = dict(zip(STANDING, rest, strict=False))
+    standing["priority"] = _count(standing["priority"])
+    attempts, worker, output, waiting, error, about, created, ended, name = rest[len(standing) :]
     return Row(
         id=run,
         state="queued" if state == "parked" else state,
         lease=_count(lease),
-        tenant=tenant,
-        queue=queue,
-        priority=_count(priority),
-        at=at,
-        patience=patience,
-        escalate=escalate,
-        parent=parent,
         attempts=_count(attempts),
         worker=worker,
         output=None if output is None else _value(output),
@@ -76,8 +62,8 @@ def row_of(values: Sequence[Any]) -> Row:
         created=created,
         ended=ended,
         is_parked=state == "parked",
-        tag=tag,
         name=name,
+        **standing,
     )
 
 

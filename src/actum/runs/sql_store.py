@@ -76,21 +76,8 @@ class SqlStore:
         if one.parent is not None and lease is not None:
             await check_owner(within, self.database, one.parent, lease)
         name = name_in(one.idea.get("meta"))
-        source = [one.id, encode(one.idea), one.origin, None if one.input is None else encode(one.input)]
-        stands = [
-            one.tenant,
-            one.queue,
-            one.priority,
-            one.at,
-            one.patience,
-            one.escalate,
-            one.parent,
-            text_of(one.child),
-            one.tag,
-            name,
-            sought(one.id, name),
-        ]
-        is_new = bool(await within.rows(_ADD, *source, *stands, time.time()))
+        source = [one.id, encode(one.idea), one.origin, text_of(one.input), text_of(one.child), *one.standing.values()]
+        is_new = bool(await within.rows(_ADD, *source, name, sought(one.id, name), time.time()))
         row = await row_at(within, one.id)
         assert row is not None
         if is_new:
