@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from actum.dataflow.expression import MISSING, Each, Expression, First, evaluate
 from actum.dataflow.fold import Fold
-from actum.dataflow.graph import Answer, Graph, Node, Status
+from actum.dataflow.graph import Graph
+from actum.dataflow.node import Answer, Node, Status
 from actum.dataflow.reference import Reference
 from actum.dataflow.verdict import Fate, verdicts
 

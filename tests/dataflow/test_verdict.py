@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from actum.dataflow.expression import MISSING, parse
-from actum.dataflow.graph import Answer, Graph, Node, Status, written_paths
+from actum.dataflow.expression import MISSING, parse, written_paths
+from actum.dataflow.graph import Graph
+from actum.dataflow.node import Answer, Node, Status
 from actum.dataflow.reference import Reference
 from actum.dataflow.verdict import Fate, Verdict, verdicts
 

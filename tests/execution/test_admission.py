@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from actum import Call, Context, Limits, Tools, errors
-from actum.dataflow.graph import Answer, Node
+from actum.dataflow.node import Answer, Node
 from actum.execution.budget import Budget
 from actum.execution.calls.admission import judge
 from actum.execution.calls.job import Job

@@ -100,6 +100,11 @@ def references(expression: Expression) -> Iterator[Reference]:
                 yield from references(part)
 
 
+def written_paths(expression: Expression | None) -> tuple[Reference, ...]:
+    """Every path that a call with this output path may write (O5)."""
+    return tuple(references(expression)) if expression is not None else ()
+
+
 def mapped(expression: Expression, change: Callable[[Reference], Reference]) -> Expression:
     """The expression with each reference changed."""
     match expression:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -13,7 +14,11 @@ Segment: TypeAlias = str | int
 Path: TypeAlias = tuple[Segment, ...]
 
 SIGIL = "†"
-NUMBERED = frozenset({"calls", "results"})
+CALLS = "calls"
+"""The kind whose N-th member is the result of the N-th call of the same answer (O6)."""
+RESULTS = "results"
+"""The kind whose member N is the result that earlier answers have left, and a model was shown as that (O10)."""
+NUMBERED = frozenset({CALLS, RESULTS})
 """What is referred to by a number: the calls of the same answer, the results that earlier ones have left (O6, O10)."""
 
 _NAME = r'[^\s.\[\]()<>|&*"†?]+'
@@ -46,6 +51,21 @@ class Reference:
     def covers(self, other: Reference) -> bool:
         """Whether `other` is this path or one inside it."""
         return self.kind == other.kind and other.path[: len(self.path)] == self.path
+
+
+def call_index(reference: Reference) -> int | None:
+    """The N of `†calls.N` or `†results.N`, None where it has none."""
+    return reference.path[0] if reference.path and isinstance(reference.path[0], int) else None
+
+
+def overlaps(left: Reference, right: Reference) -> bool:
+    """Whether one of two places lies in the other."""
+    return left.covers(right) or right.covers(left)
+
+
+def any_overlap(references: Iterable[Reference], place: Reference) -> bool:
+    """Whether any of the places overlaps with this one."""
+    return any(overlaps(reference, place) for reference in references)
 
 
 def with_position(reference: Reference, depth: int) -> Reference | None:

@@ -15,9 +15,10 @@ from typing import TypeAlias
 
 from .computing.text import Computed
 from .expression import MISSING, Each, Expression, First, references
-from .graph import CALLS, Graph, Node, Status, call_index
+from .graph import Graph
+from .node import Node, Status
 from .path_tree import PathTree
-from .reference import Reference
+from .reference import CALLS, Reference, call_index
 
 
 class Fate(IntEnum):
@@ -111,7 +112,7 @@ class _Judgement:
     def _stands(self, node: Node) -> bool:
         return all(
             node.comes_after(place) is None
-            and (node.is_scope(place) or self._graph.value(node.read(place), node, place) is not MISSING)
+            and (node.is_scope(place) or self._graph.known.value(node.read(place), node, place) is not MISSING)
             for place in node.unmet
         )
 
@@ -219,10 +220,10 @@ class _Judgement:
         """What a reference waits for; None where it has its value and no call listed before is to write it."""
         is_scope = node.is_scope(place)
         if self._is_gate(reference) and not is_scope:
-            is_open = self._graph.value(reference, node, place) is not MISSING
+            is_open = self._graph.known.value(reference, node, place) is not MISSING
             return None if is_open else Verdict(Fate.PROPOSAL, (reference,))
         waiting, verdict = self._writing(reference, node, is_scope=is_scope)
-        if is_scope or self._graph.value(reference, node, place) is not MISSING:
+        if is_scope or self._graph.known.value(reference, node, place) is not MISSING:
             last = inf if place in node.partial else node.number
             waiting = tuple(one for one in waiting if one.number < last and one is not node)
             # A value that a held call is to replace is not the one to read: its reader waits with it.

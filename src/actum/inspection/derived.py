@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from ..dataflow.graph import RESULTS
-from ..dataflow.reference import Reference
+from ..dataflow.reference import RESULTS, Reference
 from ..execution.calls.job import ITEM
 from ..protocol.call import EACH, VALUE, Call
 from ..protocol.reader import is_read

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ..dataflow.expression import is_expression, parse
-from ..dataflow.graph import CALLS, call_index, overlaps, written_paths
-from ..dataflow.reference import Reference, ReferenceSyntax
+from ..dataflow.expression import is_expression, parse, written_paths
+from ..dataflow.reference import CALLS, Reference, ReferenceSyntax, call_index, overlaps
 from ..execution.calls.job import ERROR, ITEM
 from ..generation.offer import Toolset
 from ..ideas.file import plan_of

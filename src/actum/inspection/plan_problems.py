@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from ..dataflow.computing.text import Computed
 from ..dataflow.expression import MISSING, Each, Expression, First
-from ..dataflow.graph import CALLS, RESULTS, Node, call_index, overlaps
-from ..dataflow.reference import Reference, ReferenceSyntax
+from ..dataflow.node import Node
+from ..dataflow.reference import CALLS, RESULTS, Reference, ReferenceSyntax, call_index, overlaps
 from ..dataflow.template import template
 from ..errors import ActumError, CallError, CyclicPlan, InvalidParameters, UnresolvedReference
 from ..execution.calls.admission import judge

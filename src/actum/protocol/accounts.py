@@ -8,8 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..dataflow.expression import MISSING, Expression
 from ..dataflow.fold import Fold, exported
-from ..dataflow.graph import CALLS, call_index
-from ..dataflow.reference import Reference, ReferenceSyntax
+from ..dataflow.reference import CALLS, Reference, ReferenceSyntax, call_index
 from ..dataflow.template import template
 from ..errors import OUTCOMES, ActumError, Outcome
 from ..schema.json import JsonObject, is_object

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..dataflow.expression import written_paths
 from ..dataflow.fold import METHODS
-from ..dataflow.graph import written_paths
 from ..dataflow.reference import ReferenceSyntax
 from ..errors import MessageError, SchemaError
 from ..schema.gathering import gathered

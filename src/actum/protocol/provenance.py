@@ -11,8 +11,7 @@ from typing import Any
 from ..dataflow.computing.evaluator import Filter
 from ..dataflow.expression import MISSING, parse, references
 from ..dataflow.fold import exported
-from ..dataflow.graph import CALLS, RESULTS, call_index
-from ..dataflow.reference import Path, Reference, ReferenceSyntax
+from ..dataflow.reference import CALLS, RESULTS, Path, Reference, ReferenceSyntax, call_index
 from ..errors import MessageError
 from ..schema.json import JsonObject, is_list, is_object
 from .call import ELSE, EXPECT, VALUE, WHEN

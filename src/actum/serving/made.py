@@ -8,8 +8,7 @@ from typing import Any
 from ..dataflow.computing.text import Computed
 from ..dataflow.expression import MISSING, evaluate
 from ..dataflow.fold import Fold
-from ..dataflow.graph import CALLS, call_index
-from ..dataflow.reference import SIGIL, Reference, ReferenceSyntax
+from ..dataflow.reference import CALLS, SIGIL, Reference, ReferenceSyntax, call_index
 from ..dataflow.template import template
 from ..errors import MessageError
 from ..protocol.context import Memory, absorb

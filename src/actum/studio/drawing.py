@@ -8,8 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ..dataflow.expression import MISSING, parse
-from ..dataflow.graph import CALLS
-from ..dataflow.reference import Reference, ReferenceSyntax
+from ..dataflow.reference import CALLS, Reference, ReferenceSyntax
 from ..inspection.account import Account, AnswerSeen
 from ..inspection.drawing import Run, svg_of
 from ..inspection.folding import folded

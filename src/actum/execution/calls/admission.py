@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from typing import Any
 
 from ...dataflow.computing.text import Computed
-from ...dataflow.expression import Each, Expression, First, is_expression, parse
+from ...dataflow.expression import Each, Expression, First, is_expression, parse, written_paths
 from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod
-from ...dataflow.graph import Node, written_paths
+from ...dataflow.node import Node
 from ...dataflow.reference import SIGIL, Path, ReferenceSyntax, clip, scan_reference
 from ...dataflow.template import ALONE, Reading, Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference

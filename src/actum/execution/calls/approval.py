@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from ...dataflow.expression import MISSING
-from ...dataflow.graph import Node
+from ...dataflow.node import Node
 from ...errors import ApprovalDenied, InvalidParameters, SchemaError, UnresolvedReference, words_of
 from ...protocol.activity import is_async
 from ...protocol.approvals import Asked, Decision, approval, reply_to, with_else
@@ -185,8 +185,8 @@ class Approvals:
         """
         decided = with_else(decided, job.call)
         changed = self._judged(decided, job, Node(-1, job.node.answer, job.node.index))
-        graph = self._register.graph
-        values = [graph.evaluate(one, job.node.answer, changed.node.instance) for one in changed.node.expressions]
+        known = self._register.graph.known
+        values = [known.evaluate(one, job.node.answer, changed.node.instance) for one in changed.node.expressions]
         if any(value is MISSING for value in values):
             raise UnresolvedReference(
                 "what was approved in its place refers to what doesn't exist", tool=changed.tool.name

@@ -10,8 +10,9 @@ from typing import Any
 
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Expression, First, mapped, references
-from ...dataflow.graph import CALLS, Graph, Node, Status, call_index
-from ...dataflow.reference import Reference
+from ...dataflow.graph import Graph
+from ...dataflow.node import Node, Status
+from ...dataflow.reference import CALLS, Reference, call_index
 from ...dataflow.template import Template
 from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place

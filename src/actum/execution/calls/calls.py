@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 from ...dataflow.computing.evaluator import Filter
 from ...dataflow.expression import MISSING, references
 from ...dataflow.fold import exported
-from ...dataflow.graph import CALLS, Answer, Node, Status, call_index
+from ...dataflow.node import Answer, Node, Status
+from ...dataflow.reference import CALLS, call_index
 from ...errors import ActumError, CallError, InvalidParameters, InvalidResult, LimitExceeded, SolutionError
 from ...generation.offer import Toolset
 from ...protocol.accounts import Live
@@ -277,7 +278,7 @@ class Calls:
         values: list[Any] = []
         for expression, path in zip(wanted.output.expressions, wanted.output.paths, strict=True):
             instance = str(path[0]) if path and path[0] in wanted.instances else None
-            value = self._graph.evaluate(expression, wanted.script, instance)
+            value = self._graph.known.evaluate(expression, wanted.script, instance)
             if value is MISSING:
                 raise missing_in_output(expression, wanted.script, self._graph, self._journal)
             values.append(value)

@@ -230,7 +230,7 @@ class Carrier:
         authored = [expression for expression, _ in whole.authored]
         recipient = Recipient(
             place=job.place,
-            references=[one for each in authored for one in self.register.graph.read_by(each, whole.node)],
+            references=[one for each in authored for one in self.register.graph.known.read_by(each, whole.node)],
         )
         self.budget.check()  # of the many that may have been begun, one finds out that they are too much
         crossing = self.journal.scoped(job.scopes, job.node.instance, recipient)

@@ -13,8 +13,7 @@ from typing import Any
 from ...dataflow.computing.checker import ComputingMismatch, check
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Each, Expression, First
-from ...dataflow.graph import CALLS, RESULTS, call_index
-from ...dataflow.reference import Path, Reference, print_path, with_position
+from ...dataflow.reference import CALLS, RESULTS, Path, Reference, call_index, print_path, with_position
 from ...dataflow.template import Hole, Template
 from ...errors import CallError, CyclicPlan, InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, ELSE, VALUE, WHEN

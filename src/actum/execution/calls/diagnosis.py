@@ -9,8 +9,9 @@ from typing import Any, cast
 
 from ...dataflow.expression import MISSING, Expression, references
 from ...dataflow.fold import Fold
-from ...dataflow.graph import CALLS, RESULTS, Answer, Graph, Node, Status, call_index
-from ...dataflow.reference import Reference, clip, with_position
+from ...dataflow.graph import Graph
+from ...dataflow.node import Answer, Node, Status
+from ...dataflow.reference import CALLS, RESULTS, Reference, call_index, clip, with_position
 from ...dataflow.verdict import Fate, Verdict
 from ...errors import ActumError, CyclicPlan, UnresolvedReference
 from ...protocol.call import EXPECT, THEN
@@ -123,7 +124,7 @@ def called(node: Node, tool: str | None) -> str:
 
 def missing_in_output(expression: Expression, answer: Answer, graph: Graph, journal: Journal) -> UnresolvedReference:
     """What is wrong with an output that refers to what isn't there (O7)."""
-    absent = next(one for one in references(expression) if graph.evaluate(one, answer, None) is MISSING)
+    absent = next(one for one in references(expression) if graph.known.evaluate(one, answer, None) is MISSING)
     return UnresolvedReference(f"'output' refers to {absent}; {hint(absent, answer, None, journal)}", path="output")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...dataflow.expression import MISSING
-from ...dataflow.graph import Status
+from ...dataflow.node import Status
 from ...errors import ActumError, InvalidResult, LimitExceeded, NotAsExpected, UnresolvedReference
 from ...events import CallFailed, CallSkipped, CallWaiting
 from ...protocol.call import ELSE, Call

@@ -24,7 +24,7 @@ def check_expected(job: Job, value: Any, graph: Graph) -> None:
     """
     answer = job.node.answer
     direct = (one for one in job.template.expressions if isinstance(one, Computed | Reference))
-    if any(graph.was_skipped(reference, answer) for one in direct for reference in references(one)):
+    if any(answer.has_skipped(reference) for one in direct for reference in references(one)):
         raise NotAsExpected(f"{expected(job)} doesn't hold: what it reads was skipped")
     if job.shape is not None:
         complaint = job.shape.complaint(value, quotes=False)
@@ -47,5 +47,5 @@ def expected(job: Job) -> str:
 def _kinds(job: Job, graph: Graph) -> list[str]:
     """What each reference of it has read, by kind and size."""
     read = dict.fromkeys(one for each in job.template.expressions for one in references(each))
-    values = {one: graph.evaluate(one, job.node.answer, job.node.instance) for one in read}
+    values = {one: graph.known.evaluate(one, job.node.answer, job.node.instance) for one in read}
     return [f"{one} is {told(value)}" for one, value in values.items() if value is not MISSING]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...dataflow.expression import MISSING
-from ...dataflow.graph import Answer, Node, Status
+from ...dataflow.node import Answer, Node, Status
 from ...dataflow.template import Template
 from ...errors import ActumError
 from ...protocol.place import Place

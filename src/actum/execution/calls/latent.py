@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...dataflow.graph import Graph, Status
+from ...dataflow.graph import Graph
+from ...dataflow.node import Status
 from ...errors import InvalidParameters
 from ...protocol.call import Call
 from ...schema.json import encode

@@ -10,8 +10,8 @@ from typing import Any
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import MISSING, Expression, evaluate, references
 from ...dataflow.fold import Fold
-from ...dataflow.graph import CALLS, Node, Status, call_index
-from ...dataflow.reference import Path, Reference, print_path
+from ...dataflow.node import Node, Status
+from ...dataflow.reference import CALLS, Path, Reference, call_index, print_path
 from ...errors import InvalidParameters
 from ...protocol.call import VALUE, WHEN
 from ...protocol.lineage import AUTHORED, NONE, WHOLE, Marks, Source, at, joined, source_of

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...dataflow.graph import Answer, Graph, Node
+from ...dataflow.graph import Graph
+from ...dataflow.node import Answer, Node
 from ...dataflow.template import ALONE, Reading
 from ...generation.offer import Toolset
 from ..record.journal import Journal

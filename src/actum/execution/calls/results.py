@@ -11,8 +11,9 @@ from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import MOST_GAP
-from ...dataflow.graph import Graph, Status, any_overlap
-from ...dataflow.reference import Reference
+from ...dataflow.graph import Graph
+from ...dataflow.node import Status
+from ...dataflow.reference import Reference, any_overlap
 from ...errors import LONGEST_MESSAGE, ActumError, InvalidResult, ScopeDenied
 from ...events import CallFinished, CallProgress, CallRetried, CallStarted
 from ...protocol.accounts import Live

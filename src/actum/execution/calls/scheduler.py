@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from ...dataflow.graph import Node, Status
+from ...dataflow.node import Node, Status
 from ...dataflow.template import Reading
 from ...errors import ActumError, LimitExceeded
 from ...events import CallReady, CallWaiting

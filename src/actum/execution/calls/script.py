@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...dataflow.graph import Answer, Node
+from ...dataflow.node import Answer, Node
 from ...dataflow.template import Template
 from ...generation.ask import Answered
 from ...protocol.call import THEN, Call

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from ...dataflow.graph import Status
+from ...dataflow.node import Status
 from ...dataflow.reference import Reference
 from ...dataflow.verdict import Fate, Verdict, verdicts
 from ...errors import UnresolvedReference

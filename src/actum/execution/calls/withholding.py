@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...dataflow.expression import MISSING, Each, Expression, First, references
-from ...dataflow.graph import CALLS, Status, call_index
+from ...dataflow.node import Status
 from ...dataflow.path_tree import PathTree
-from ...dataflow.reference import Reference
+from ...dataflow.reference import CALLS, Reference, call_index
 from ...dataflow.template import template
 from ...protocol.call import EACH, ELSE, EXPECT, VALUE, WHEN, WITH
 from .job import Batch, Failure, Job
@@ -27,7 +27,7 @@ def is_withheld(failures: Sequence[Failure], wanted: Wanted, register: Register)
     excused: set[str] = set()
     for expression, script, instance in _read_in(wanted, register):
         for choice in _choices(expression):
-            if register.graph.evaluate(choice, script, instance) is not MISSING:
+            if register.graph.known.evaluate(choice, script, instance) is not MISSING:
                 excused |= failed.behind(references(choice), script)
     if excused:
         _spread(excused, failed)

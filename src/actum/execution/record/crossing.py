@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...dataflow.graph import CALLS, call_index, overlaps
-from ...dataflow.reference import Reference
+from ...dataflow.reference import CALLS, Reference, call_index, overlaps
 from ...protocol.applying import Rank
 from ...protocol.message import is_left, kind_of, place_of, write_of
 from ...protocol.place import Place

@@ -7,8 +7,7 @@ from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import Misfit
-from ...dataflow.graph import overlaps
-from ...dataflow.reference import Reference
+from ...dataflow.reference import Reference, overlaps
 from ...errors import InvalidParameters
 from ...protocol.applying import Rank, applied, is_between, listed, moved, rank_of
 from ...protocol.call import Call

@@ -11,9 +11,8 @@ from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import SCALARS, Fold, OutputMethod
-from ...dataflow.graph import RESULTS
-from ...dataflow.graph import call_index as numbered_index
-from ...dataflow.reference import Path, Reference
+from ...dataflow.reference import RESULTS, Path, Reference
+from ...dataflow.reference import call_index as numbered_index
 from ...errors import ActumError, InvalidParameters, InvalidResult, MessageError, ScopeDenied
 from ...messages import MessageObject
 from ...protocol.applying import Rank, applied

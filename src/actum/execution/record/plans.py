@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...dataflow.expression import MISSING
-from ...dataflow.graph import Status
+from ...dataflow.node import Status
 from ...dataflow.reference import Reference, ReferenceSyntax
 from ...dataflow.template import ALONE, Reading, template
 from ...errors import ActumError, MessageError
