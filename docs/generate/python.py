@@ -18,7 +18,6 @@ from actum import events
 
 _INNER: Mapping[str, tuple[str, ...]] = {
     "Activity": ("of", "under", "check", "retries_of", "check_retries", "arguments", "sees_context", "compensation"),
-    "Agent": ("dialect", "frame", "linking", "resolver", "prepared", "restored"),
     "Context": ("checked", "keyed"),
     "Registry": ("withdraw", "activity_of"),
     "Tool": (

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from actum import HOLD, Agent, Idea, Usage, models, tools
+from actum.app.agent import fitted
 from actum.serving import Served
 from actum.serving.listening import Server, bound
 from actum.studio.shelf import Shelf
@@ -74,9 +75,8 @@ class Scene:
             return HOLD if tool.name == "refund" else True
 
         model = None if "path" in idea.meta else self.model  # the other examples have saved plans
-        return Agent(model, tools=tools, approve=approve, roots=[self.folder]).fitted(
-            idea, is_own=True, roots=[self.folder]
-        )
+        agent = Agent(model, tools=tools, approve=approve, roots=[self.folder])
+        return fitted(agent, idea, is_own=True, roots=[self.folder])
 
     async def _serve(self) -> None:
         self.model = Desk()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ async def approve(call: Call, tool: Tool, context: Context) -> Reply:
 
 async def begin(model: models.Model | str) -> Result[Any]:
     """Everything but the refunds."""
-    return await Agent(model, approve=approve).fitted(IDEA).run(IDEA.context, IDEA.schema, input={"tickets": TICKETS})
+    return await IDEA.run(Agent(model, approve=approve), input={"tickets": TICKETS})
 
 
 def decide(context: Context, most: float) -> Context:
@@ -55,7 +56,7 @@ async def main(model: models.Model | str) -> Result[Any]:
     for one in approvals.pending(held.context):
         print(f"waits: {one.call['amount']:.2f} back for ticket {one.call['ticket']}")
     decided = decide(held.context, most=50)
-    return await Agent(model, approve=approve).fitted(IDEA).resume(decided, IDEA.schema)
+    return await Agent(model, approve=approve).resume(replace(IDEA, context=decided))
 
 
 if __name__ == "__main__":

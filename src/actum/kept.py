@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from .app.agent import Agent
+from .app.agent import Agent, assembled, fitted
 from .app.begun import approve_of, as_begun
 from .app.coercion import blocking
 from .app.idea import Idea
@@ -118,7 +118,7 @@ async def start(
     runner = _agent_for(agent, idea, str(run))
     own = idea.identified(runner.config)
     context = own.context if runner.model is not None else own.without_model()
-    prepared, schema = await runner.prepared(context, own.schema, input=input)
+    prepared, schema = await assembled(runner).prepared(context, own.schema, input=input)
     with KeptRun.begin(path_given(run), replace(own, schema=schema), prepared, approve) as kept:
         return await kept.carry_on(runner, show, versions)
 
@@ -281,7 +281,7 @@ async def replay(run: Idea | str | Path, *, activities: Sequence[str] = ()) -> R
 def _agent_for(agent: Runner, idea: Idea, name: str) -> Agent:
     if agent is None:
         return ready(idea, name).agent()
-    return agent.fitted(idea) if isinstance(agent, Agent) else agent(idea)
+    return fitted(agent, idea) if isinstance(agent, Agent) else agent(idea)
 
 
 def _at(file: str | Path, act: Callable[[Run], Awaitable[T]]) -> T:

@@ -13,6 +13,7 @@ import pytest
 
 import actum
 from actum import Agent, Idea, Tools, errors, kept
+from actum.app.agent import fitted
 from actum.app.loading import ready
 
 CODE = '''
@@ -74,7 +75,7 @@ async def test_an_idea_is_offered_nothing_that_another_has_brought(tmp_path: Pat
     await run(b)
     for path, tools in ((a, {f"{own}a"}), (b, {f"{own}b"})):
         idea = Idea.load(path)
-        for agent in (Agent(None, roots=[path.parent]).fitted(idea), ready(idea, str(path)).agent()):
+        for agent in (fitted(Agent(None, roots=[path.parent]), idea), ready(idea, str(path)).agent()):
             assert {tool.name for tool in agent.tools if own in tool.name} == tools
     with pytest.raises(errors.UnknownTool):
         await actum.tools({"_tool": f"{own}a", "of": "tea"})

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from actum import models
+from actum import Context, models
 from actum.messages import Image
 
 ROOT = Path(__file__).parents[2]
@@ -43,7 +44,8 @@ async def test_in_the_triage_only_refunds_wait_and_nothing_is_done_twice(elsewhe
     assert (held.output, len(held.waiting)) == (None, 4)
     decided = script.decide(held.context, most=50)
     agent = script.Agent(model, approve=script.approve)
-    done = await agent.fitted(script.IDEA).resume(json.loads(json.dumps(decided.messages)), script.IDEA.schema)
+    stored = Context(json.loads(json.dumps(decided.messages)), origin=decided.origin)
+    done = await agent.resume(replace(script.IDEA, context=stored))
     assert book.read_text(encoding="utf-8").splitlines()[4:] == ["refunded 1: 40.00", "refunded 3: 15.50"]
     assert done.output == "Four tickets are answered and two refunds paid; the other two are for the manager."
 

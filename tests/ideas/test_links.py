@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Context, Idea, Tools, errors, models
+from actum.app.agent import assembled
 from actum.execution.delegation.resolver import SavedRequest
 from actum.ideas.address import parse_address
 from actum.ideas.file import IdeaText
@@ -50,7 +51,7 @@ def stored(folder: Path, **schemas: Any) -> Agent:
 
 
 def closed(agent: Agent, schema: Any, context: Any = ()) -> Any:
-    return asyncio.run(agent.prepared(context, schema))[1]
+    return asyncio.run(assembled(agent).prepared(context, schema))[1]
 
 
 def test_what_an_address_stands_for_is_judged_by_exactly_that_schema(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Context, Tools, errors, models
+from actum.app.agent import assembled
 from actum.events import TextDelta
 
 from .scripts import agent, answer, call, sent
@@ -320,7 +321,7 @@ async def test_what_an_assistant_is_given_to_say_ends_no_turn_whose_plan_stands(
             if type(event).__name__ == "CallFinished":
                 break
     held = [*talk.context.messages, {"type": "assistant", "message": "One moment."}, {"type": "user", "message": "?"}]
-    cut = await runner.cut(Context([*held, {"type": "assistant", "message": "Still."}]), 1)
+    cut = await assembled(runner).cut(Context([*held, {"type": "assistant", "message": "Still."}]), 1)
     assert [one["type"] for one in cut][:3] == [one["type"] for one in held][:3], "its calls are not made again"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Tools, errors, models
+from actum.app.agent import assembled
 from actum.generation.primer import primer
 from actum.schema.json import JsonObject as Json
 from actum.schema.lowering import DIALECTS, Dialect
@@ -198,7 +199,7 @@ async def test_on_every_wire_an_element_has_a_form_that_is_read_back_to_itself(
     dialect: Dialect, count: int, written: Json
 ) -> None:
     model = models.Scripted([], dialect=dialect)
-    lowered = (await Agent(model, tools=explicit(count, has_output=True)).frame(STATE, NUMBER)).lowered
+    lowered = (await assembled(Agent(model, tools=explicit(count, has_output=True))).frame(STATE, NUMBER)).lowered
     judge = Validator(lowered.schema)
     forms = [form for form in _forms(written) if judge.accepts({"calls": [form], "output": None})]
     assert forms

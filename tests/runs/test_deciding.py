@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Agent, Idea, Run, Runs, errors
+from actum.app.agent import fitted
 
 from .desks import PATIENCE, Desk, plan, serving, until
 from .test_spreading import agent as spreading
@@ -23,7 +24,7 @@ async def test_calls_are_decided_on_together(place: str) -> None:
     own = desk.agent()
 
     def agent_for(idea: Idea) -> Agent:
-        return Agent(None, tools=own.tools, approve=held).fitted(idea)
+        return fitted(Agent(None, tools=own.tools, approve=held), idea)
 
     async with Runs(place) as runs:
         run = await runs.submit(plan(*({"_tool": "step", "of": name} for name in "abc"), output="†calls.2"))

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Idea, Tools, errors, models
+from actum.app.agent import assembled
 from actum.schema.json import JsonObject as Json
 from actum.sources.fetch import Fetcher
 
@@ -111,15 +112,15 @@ def test_what_the_server_has_not_is_said(domain: str, certificate: Path, path: s
     with pytest.raises(errors.ActumError):
         asyncio.run(own.run(asking(f"idea://{domain}/{path}"), {}))
     with pytest.raises(errors.IdeaError, match=reason):
-        asyncio.run(agent(certificate).prepared([], {"$ref": f"idea://{domain}/{path}"}))
+        asyncio.run(assembled(agent(certificate)).prepared([], {"$ref": f"idea://{domain}/{path}"}))
 
 
 def test_the_rules_of_fetching_are_those_of_delegates(domain: str, certificate: Path) -> None:
     with pytest.raises(errors.IdeaError, match=r"private|loopback|allow_hosts"):
-        asyncio.run(agent(certificate, allowed=False).prepared([], {"$ref": f"idea://{domain}/text/sum"}))
+        asyncio.run(assembled(agent(certificate, allowed=False)).prepared([], {"$ref": f"idea://{domain}/text/sum"}))
     with pytest.raises(errors.IdeaError, match="can't be fetched"):  # a certificate that nobody trusts
         asyncio.run(
-            Agent(None, tools=Tools(), fetcher=Fetcher(allow_hosts=["127.0.0.1"])).prepared(
+            assembled(Agent(None, tools=Tools(), fetcher=Fetcher(allow_hosts=["127.0.0.1"]))).prepared(
                 [], {"$ref": f"idea://{domain}/text/sum"}
             )
         )
@@ -127,11 +128,13 @@ def test_the_rules_of_fetching_are_those_of_delegates(domain: str, certificate: 
 
 def test_a_schema_refers_to_an_idea_on_a_server_and_that_one_to_nothing_local(domain: str, certificate: Path) -> None:
     own = agent(certificate)
-    _, schema = asyncio.run(own.prepared([], {"type": "array", "items": {"$ref": f"idea://{domain}/text/sum?1.2"}}))
+    _, schema = asyncio.run(
+        assembled(own).prepared([], {"type": "array", "items": {"$ref": f"idea://{domain}/text/sum?1.2"}})
+    )
     assert schema["items"]["$ref"].startswith("#/$defs/")
     assert TEXT in schema["$defs"].values()
     with pytest.raises(errors.IdeaError, match="a delegate from outside can't reach"):
-        asyncio.run(own.prepared([], {"$ref": f"idea://{domain}/types/person"}))
+        asyncio.run(assembled(own).prepared([], {"$ref": f"idea://{domain}/types/person"}))
 
 
 def test_an_idea_is_loaded_from_its_address(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from actum import HOLD, Agent, Idea
+from actum.app.agent import fitted
 from actum.generation.model import Model
 from actum.serving import Served
 from actum.studio.shelf import Shelf
@@ -61,7 +62,7 @@ def studio_of(folder: Path, model: Model | None = None, *, holds: bool = False, 
 
     def agent_for(idea: Idea) -> Agent:
         agent = Agent(model, tools=own, approve=hold if holds else None)
-        return agent.fitted(idea, roots=[folder])
+        return fitted(agent, idea, roots=[folder])
 
     (folder / "kept").mkdir(exist_ok=True)
     served = Served({}, agent=agent_for, store=store or str(folder / "kept"), roots=[folder], drain=1.0)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..generation.model import Model
 from ..protocol.solution import Result
-from .agent import Agent
+from .agent import Agent, fitted
 from .saved import SavedIdea
 from .serving import servers_file, serving
 
@@ -32,9 +32,9 @@ class Idea(SavedIdea):
             ServerError: a tool server that its config names can't be started; an agent's own run starts none.
         """
         if isinstance(agent, Agent):
-            runner = agent.fitted(self)
+            runner = fitted(agent, self)
         else:
-            runner = Agent(agent, roots=self.roots).fitted(self, is_own=True)
+            runner = fitted(Agent(agent, roots=self.roots), self, is_own=True)
         own = self.identified(runner.config)
         context = own.context if runner.model is not None else own.without_model()
         named = () if isinstance(agent, Agent) else self.settings(has_model=runner.model is not None).servers

@@ -18,7 +18,7 @@ from ..protocol.tool import Tool
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode
 from ..schema.lowering import Dialect
-from .agent import Agent
+from .agent import Agent, assembled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ async def replayed(agent: Agent, context: Context, schema: Any, ticks: Sequence[
     frame: Frame | None = None
     for number, tick, end in spans(ticks, len(messages)):
         then = Context.checked(messages[: tick.at], context.data_kinds, context.origin)
-        found = _made_again(frame, then, tick) or _made_again(await agent.frame(then, schema), then, tick)
+        found = _made_again(frame, then, tick) or _made_again(await assembled(agent).frame(then, schema), then, tick)
         frame, sent = found or (frame, None)
         yield Replayed(number=number, tick=tick, is_same=sent is not None, left=messages[tick.at : end], sent=sent)
 

@@ -13,9 +13,7 @@ from ..execution.budget import Budget
 from ..execution.calls.approval import Approve, check_approver
 from ..execution.calls.undoing import Doings
 from ..execution.delegation.delegation import Delegation
-from ..execution.emitter import Emitter
 from ..execution.groups import Pattern, Surroundings, run_calls
-from ..execution.setup import Runtime
 from ..generation.model import Model
 from ..generation.offer import Toolset, offered
 from ..protocol.activity import Activity
@@ -27,14 +25,11 @@ from ..protocol.message import instance_of
 from ..protocol.registry import Registry
 from ..protocol.scopes import scopes_of
 from ..protocol.tool import Tool
-from ..sources.fetch import Fetcher
-from ..sources.media import MediaReader
 from ..sources.roots import folders
-from ..tracing.listening import tracer_of
 from ..tracing.trace import Trace
+from .assembly import Assembly, Reach
 from .coercion import Given, context_of, model_of
-from .machine import LocalMachine
-from .resolving import AnyDelegate, DelegateResolver
+from .resolving import AnyDelegate
 
 _CALL = "{'_tool': 'name', …}"
 
@@ -123,23 +118,21 @@ class Tools(Registry):
         if wrong := [call for call in calls if not isinstance(call, Mapping)]:  # pyright: ignore[reportUnnecessaryIsInstance] -- as below
             raise CallError(f"a call is an object, {_CALL}, not {wrong[0]!r}")
         check_approver(approve)
-        own, config, named = context_of(context), config or Config(), dict(delegates or {})
-        budget = Budget(limits or Limits())
-        below = folders(roots)
-        fetcher = Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes)
-        runtime = Runtime(
+        own, config = context_of(context), config or Config()
+        assembly = Assembly(
             model=model_of(model),
-            registry=self,
+            tools=self,
             config=config,
+            limits=limits or Limits(),
             approve=approve,
-            data_kinds=own.data_kinds,
-            doings=Doings() if pattern == "all" else None,
-            media=MediaReader(roots=below, fetcher=fetcher, most=config.max_media_bytes),
+            delegates=dict(delegates or {}),
+            roots=folders(roots),
+            trace=trace,
+            reach=Reach.of(config, DEFAULT),
         )
-        resolver = DelegateResolver(named=named, roots=below, config=config, fetcher=fetcher, data_kinds=own.data_kinds)
-        machine = LocalMachine(registered=DEFAULT, delegates=named)
-        emit = Emitter(trace=tracer_of(trace))
-        delegation = Delegation(runtime, resolver, machine, budget, emit)
+        budget, emit = Budget(assembly.limits), assembly.emitter()
+        doings = Doings() if pattern == "all" else None
+        delegation = assembly.delegation(own, budget, emit, doings=doings)
         group = [Call(call) for call in calls]
         toolset = _with_model(await self._offered(own, config, delegation, group), delegation, own)
         around = Surroundings(
@@ -148,7 +141,7 @@ class Tools(Registry):
             budget=budget,
             delegate=delegation,
             approve=approve,
-            doings=runtime.doings,
+            doings=doings,
             parallel=config.parallel,
             trace=emit.trace,
         )

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ..app.agent import Agent
+from ..app.agent import Agent, fitted
 from ..app.idea import Idea
 from ..app.loading import agent_at
 from ..execution.calls.approval import Approve
@@ -95,6 +95,6 @@ def agents_at(
     def agent_for(idea: Idea) -> Agent:
         known = (model or os.environ.get("ACTUM_MODEL")) if has_model and "model" not in idea.config else None
         own = [*roots, *idea.roots] if are_named else roots
-        return agent_at(roots, model=known, approve=approve).fitted(idea, is_own=True, roots=own)
+        return fitted(agent_at(roots, model=known, approve=approve), idea, is_own=True, roots=own)
 
     return agent_for

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..app.agent import Agent
+from ..app.agent import Agent, assembled
 from ..app.coercion import blocking
 from ..app.idea import Idea
 from ..app.loading import Code, agent_at, config_of, register_ideas
@@ -145,7 +145,7 @@ class _Checker:
         """Look at one file, then at its delegates; `scopes` are what its caller lets through, None for its user."""
         incoming = None if scopes is None else list(_incoming(scopes))
         grants = self.agent.config.grants
-        found = Findings(self.agent.linking(), self.code, self.roots, file.path, incoming, grants)
+        found = Findings(assembled(self.agent).linking(), self.code, self.roots, file.path, incoming, grants)
         inspect(file.value, found)
         whole = (*chain, file)
         below: list[tuple[_File, frozenset[str]]] = []
@@ -190,7 +190,7 @@ class _Checker:
     async def _look_up(self, reference: str, tool: Tool) -> None:
         """Find what is not a path, unless its domain's own server would have to be asked."""
         if not reference.startswith("idea:") or parse_address(reference).url is None:
-            await self.agent.resolver()(reference, tool)
+            await assembled(self.agent).resolver()(reference, tool)
 
     def _located(self, reference: str, tool: Tool) -> Path:
         try:

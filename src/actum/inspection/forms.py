@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..app.agent import Agent
+from ..app.agent import Agent, assembled
 from ..app.coercion import Given, blocking
 from ..errors import SchemaError
 from ..generation.offer import composition, offered
@@ -61,7 +61,7 @@ def schema_for(provider: str, agent: Agent, context: Given, schema: Any = None) 
 
 def _composer(agent: Agent, context: Given, schema: Any) -> Callable[[References], JsonObject]:
     """What composes the schema of a request in either form of references."""
-    own, closed = blocking(agent.prepared(context, schema))
+    own, closed = blocking(assembled(agent).prepared(context, schema))
     toolset = offered(own, agent.tools, agent.config.tools)
     return composition(toolset, own, shape_of(closed).schema, agent.config)[1]
 

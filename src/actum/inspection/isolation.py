@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..app.agent import Agent
+from ..app.agent import Agent, assembled
 from ..errors import InvalidParameters
 from ..execution.delegation.delegation import context_of
 from ..execution.record.journal import Journal
@@ -98,7 +98,7 @@ def open_scopes(tool: Tool) -> list[str]:
 async def _own(agent: Agent, tool: Tool, call: Call, crossing: Context) -> tuple[JsonObject, ...] | None:
     if not tool.is_delegated or call.get("_delegate") in {None, ANONYMOUS}:
         return None
-    found = await agent.resolver(crossing.data_kinds)(str(call["_delegate"]), tool)
+    found = await assembled(agent).resolver(crossing.data_kinds)(str(call["_delegate"]), tool)
     crosses = {id(message) for message in crossing}
     return tuple(one for one in context_of(found.context, crossing, call) if id(one) not in crosses)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..app.agent import Agent
+from ..app.agent import Agent, assembled, fitted
+from ..app.assembly import Assembly
 from ..app.begun import as_begun
 from ..app.idea import Idea
 from ..app.loading import agent_at
@@ -90,16 +91,17 @@ class Carrier:
         agent: Agent,
         progress: Progress,
     ) -> Ending:
-        context, schema = await _context(taken, idea, agent)
+        own = assembled(agent)
+        context, schema = await _context(taken, idea, own)
         progress.ticks = ticks_in(taken.entries, taken.source.id)
         record.spread = Spreading(self.store, row, taken.source)
         child = taken.source.child
         budget = progress.begin(agent.limits if child is None else Limits(**child["limits"]))
         context, lineage = applied(context, taken.sent), lineage_of(taken.source)
-        progress.known |= {} if agent.dialect is None else {"dialect": agent.dialect.name}
+        progress.known |= {} if own.dialect is None else {"dialect": own.dialect.name}
         if (escalated := escalated_to(taken.sent)) is not None:
             progress.known["escalated"] = escalated
-        stream = agent.carried(context, schema, record, budget=budget, lineage=lineage)
+        stream = own.stream(context, schema, record=record, budget=budget, lineage=lineage)
         return _ending(await progress.follow(stream, record, live), progress.about)
 
     async def _outermost(self, source: Submission) -> Submission:
@@ -120,12 +122,12 @@ class Carrier:
 
     def _agent(self, idea: Idea) -> Agent:
         if isinstance(self.runner, Agent):
-            return self.runner.fitted(idea, roots=self.roots)
+            return fitted(self.runner, idea, roots=self.roots)
         if self.runner is not None:
             agent = copy(self.runner(idea))
             agent.limits = idea.narrowed(agent.limits)  # who submits may spend less
             return agent
-        return agent_at(self.roots).fitted(idea, is_own=True, roots=self.roots)
+        return fitted(agent_at(self.roots), idea, is_own=True, roots=self.roots)
 
     def taken_names(self, idea: Idea) -> tuple[frozenset[str], tuple[str, ...]]:
         """The names of the tools that runs of an Idea have, and what the names of its servers' tools begin with.
@@ -156,7 +158,7 @@ class Carrier:
             raise IdeaError(f"run {source.id}: its Idea's file lies outside of the worker's roots; --root adds one")
 
 
-async def _context(taken: Taken, idea: Idea, agent: Agent) -> tuple[Context, Any]:
+async def _context(taken: Taken, idea: Idea, agent: Assembly) -> tuple[Context, Any]:
     """The context that a run has reached, and its schema."""
     told = [entry for entry in taken.entries if not is_note(entry)]
     if told:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..app.agent import Agent
+from ..app.agent import Agent, assembled
 from ..app.idea import Idea
 from ..errors import IdeaError, MessageError
 from ..events import AnyEvent
@@ -210,21 +210,22 @@ class KeptRun:
         """
         progress = self._progress(anew=anew or self._is_anew)
         before, ended = self.about.get(COURSE), dict[str, Any](output=None, waiting=[])
-        budget = progress.begin(agent.limits)
+        own = assembled(agent)
+        budget = progress.begin(own.limits)
 
         async def answered(context: Context) -> None:
             if versions is not None:
                 so_far = replace(self.idea, context=context)
                 await versions.answered(so_far, len(progress.ticks), progress.ticks[-1])
 
-        stream = agent.carried(self.idea.context, self.idea.schema, self.log, budget=budget)
+        stream = own.stream(self.idea.context, self.idea.schema, record=self.log, budget=budget)
         try:
             result = await progress.follow(stream, self.log, show or _unseen, answered)
             ended = {"output": jsonable(result.output), "waiting": list(result.waiting)}
         finally:
             about = {**progress.about, **ended, "ticks": [tick.to_dict() for tick in progress.ticks]}
             about[COURSE] = told_course(before, [course_entry(progress.noting.rows())])
-            about |= {"dialect": dialect.name} if (dialect := agent.dialect) is not None else {}
+            about |= {"dialect": dialect.name} if (dialect := own.dialect) is not None else {}
             about |= {ROW: row_by_hand(about, stream.context)} if ROW in about else {}
             self.keep(stream.context, about)
         if versions is not None:

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from ..app.agent import Agent
+from ..app.agent import Agent, assembled
 from ..app.idea import Idea
 from ..execution.calls.approval import HOLD, Approve, Reply
 from ..generation.offer import Toolset, offered
@@ -104,7 +104,7 @@ class Graph:
 
     async def offers(self) -> list[Offered]:
         """What a host is offered: one tool, or two where there are many behind it."""
-        frame = await self.agent.frame([], {})
+        frame = await assembled(self.agent).frame([], {})
         size = sum(tool.size for tool in self.tools)
         only_reads = {"readOnlyHint": True} if reads_only(self._toolset) else {"openWorldHint": True}
         words = frame.composition.primer.rpartition("\n`output`")[0] or frame.composition.primer

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ..app.agent import Agent
+from ..app.agent import Agent, fitted
 from ..app.idea import Idea
 from ..app.loading import agent_at
 from ..errors import RunError, StoreUnavailable
@@ -120,11 +120,11 @@ class Hosting:
         model = None if asks is None else HostModel(asks, self.ttl)
         if self.agent is None:
             roots = [*self.roots, *idea.roots]
-            return agent_at(roots, model=model).fitted(idea, is_own=True, roots=roots)
+            return fitted(agent_at(roots, model=model), idea, is_own=True, roots=roots)
         if isinstance(self.agent, Agent):
             base = copy(self.agent)
             base.model = model or base.model
-            return base.fitted(idea, roots=[*self.roots, *idea.roots])
+            return fitted(base, idea, roots=[*self.roots, *idea.roots])
         if model is None:
             return self.agent(idea)
         unnamed = {key: value for key, value in idea.config.items() if key != "model"}  # which it can do without

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ...app.agent import Agent
+from ...app.agent import Agent, assembled
 from ...app.begun import approve_of
 from ...app.conversation import Conversation
 from ...app.idea import Idea
@@ -100,7 +100,7 @@ async def chat(
     async with servers_at(mcp, loaded.code.registry, loaded.code.servers):
         with ExitStack() as stack:
             if save is None:
-                context, _ = await agent.prepared(loaded.context, schema, input=given)
+                context, _ = await assembled(agent).prepared(loaded.context, schema, input=given)
                 take = _unkept(agent.conversation(context, schema, member=where, most=most, summary=summary))
                 is_open = False
             else:
@@ -132,7 +132,7 @@ def _unkept(talk: Conversation) -> Take:
 def _kept(kept: KeptRun, agent: Agent, most: int | None, *, summary: bool) -> Take:
     async def take(said: str | None, show: Callable[[AnyEvent], None]) -> Result[Any]:
         if said is not None and most is not None:
-            cut = await agent.cut(kept.idea.context, most, summary=summary)
+            cut = await assembled(agent).cut(kept.idea.context, most, summary=summary)
             if cut is not kept.idea.context:  # what was noted of earlier requests is of messages that are gone
                 kept.keep(cut, {**kept.about, "ticks": []})
         if said is not None:
@@ -156,7 +156,7 @@ async def _opened(path: Path, loaded: Loaded, agent: Agent, given: JsonObject, a
     if _is_there(path):
         return KeptRun.open(path)
     schema = loaded.idea.schema or {"type": "string"}
-    context, schema = await agent.prepared(loaded.context, schema, input=given)
+    context, schema = await assembled(agent).prepared(loaded.context, schema, input=given)
     return KeptRun.begin(path, replace(loaded.idea, schema=schema, solution=None), context, approve)
 
 

@@ -1,0 +1,274 @@
+"""What the runs of an agent are put together of: for the agent itself, workers, replays, commands and the Studio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..events import AnyEvent
+from ..execution.budget import Budget, Spent
+from ..execution.calls.approval import Approve
+from ..execution.calls.undoing import Doings
+from ..execution.delegation.delegation import Delegation
+from ..execution.delegation.linking import Linking, has_links
+from ..execution.delegation.resolver import Resolver, SavedRequest
+from ..execution.delegation.spreading import Ancestor
+from ..execution.emitter import Emitter
+from ..execution.loop import Loop
+from ..execution.record.recorder import Record, Recorder, Tell
+from ..execution.setup import Runtime, Setup
+from ..execution.single import request_once
+from ..generation.compile import Frame, Handler
+from ..generation.model import Model, ModelRequest
+from ..ideas.store import Store
+from ..protocol.config import Config, Limits
+from ..protocol.context import Context
+from ..protocol.message import DATA_KINDS
+from ..protocol.registry import Registry
+from ..protocol.solution import Solution
+from ..protocol.turns import cut_to
+from ..schema.infer import shape_of
+from ..schema.json import JsonObject
+from ..schema.validator import Validator
+from ..sources.fetch import Fetcher
+from ..sources.media import MediaReader
+from ..tracing.listening import tracer_of
+from ..tracing.trace import Trace
+from .coercion import Given, blocking, context_of, with_input
+from .machine import LocalMachine
+from .resolving import AnyDelegate, DelegateResolver
+from .stream import Stream
+from .summary import shortened
+
+if TYPE_CHECKING:
+    from ..schema.lowering import Dialect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What an agent finds beyond its tools, and the types of messages that it knows of its own."""
+
+    registered: Registry
+    """The process-wide registry, in which the modules register that Ideas name."""
+    fetcher: Fetcher
+    bounds_fetcher: bool = True
+    """Whether it is the agent's config that bounds the fetcher."""
+    resolver: Resolver | None = None
+    """What finds delegates instead of their names, the roots, the store and the fetcher."""
+    tokens: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Those for other servers, by host."""
+    handlers: Mapping[str, Handler] = field(default_factory=dict[str, Handler])
+    data_kinds: frozenset[str] = DATA_KINDS
+
+    @classmethod
+    def of(cls, config: Config, registered: Registry, fetcher: Fetcher | None = None, **more: Any) -> Reach:
+        """With this fetcher, or with one of its own that the config bounds."""
+        own = fetcher or Fetcher(allow_hosts=config.allow_hosts, most_bytes=config.max_delegate_bytes)
+        return cls(registered=registered, fetcher=own, bounds_fetcher=fetcher is None, **more)
+
+    def bounded(self, config: Config) -> Reach:
+        """The same for an agent of another config."""
+        return replace(self, fetcher=Reach.of(config, self.registered).fetcher) if self.bounds_fetcher else self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """An agent as its next run begins: what is changed of the agent later is for later runs."""
+
+    model: Model | None
+    tools: Registry
+    config: Config
+    limits: Limits
+    approve: Approve | None
+    delegates: Mapping[str, AnyDelegate]
+    roots: Sequence[Path]
+    store: Store | None = None
+    trace: Trace | bool | None
+    reach: Reach
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """What its model takes of JSON Schema; None if that isn't known."""
+        return getattr(self.model, "dialect", None)
+
+    def context(self, given: Given) -> Context:
+        """The context that was given, judged."""
+        return context_of(given, self.reach.handlers, self.reach.data_kinds)
+
+    def restored(self, messages: Iterable[JsonObject], origin: str | None) -> Context:
+        """The context of a run that was kept, with the agent's own types of messages.
+
+        Raises:
+            MessageError: a message is malformed.
+        """
+        return Context(messages, kinds=self.reach.handlers, data_kinds=self.reach.data_kinds, origin=origin)
+
+    def emitter(self, sink: Callable[[AnyEvent], None] | None = None) -> Emitter:
+        """What tells of a run, its events to `sink`."""
+        return Emitter(sink, trace=tracer_of(self.trace))
+
+    def stream(
+        self,
+        context: Given,
+        schema: Any,
+        input: Mapping[str, Any] | None = None,
+        record: Tell | Record | None = None,
+        budget: Budget | None = None,
+        lineage: Sequence[Ancestor] = (),
+    ) -> Stream:
+        """A run, and a kept one as well: with what it has spent so far, within the delegates that led to it."""
+
+        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+            return await self.loop(context, schema, input, self.emitter(sink), Recorder.of(record), budget, lineage)
+
+        return Stream(begin)
+
+    async def loop(
+        self,
+        context: Given,
+        schema: Any,
+        input: Mapping[str, Any] | None,
+        emit: Emitter,
+        record: Recorder | None = None,
+        budget: Budget | None = None,
+        lineage: Sequence[Ancestor] = (),
+    ) -> Loop:
+        """A run that is ready to begin."""
+        budget = budget or Budget(self.limits)
+        own, schema = await self._linked(context, schema)
+        return Loop(self._setup(own, schema, input, budget, emit, record, lineage), budget, emit)
+
+    async def request(self, context: Given, schema: Any, input: Mapping[str, Any] | None) -> Solution[Any]:
+        """One answer, of which nothing is carried out."""
+        budget, emit = Budget(self.limits), self.emitter()
+        own, schema = await self._linked(context, schema)
+        return await request_once(self._setup(own, schema, input, budget, emit), budget, emit)
+
+    def turn(
+        self,
+        context: Context,
+        said: Sequence[Mapping[str, Any]],
+        schema: Any,
+        *,
+        spent: Spent,
+        most: int | None,
+        summary: bool,
+    ) -> Stream:
+        """The next turn of a conversation, which goes on with what the last one has `spent`; for the rest see `cut`."""
+
+        async def begin(sink: Callable[[AnyEvent], None]) -> Loop:
+            emit, budget = self.emitter(sink), Budget.going_on(self.limits, spent)
+            so_far = await self._cut(context, most, budget, emit, summary=summary)
+            return await self.loop(so_far.extended(said), schema, None, emit, budget=budget)
+
+        return Stream(begin)
+
+    async def cut(self, context: Context, most: int, *, summary: bool = False) -> Context:
+        """A conversation's context without its oldest turns where it is longer than so many characters.
+
+        Raises:
+            DelegateError, LimitExceeded: a `summary` was asked for, and there is none.
+        """
+        return await self._cut(context, most, Budget(self.limits), self.emitter(), summary=summary)
+
+    async def frame(self, context: Given, schema: Any = None) -> Frame:
+        """What the requests of a run that begins with this context share; raises as `Agent.compose`."""
+        own, schema = await self._linked(context, schema)
+        setup = await self._setup(own, schema, None, Budget(self.limits), Emitter()).contracted()
+        return setup.frame(setup.context)
+
+    def first_request(self, context: Given, schema: Any) -> tuple[Frame, ModelRequest]:
+        """What the model would be sent first."""
+        budget = Budget(self.limits)
+        own = self.context(context)
+        if has_links(own, schema):
+            own, schema = blocking(self._linked(own, schema))
+        setup = self._setup(own, schema, None, budget, Emitter())
+        if setup.has_upfront():
+            setup = blocking(setup.contracted())
+        frame = setup.frame(setup.context)
+        return frame, frame.request(setup.context, notices=list(budget.notices(0)))
+
+    async def prepared(
+        self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
+    ) -> tuple[Context, Any]:
+        """What a run with this input would begin with: its context and its schema, referring to no other Idea.
+
+        Raises:
+            MessageError, IdeaError: what was given is malformed.
+        """
+        own, schema = await self._linked(context, schema)
+        return with_input(own, input), schema
+
+    def linking(self, data_kinds: Collection[str] = DATA_KINDS) -> Linking:
+        """What closes the schemas of one run over the Ideas that they refer to."""
+        return Linking(self.resolver(data_kinds), self.config.max_depth)
+
+    def resolver(self, data_kinds: Collection[str] = DATA_KINDS) -> Resolver:
+        """What finds the delegates of one run."""
+        return self.reach.resolver or DelegateResolver(
+            named=self.delegates,
+            roots=self.roots,
+            config=self.config,
+            fetcher=self.reach.fetcher,
+            store=self.store,
+            kinds=frozenset(self.reach.handlers),
+            data_kinds=frozenset(data_kinds),
+        )
+
+    async def _cut(
+        self, context: Context, most: int | None, budget: Budget, emit: Emitter, *, summary: bool
+    ) -> Context:
+        if most is None:
+            return context
+        if not summary:
+            return cut_to(context, most)
+        return await shortened(context, most, self.delegation(context, budget, emit))
+
+    async def _linked(self, given: Given, schema: Any) -> tuple[Context, Any]:
+        own = self.context(given)
+        if not has_links(own, schema):
+            return own, schema
+        request = await self.linking(own.data_kinds)(SavedRequest(context=own, schema=schema))
+        return request.context, request.schema
+
+    def _setup(
+        self,
+        context: Context,
+        schema: Any,
+        input: Mapping[str, Any] | None,
+        budget: Budget,
+        emit: Emitter,
+        record: Recorder | None = None,
+        lineage: Sequence[Ancestor] = (),
+    ) -> Setup:
+        own = with_input(context, input)
+        shape = shape_of(schema)
+        Validator(shape.schema, at="schema")
+        telling = record or Recorder()
+        delegation = self.delegation(own, budget, emit, telling).below(lineage)
+        return Setup(runtime=delegation.runtime, context=own, shape=shape, delegate=delegation, record=telling)
+
+    def delegation(
+        self,
+        context: Context,
+        budget: Budget,
+        emit: Emitter,
+        record: Recorder | None = None,
+        doings: Doings | None = None,
+    ) -> Delegation:
+        """What carries out the calls that no code of the agent's does, and the runtime that they share with it."""
+        runtime = Runtime(
+            model=self.model,
+            registry=self.tools,
+            config=self.config,
+            approve=self.approve,
+            handlers=self.reach.handlers,
+            data_kinds=context.data_kinds,
+            media=MediaReader(roots=self.roots, fetcher=self.reach.fetcher, most=self.config.max_media_bytes),
+            doings=doings,
+        )
+        machine = LocalMachine(registered=self.reach.registered, delegates=self.delegates, tokens=self.reach.tokens)
+        return Delegation(runtime, self.resolver(context.data_kinds), machine, budget, emit, record or Recorder())
