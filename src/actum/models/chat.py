@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from codecs import BOM_UTF8
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -22,10 +21,10 @@ from pydantic_core import from_json
 from ..errors import ModelError
 from ..generation.model import ModelRequest, Reasoning, Usage
 from ..schema.json import JsonObject, encode, is_object
+from ..sources.event_stream import EventReader
 from . import failures
 from .ended import Ended
 from .endpoint import Endpoint
-from .event_size import EventSize
 from .parts import content_of
 from .pool import IDLE_SECONDS, Client, check_content, client_of
 
@@ -173,70 +172,6 @@ async def _drain(content: aiohttp.StreamReader) -> None:
                 pass
 
 
-class _Datas:
-    """Splits bytes into the data of server-sent events; every byte is looked at once, however they arrive.
-
-    As the standard has it, a line ends with LF, CR LF or CR, and the first may begin with a byte-order mark.
-    """
-
-    def __init__(self) -> None:
-        self._start: bytes | None = b""
-        """What has come of the first three bytes, None once they have."""
-        self._is_after_return = False
-        self._line: list[bytes] = []
-        self._size = EventSize()
-        self._data: list[bytes] = []
-
-    def take(self, chunk: bytes) -> Iterable[bytes]:
-        """The data of the events that are whole now.
-
-        Raises:
-            ValueError: an event has no end.
-        """
-        chunk = self._plain(chunk)
-        if not self._line and not self._data and chunk.endswith(b"\n\n"):
-            events = chunk[:-2].split(b"\n\n")
-            if all(event.startswith(b"data:") and b"\n" not in event for event in events):
-                return [event[5:].strip() for event in events]
-        return self._lines(chunk)
-
-    def _plain(self, chunk: bytes) -> bytes:
-        """The bytes with LF alone at the end of lines, and without a mark at their beginning."""
-        if self._start is not None:
-            chunk = self._start + chunk
-            if len(chunk) < len(BOM_UTF8) and BOM_UTF8.startswith(chunk):
-                self._start = chunk
-                return b""
-            self._start, chunk = None, chunk.removeprefix(BOM_UTF8)
-        if self._is_after_return and chunk:
-            self._is_after_return, chunk = False, chunk.removeprefix(b"\n")
-        if b"\r" in chunk:
-            self._is_after_return = chunk.endswith(b"\r")
-            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        return chunk
-
-    def _lines(self, chunk: bytes) -> Iterator[bytes]:
-        self._size.take(chunk)
-        first, *more = chunk.split(b"\n")
-        if first:
-            self._line.append(first)
-        if not more:
-            return
-        lines = [b"".join(self._line), *more]
-        self._line = [last] if (last := lines.pop()) else []
-        for line in lines:
-            if line.startswith(b"data:"):
-                self._data.append(line[5:].strip())
-            elif self._data and not line:
-                yield b"\n".join(self._data)
-                self._data.clear()
-
-    def rest(self) -> bytes:
-        """The data of an event that the end of the stream has cut."""
-        last = b"".join(self._line)
-        return b"\n".join([*self._data, last[5:].strip()] if last.startswith(b"data:") else self._data)
-
-
 class _Events:
     """What the events of an answer say: its text, and what is known when they are over."""
 
@@ -245,7 +180,7 @@ class _Events:
         """Whether the host has said that nothing follows."""
         self.failure: ModelError | None = None
         """Why what followed the last text can't be read, or what the host said of itself."""
-        self._datas = _Datas()
+        self._reader = EventReader()
         self._is_openai = endpoint.kind == "openai"
         self._model = model
         self._reason: str | None = None
@@ -258,11 +193,13 @@ class _Events:
         """The text of the events that are whole now: what arrives together is given out together."""
         text = ""
         try:
-            for data in self._datas.take(chunk):
-                if data == _DONE:
+            for event in self._reader.feed(chunk):
+                if event is None:
+                    continue
+                if event.data == _DONE:
                     self.is_done = True
                     break
-                text += self._text(data, name)
+                text += self._text(event.data, name)
         except ModelError as error:
             self.failure = error
         return text
@@ -278,7 +215,7 @@ class _Events:
         Raises:
             ModelError: there is none, or it says that the host has failed.
         """
-        data = b"" if self.is_done else self._datas.rest()
+        data = b"" if self.is_done else self._reader.rest()
         return self._text(data, name) if data and data != _DONE else ""
 
     def _text(self, data: bytes, name: str) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import httpx2
 
+from ..sources.event_stream import EventSize
 from . import failures, wire
 from .endpoint import Endpoint, Kind
-from .event_size import EventSize
 from .pool import IDLE_SECONDS, Client, check_content, client_of
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -13,7 +12,7 @@ from httpcore2 import AsyncConnectionPool, AsyncNetworkStream
 from ..errors import DelegateError, DelegateForbidden
 from ..protocol.origin import told
 from .hosts import is_inner_name, literal_address
-from .judging import connected, judged
+from .network import Network
 
 Client: TypeAlias = httpx2.AsyncClient
 Answer: TypeAlias = httpx2.Response
@@ -40,7 +39,7 @@ def client_of(
     `trusts_written`: an address that is written as a private one is what its user has asked for.
     """
     own = {"user-agent": "actum", **headers, "accept-encoding": "identity"}
-    network = _Judged(url, allow_hosts, trusts_written=trusts_written)
+    network = _network(url, allow_hosts, trusts_written=trusts_written)
     return httpx2.AsyncClient(
         transport=_Transport(network, most_bytes), headers=own, timeout=_SECONDS, trust_env=False, max_redirects=5
     )
@@ -60,37 +59,25 @@ async def check_address(url: str, allow_hosts: Collection[str], *, trusts_writte
         host, port, parts = None, 0, urlsplit("")
     if parts.scheme not in {"http", "https"} or not host or "@" in parts.netloc:
         raise DelegateForbidden(f"{told(url)!r} is no address of http or https without credentials")
-    await _Judged(url, allow_hosts, trusts_written=trusts_written).addresses(host, port)
+    await _network(url, allow_hosts, trusts_written=trusts_written).addresses(host, port)
 
 
-class _Judged:
-    """The network behind a client: every connection leads to addresses that were judged for it."""
+class _Network(Network):
+    """The network of a client that knows the errors of its library alone."""
 
-    def __init__(self, url: str, allow_hosts: Collection[str], *, trusts_written: bool = True) -> None:
-        self._at = repr(told(url))
-        self._allowed = {host.lower().rstrip(".") for host in allow_hosts}
-        host = (urlsplit(url).hostname or "").lower()
-        # A name that can only mean a host of this network is what the user has asked for. A name of the public
-        # internet isn't: where it leads is decided by whoever runs it.
-        if trusts_written and host and _is_written_private(host):
-            self._allowed.add(host.rstrip("."))
-
-    async def addresses(self, host: str, port: int) -> list[str]:
-        name = host.lower().rstrip(".")
-        is_allowed = not {name, f"{name}:{port}"}.isdisjoint(self._allowed)
-        return await judged(host.lower(), port, is_allowed=is_allowed, at=self._at)
-
-    async def connect_tcp(self, host: str, port: int, **_: Any) -> AsyncNetworkStream:
+    async def connect_tcp(self, host: str, port: int, **more: Any) -> AsyncNetworkStream:
         try:
-            return await connected(host, port, await self.addresses(host, port))
+            return await super().connect_tcp(host, port, **more)
         except DelegateError as error:
             raise httpx2.ConnectError(error.message) from None
 
-    async def connect_unix_socket(self, path: str, **_: Any) -> AsyncNetworkStream:
-        raise NotImplementedError("a URL never leads to a socket file")
 
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+def _network(url: str, allow_hosts: Collection[str], *, trusts_written: bool) -> _Network:
+    host = (urlsplit(url).hostname or "").lower()
+    # A name that can only mean a host of this network is what the user has asked for. A name of the public internet
+    # isn't: where it leads is decided by whoever runs it.
+    own = [host] if trusts_written and host and _is_written_private(host) else []
+    return _Network(repr(told(url)), [*allow_hosts, *own])
 
 
 def _is_written_private(host: str) -> bool:
@@ -103,7 +90,7 @@ def _is_written_private(host: str) -> bool:
 class _Transport(httpx2.AsyncHTTPTransport):
     """The transport of httpx2 on a network of our own; it refuses what is compressed or too large."""
 
-    def __init__(self, network: _Judged, most_bytes: int) -> None:
+    def __init__(self, network: Network, most_bytes: int) -> None:
         ssl_context = httpx2.create_ssl_context(trust_env=False)
         super().__init__(verify=ssl_context, trust_env=False)
         backend: Any = network

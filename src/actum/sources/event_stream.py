@@ -2,65 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from codecs import BOM_UTF8
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import NamedTuple
+
+_MOST = 8 * 2**20
+_LINE = 1_024
+"""What a line counts at least where a library reads the events: each has few, and libraries copy what they hold."""
+_ENDS = (b"\n\n", b"\r\r", b"\r\n\r\n")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSent:
+class ServerSent(NamedTuple):
     """One event: its name, its data, and its id if it has one."""
 
     name: str
-    data: str
+    data: bytes
     id: str | None = None
 
 
 class TooLarge(ValueError):
-    """An event is larger than it may be."""
+    """An event is larger than it may be: who reads it holds it whole, and its end is the host's to send."""
+
+
+class EventSize:
+    """Counts the bytes of the event that is arriving, each of its lines as `line` at least."""
+
+    def __init__(self, most: int = _MOST, line: int = _LINE) -> None:
+        self._most = most
+        self._least = line
+        self._size = 0
+        self._last = b""
+
+    def take(self, chunk: bytes) -> None:
+        """Count some bytes more.
+
+        Raises:
+            TooLarge: the event that they belong to is larger than any that is meant.
+        """
+        chunk = self._last + chunk
+        ends = [at + len(end) for end in _ENDS if (at := chunk.rfind(end)) >= 0]
+        begin = max(ends, default=len(self._last))
+        self._size = 0 if ends else self._size
+        self._size += len(chunk) - begin + self._least * (chunk.count(b"\n", begin) + chunk.count(b"\r", begin))
+        self._last = chunk[-3:] if not ends else chunk[max(begin, len(chunk) - 3) :]
+        if self._size > self._most:
+            raise TooLarge(f"an event of more than {self._most} bytes, or lines")
+
+
+class EventReader:
+    """Splits bytes into events; every byte is looked at once, however they arrive.
+
+    As the standard has it, a line ends with LF, CR LF or CR, and the first may begin with a byte-order mark.
+    """
+
+    def __init__(self, size: EventSize | None = None) -> None:
+        self._size = size or EventSize()
+        self._start: bytes | None = b""
+        """What has come of the first three bytes, None once they have."""
+        self._is_after_return = False
+        self._line: list[bytes] = []
+        self._data: list[bytes] = []
+        self._fields: dict[str, str] = {}
+
+    def feed(self, chunk: bytes) -> Iterable[ServerSent | None]:
+        """The events that are whole now; None for each of the comments in between, which say that somebody is there.
+
+        Raises:
+            TooLarge: an event has no end.
+        """
+        chunk = self._plain(chunk)
+        if not self._line and not self._data and not self._fields and chunk.endswith(b"\n\n"):
+            events = chunk[:-2].split(b"\n\n")
+            if all(event.startswith(b"data:") and b"\n" not in event for event in events):
+                return [ServerSent("message", event[5:].strip()) for event in events]
+        return self._events(chunk)
+
+    def rest(self) -> bytes:
+        """The data of an event that the end of the stream has cut."""
+        last = b"".join(self._line)
+        return b"\n".join([*self._data, last[5:].strip()] if last.startswith(b"data:") else self._data)
+
+    def _plain(self, chunk: bytes) -> bytes:
+        """The bytes with LF alone at the end of lines, and without a mark at their beginning."""
+        if self._start is not None:
+            chunk = self._start + chunk
+            if len(chunk) < len(BOM_UTF8) and BOM_UTF8.startswith(chunk):
+                self._start = chunk
+                return b""
+            self._start, chunk = None, chunk.removeprefix(BOM_UTF8)
+        if self._is_after_return and chunk:
+            self._is_after_return, chunk = False, chunk.removeprefix(b"\n")
+        if b"\r" in chunk:
+            self._is_after_return = chunk.endswith(b"\r")
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return chunk
+
+    def _events(self, chunk: bytes) -> Iterator[ServerSent | None]:
+        self._size.take(chunk)
+        first, *more = chunk.split(b"\n")
+        if first:
+            self._line.append(first)
+        if not more:
+            return
+        lines = [b"".join(self._line), *more]
+        self._line = [last] if (last := lines.pop()) else []
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._data.append(line[5:].strip())
+            elif line.startswith(b":"):
+                yield None
+            elif line:
+                name, _, value = line.decode("utf-8", "replace").partition(":")
+                self._fields[name] = value.removeprefix(" ")
+            else:
+                if self._data:
+                    yield ServerSent(
+                        self._fields.get("event", "message"), b"\n".join(self._data), self._fields.get("id")
+                    )
+                self._data.clear()
+                self._fields.clear()
 
 
 async def server_sent(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[ServerSent | None]:
-    """The events in a stream; None for each of the comments in between, which say that somebody is there.
+    """The events of a stream, and its comments as None.
 
     Raises:
         TooLarge: one has more than `most` bytes.
     """
-    fields: dict[str, list[str]] = {}
-    size = 0
-    async for line in _lines(chunks, most):
-        if not line:
-            if "data" in fields:
-                yield _event(fields)
-            fields, size = {}, 0
-        elif line.startswith(b":"):
-            yield None
-        else:
-            size += len(line)
-            if size > most:
-                raise TooLarge(f"an event has more than {most} bytes")
-            name, _, value = line.decode("utf-8", "replace").partition(":")
-            fields.setdefault(name, []).append(value.removeprefix(" "))
-
-
-def _event(fields: dict[str, list[str]]) -> ServerSent:
-    identity = fields.get("id")
-    return ServerSent(
-        name=fields.get("event", ["message"])[-1],
-        data="\n".join(fields["data"]),
-        id=identity[-1] if identity else None,
-    )
-
-
-async def _lines(chunks: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
-    """The lines of a stream, each ended by a line feed, with or without a carriage return before it."""
-    parts: list[bytes] = []
-    size = 0
+    reader = EventReader(EventSize(most, line=0))
     async for chunk in chunks:
-        *whole, rest = chunk.split(b"\n")
-        for line in whole:
-            yield b"".join([*parts, line]).removesuffix(b"\r")
-            parts, size = [], 0
-        size += len(rest)
-        if size > most:
-            raise TooLarge(f"an event has more than {most} bytes")
-        parts.append(rest)
+        for event in reader.feed(chunk):
+            yield event

@@ -16,10 +16,10 @@ from urllib.parse import urljoin, urlsplit
 from ..errors import DelegateError, DelegateForbidden, DelegateNotFound
 from ..protocol.origin import told
 from .cache import Cache, Kept
-from .judging import Connect, Resolve, connected, judged
+from .network import Connect, Network, Resolve
 
 if TYPE_CHECKING:
-    from httpcore2 import AsyncNetworkStream, Response
+    from httpcore2 import Response
     from httpx2 import URL
 
 _REDIRECTS = {301, 302, 303, 307, 308}
@@ -57,7 +57,7 @@ class Fetcher:
         connect: Connect | None = None,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        self._allowed = {host.lower().rstrip(".") for host in allow_hosts}
+        self._allow_hosts = allow_hosts
         self._most_bytes = most_bytes
         self._seconds = seconds
         self._redirects = redirects
@@ -99,11 +99,12 @@ class Fetcher:
 
     async def _hop(self, url: URL) -> Fetched | URL:
         """The content of one address, or the address that it redirects to."""
-        addresses = await self._judged(url)
+        network = Network(shown(url), self._allow_hosts, resolve=self._resolve, connect=self._connect)
         kept = await asyncio.to_thread(self._cache.find, str(url))
         if kept is not None and kept.is_fresh:
+            await network.addresses(url.raw_host.decode("ascii"), _port(url))
             return _fetched(url, kept.content)
-        async with self._answered(url, addresses, kept) as response:
+        async with self._answered(url, network, kept) as response:
             headers = _headers(response)
             if response.status in _REDIRECTS and "location" in headers:
                 return _parsed(joined(str(url), headers["location"]))
@@ -115,19 +116,13 @@ class Fetcher:
         await asyncio.to_thread(self._cache.keep, str(url), content, headers)
         return _fetched(url, content)
 
-    async def _judged(self, url: URL) -> list[str]:
-        """The addresses of a host, none of them private unless it is allowed."""
-        host, port = url.raw_host.decode("ascii").lower(), _port(url)
-        is_allowed = not {host.rstrip("."), f"{host.rstrip('.')}:{port}"}.isdisjoint(self._allowed)
-        return await judged(host, port, is_allowed=is_allowed, at=shown(url), resolve=self._resolve)
-
     @asynccontextmanager
-    async def _answered(self, url: URL, addresses: list[str], kept: Kept | None) -> AsyncGenerator[Response]:
+    async def _answered(self, url: URL, network: Network, kept: Kept | None) -> AsyncGenerator[Response]:
         import httpcore2
 
         headers = {"host": url.netloc.decode("ascii"), "accept": self._accept, "accept-encoding": "identity"}
         headers |= {"user-agent": "actum"} | (kept.conditions if kept is not None else {})
-        backend: Any = _Pinned(addresses, self._connect)
+        backend: Any = network
         try:
             async with (
                 httpcore2.AsyncConnectionPool(ssl_context=self._ssl_context, network_backend=backend) as pool,
@@ -158,23 +153,6 @@ async def _chunks(response: Response, is_large: bool) -> AsyncIterator[bytes]:
     if not is_large:
         async for chunk in response.aiter_stream():
             yield chunk
-
-
-class _Pinned:
-    """The network of one connection: it leads to the addresses that were judged, whatever name is asked for."""
-
-    def __init__(self, addresses: list[str], connect: Connect | None) -> None:
-        self._addresses = addresses
-        self._connect = connect
-
-    async def connect_tcp(self, host: str, port: int, **_: Any) -> AsyncNetworkStream:
-        return await connected(host, port, self._addresses, self._connect)
-
-    async def connect_unix_socket(self, path: str, **_: Any) -> AsyncNetworkStream:
-        raise NotImplementedError("a URL never leads to a socket file")
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 def shown(url: object) -> str:

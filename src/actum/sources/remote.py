@@ -159,7 +159,7 @@ class Remote:
         async with self._client() as client, client.stream("GET", path, params=_TO_THE_END, headers=headers) as answer:
             await self._check(answer)
             if answer.status_code == 204:
-                yield ServerSent(name="state", data=encode(await self._asked("GET", f"/runs/{run}")))
+                yield ServerSent("state", encode(await self._asked("GET", f"/runs/{run}")).encode())
                 return
             events = aiter(server_sent(answer.aiter_bytes(), self.most_bytes))
             while True:
@@ -224,8 +224,8 @@ def _is_named(host: str, netloc: str, allowed: Collection[str]) -> bool:
     return not known.isdisjoint({host.lower(), netloc.lower()})
 
 
-def _row(text: str) -> JsonObject:
-    found = _object(text.encode())
+def _row(content: bytes) -> JsonObject:
+    found = _object(content)
     if not isinstance(found.get("state"), str):
         raise DelegateError("the server's answer is none of an Actum server")
     return found
