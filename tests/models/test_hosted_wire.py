@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from actum.generation.model import ModelRequest, Reasoning, Usage
+from actum.sources.event_stream import EventReader
 
 from .asking import BOUND, REQUEST, SCHEMA, collect, every_wire
 from .server import Reply, Server
