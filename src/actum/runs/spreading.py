@@ -60,12 +60,13 @@ class Spreading:
         idea |= {} if child.schema is None else {"schema": child.schema}
         bounds: JsonObject = {"root": root, "place": child.place, "lineage": list(child.lineage)}
         bounds["limits"] = asdict(child.limits)
+        standing: dict[str, Any] = {**self._row.standing, "queue": CHILDREN, "at": None, "parent": self._row.id}
         return Submission(
             id=child_id(self._row.id, child.place),
             idea=Idea.read(encode(idea), "a part of the run").text.to_dict(),
             origin=child.origin,
             child=bounds,
-            **{**self._row.standing, "queue": CHILDREN, "at": None, "parent": self._row.id},
+            **standing,
         )
 
 
