@@ -25,10 +25,10 @@ from .events import AnyEvent
 from .ideas.ticks import RUN, about_of, ticks_of
 from .protocol.approvals import Pending
 from .protocol.solution import Result
-from .runs.folder import FolderStore
 from .runs.handle import Run
 from .runs.held import Runner
 from .runs.kept_run import KeptRun, Versions
+from .runs.run_folder import RunFolder
 from .runs.runs import Runs, run_in_file
 from .schema.json import Json
 from .schema.lowering import DIALECTS
@@ -169,7 +169,7 @@ def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], obj
         raise IdeaError(f"no runs are kept in {folder}")
 
     async def found() -> list[Summary]:
-        async with Runs.of(FolderStore(where)) as runs:
+        async with Runs.of(RunFolder(where)) as runs:
             own = sorted(await runs.list(most=_ALL), key=lambda run: run.id)
             for damage in await runs.damaged():
                 if pass_over is None:

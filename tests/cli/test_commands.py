@@ -385,7 +385,7 @@ def test_help_is_there(tmp_path: Path, shell: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_says_of_a_command_what_its_function_says(name: str) -> None:
     module = MODULES.get(name, name)
-    function = getattr(import_module(f"actum.cli.commands.{module}"), module)
+    function = getattr(import_module(f"actum.cli.commands.{module}"), f"actum_{module}")
     said = (getdoc(function) or "").split("\nParameters\n")[0]
     assert said.split() == COMMANDS[name].split()
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from actum.cli.attaching import attached
-from actum.cli.commands.show import show
+from actum.cli.commands.show import actum_show
 from actum.cli.options import CommandError
 from actum.cli.questions import tell_call
 from actum.protocol.approvals import Asked
@@ -104,7 +104,7 @@ async def test_show_names_it_with_size_and_digest(
 ) -> None:
     idea = tmp_path / "idea.json"
     idea.write_text(json.dumps({"context": [{"type": "image", "path": picture.name}], "schema": {}}))
-    assert await show(str(idea), messages=True) == 0
+    assert await actum_show(str(idea), messages=True) == 0
     said = capsys.readouterr().out
     assert f"¶image photo.png\n(image/png, {len(PNG)} bytes, sha256 {DIGEST})" in said
     assert DATA not in said

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from actum.runs.open import open_runs
 from actum.runs.queue import Carry, Delivery, Queue
-from actum.runs.queues.serving import Serving
+from actum.runs.queues.slots import Slots
+from actum.runs.run_places import open_runs
 from actum.runs.sql_store import SqlStore
 
 from ..runs.desks import until
@@ -293,7 +293,7 @@ async def test_who_has_no_room_waits_for_its_own_and_looks_for_nothing() -> None
         looks += 1
 
     stop = asyncio.Event()
-    serving = asyncio.create_task(Serving({"runs": 2}, carried, take, ended).until(stop, wait))
+    serving = asyncio.create_task(Slots({"runs": 2}, carried, take, ended).until(stop, wait))
     for _ in range(100):
         await asyncio.sleep(0)
     assert (carried.runs, looks) == (["a", "b"], 0)

@@ -7,8 +7,8 @@ from typing import Any
 
 from actum import Idea, Runs
 from actum.runs.finding import listing
-from actum.runs.folder import FolderStore
-from actum.runs.row import Page
+from actum.runs.row import RunPage
+from actum.runs.run_folder import RunFolder
 
 from .desks import PATIENCE, Desk, chain, serving, sql
 
@@ -80,10 +80,10 @@ async def test_a_run_is_still_found_when_it_is_over(place: str) -> None:
 
 async def test_finding_looks_through_an_index_and_not_through_the_ideas(place: str) -> None:
     async with Runs(place) as runs:
-        if isinstance(runs.store, FolderStore) or place.startswith("postgres"):
+        if isinstance(runs.store, RunFolder) or place.startswith("postgres"):
             return  # what a planner of PostgreSQL chooses depends on how much there is
         await runs.list(find="any")
-        query, *values = listing(Page(find="any"))
+        query, *values = listing(RunPage(find="any"))
         unnamed = "SELECT id, idea FROM actum_runs WHERE sought IS NULL ORDER BY id LIMIT 200"
         async with sql(runs).database.transaction() as within:
             told = " ".join(str(row[-1]) for row in await within.rows(f"EXPLAIN QUERY PLAN {query}", *values))

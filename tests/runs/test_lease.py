@@ -13,9 +13,9 @@ import pytest
 
 from actum import errors
 from actum.runs.database import Transaction
-from actum.runs.open import open_runs
 from actum.runs.record import Committer, LeasedRecord
 from actum.runs.row import Ending, Submission, Told
+from actum.runs.run_places import open_runs
 from actum.runs.sql_store import SqlStore
 
 from ..effort import trials

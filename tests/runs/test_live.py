@@ -15,9 +15,9 @@ from actum import Agent, Context, Runs, Tools, events, models
 from actum.protocol.call import Call
 from actum.protocol.place import Place
 from actum.runs.following import Entry, Live
+from actum.runs.live.broadcasting import LiveRun, LiveRuns
 from actum.runs.live.channel import LocalChannel
 from actum.runs.live.hearing import Hearing
-from actum.runs.live.telling import LiveRun, LiveRuns
 from actum.schema.json import decode
 
 from ..effort import trials

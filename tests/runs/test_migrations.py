@@ -22,10 +22,10 @@ from typing import Any
 import pytest
 
 from actum import Runs, Worker, errors
-from actum.runs.open import open_runs
-from actum.runs.postgres import PostgresDatabase
-from actum.runs.row import Page
-from actum.runs.sqlite import SqliteDatabase
+from actum.runs.postgres_database import PostgresDatabase
+from actum.runs.row import RunPage
+from actum.runs.run_places import open_runs
+from actum.runs.sqlite_database import SqliteDatabase
 from actum.runs.tables import VERSIONS, Tables, Version
 
 from .desks import PATIENCE, Desk, chain, plan, serving, sql, until
@@ -277,7 +277,7 @@ async def test_tables_that_a_later_version_has_closed_are_left_alone(place: str)
     await migrated(place, LATER, CLOSED)
     store = open_runs(place)
     with pytest.raises(errors.RunError, match=f"made by a newer Actum .version {len(VERSIONS) + 2} of its tables"):
-        await store.listed(Page())
+        await store.listed(RunPage())
     await store.aclose()
 
 

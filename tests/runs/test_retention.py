@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from actum import Runs, errors, kept, models
-from actum.runs.retention import sweep
+from actum.runs.retention import sweep_runs
 from actum.runs.sql_store import SqlStore
 
 from .desks import PATIENCE, Desk, chain, plan, serving, sql, until
@@ -32,12 +32,12 @@ async def test_runs_that_were_over_for_longer_than_they_are_kept_are_deleted_wit
             for run in (done, failed, waits):
                 await until(lambda run=run: _has_settled(runs, run.id))
         now = time.time()
-        assert await sweep(runs.store, {"done": 1, "failed": 3, "cancelled": 1}, now + DAY / 2) == 0
-        assert await sweep(runs.store, {"done": 1, "failed": 3}, now + 2 * DAY) == 1
+        assert await sweep_runs(runs.store, {"done": 1, "failed": 3, "cancelled": 1}, now + DAY / 2) == 0
+        assert await sweep_runs(runs.store, {"done": 1, "failed": 3}, now + 2 * DAY) == 1
         assert sorted(run.id for run in await runs.list()) == ["failed", "gone", "queued", "waits"]
         with pytest.raises(errors.RunError, match="there is no run done"):
             await runs.get("done")
-        assert await sweep(runs.store, {"failed": 3, "cancelled": 0}, now + 4 * DAY) == 2
+        assert await sweep_runs(runs.store, {"failed": 3, "cancelled": 0}, now + 4 * DAY) == 2
         assert sorted(run.id for run in await runs.list()) == ["queued", "waits"]
         if isinstance(runs.store, SqlStore):
             async with sql(runs).database.transaction() as within:

@@ -17,7 +17,7 @@ from actum.execution.record.recovery import recovered
 from actum.ideas.course import is_note
 from actum.runs import Entry
 from actum.runs.queue import Delivery
-from actum.runs.sending import DEADLINE, applied, decision
+from actum.runs.sending import DEADLINE, decision, with_sent
 
 from .desks import PATIENCE, Desk, Json, chain, plan, serving, until
 
@@ -326,8 +326,10 @@ async def test_a_delivery_that_comes_late_takes_no_run_from_its_owner(place: str
 async def test_a_decision_that_was_made_holds_although_the_run_goes_on_only_after_the_deadline() -> None:
     result = await Desk().agent(approve=hold).run(chain(1)["context"])
     for sent in ([DEADLINE, decision("0.0", "approve")], [decision("0.0", "approve"), DEADLINE]):
-        assert [one["decision"] for one in applied(result.context, sent) if one["type"] == "approval"][-1] == "approve"
-    assert [one["decision"] for one in applied(result.context, [DEADLINE])[-1:]] == ["deny"]
+        assert [one["decision"] for one in with_sent(result.context, sent) if one["type"] == "approval"][
+            -1
+        ] == "approve"
+    assert [one["decision"] for one in with_sent(result.context, [DEADLINE])[-1:]] == ["deny"]
 
 
 async def test_a_run_that_was_cancelled_is_cut_where_it_is_and_writes_nothing_more(place: str) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from actum import HOLD, Agent, Config, Limits, Run, Runs, errors, models
-from actum.runs.folder import FolderStore
 from actum.runs.row import Ending, Row, Submission
-from actum.runs.spreading import child_id
+from actum.runs.run_folder import RunFolder
+from actum.runs.run_spreading import child_id
 from actum.runs.sql_store import SqlStore
 from actum.schema.json import encode
 
@@ -120,17 +120,17 @@ async def test_whoever_was_killed_before_it_let_the_parent_go_on_is_made_up_for(
     # Only in a folder: elsewhere the end of the last part and the parent's delivery are one transaction.
     desk = Desk()
 
-    async def killed(store: FolderStore, parent: str) -> None:
+    async def killed(store: RunFolder, parent: str) -> None:
         del store, parent
 
-    async def idle(store: FolderStore) -> None:
+    async def idle(store: RunFolder) -> None:
         del store
 
     async with Runs(tmp_path) as runs:
         run = await runs.submit(two())
         with monkeypatch.context() as patched:
-            patched.setattr(FolderStore, "_wake", killed)
-            patched.setattr(FolderStore, "review", idle)
+            patched.setattr(RunFolder, "_wake", killed)
+            patched.setattr(RunFolder, "review", idle)
             async with serving(runs, agent(desk)) as worker:
                 await until(lambda: _true(len(desk.made) == 2 and not worker.carried))
         assert (await run.refresh()).state == "waiting"
@@ -142,11 +142,11 @@ async def test_whoever_was_killed_before_it_let_the_parent_go_on_is_made_up_for(
 async def test_what_follows_the_end_of_a_part_is_not_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known: list[int] = []
 
-    async def looking(store: FolderStore, parent: str) -> None:
+    async def looking(store: RunFolder, parent: str) -> None:
         assert parent == "parent"
         known.extend((await store.leases(["part"])).values())
 
-    monkeypatch.setattr(FolderStore, "_wake", looking)
+    monkeypatch.setattr(RunFolder, "_wake", looking)
     async with Runs(tmp_path) as runs:
         await runs.submit(PART, id="parent")
         for ending in (Ending(state="waiting"), Ending(state="done", output=1)):
@@ -177,7 +177,7 @@ async def test_a_parent_that_cant_be_read_ends_no_worker_and_no_part(tmp_path: P
 async def test_parts_of_a_run_that_was_cancelled_are_cancelled_by_whoever_looks_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def killed(store: FolderStore, row: Row) -> None:
+    async def killed(store: RunFolder, row: Row) -> None:
         del store, row
 
     desk = Desk()
@@ -186,7 +186,7 @@ async def test_parts_of_a_run_that_was_cancelled_are_cancelled_by_whoever_looks_
         async with serving(runs, agent(desk, part("wait"))) as worker:
             await until(lambda: _true(len(desk.made) == 2))
             with monkeypatch.context() as patched:
-                patched.setattr(FolderStore, "_over", killed)
+                patched.setattr(RunFolder, "_over", killed)
                 await run.cancel()
             await until(lambda: _true(not worker.carried))
         assert {one.state for one in await runs.list()} == {"cancelled"}

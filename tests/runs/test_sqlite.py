@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from actum.runs.sqlite import SqliteDatabase
+from actum.runs.sqlite_database import SqliteDatabase
 
 
 async def test_a_transaction_that_is_cut_while_it_begins_is_not_left_open(tmp_path: Path) -> None:

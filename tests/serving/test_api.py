@@ -13,7 +13,7 @@ from actum.schema.validator import Validator
 from actum.serving import Served
 from actum.serving.callers import Quota
 from actum.serving.hosting import Hosting
-from actum.serving.stops import Held, Spent, handle_of
+from actum.serving.stops import HandleSpent, RunHeld, handle_of
 
 from ..runs.desks import Desk, Json, chain, plan
 from .house import house
@@ -106,14 +106,14 @@ async def test_a_store_that_is_away_is_not_a_run_that_is_not_there(monkeypatch: 
     async with house(own) as client:
         run = (await client.ok("POST", "/runs?wait=30", json={"idea": "chain"}))["id"]
         hosting = Hosting(runs=own.desk.runs)
-        handle = handle_of(await own.desk.runs.get(run), Held(pending={}, waiting=[]))
+        handle = handle_of(await own.desk.runs.get(run), RunHeld(pending={}, waiting=[]))
         with monkeypatch.context() as patch:
             patch.setattr(Runs, "get", away)
             for path in (f"/runs/{run}", f"/studio/runs/{run}"):
                 assert (await client.get(path)).status_code == 503
             with pytest.raises(StoreUnavailable):
                 await hosting.find(handle, "")
-        with pytest.raises(Spent):  # it was begun by no host
+        with pytest.raises(HandleSpent):  # it was begun by no host
             await hosting.find(handle, "")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from actum import Agent, Context, Idea, Tools, errors, kept, models
-from actum.cli.serving import token_of
+from actum.cli.server_options import token_of
 from actum.models import ModelRequest, Recording, Scripted
 
 IDEA = Idea(context=Context("go"), schema={})

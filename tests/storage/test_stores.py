@@ -378,7 +378,7 @@ def many(path: Path, count: int) -> None:
             line = LINE if number % 2 else Line(domain="", path=f"other/{number}", branch="main")
             version = Version(1, number // 100, number % 100)
             made.append(
-                rows.row_of(
+                rows.values_of_entry(
                     StoredVersion(sequence=number + 1, line=line, version=version, digest=digest, created_at=number + 1)
                 )
             )

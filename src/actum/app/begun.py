@@ -39,17 +39,17 @@ def as_begun(idea: SavedIdea, approve: Approve | None) -> Approve | None:
         case None | "all" | "plan":
             return approve
         case "none":
-            return deny
+            return deny_all
         case "ask" | "hold":
-            return hold if approve is None else _held(approve)
+            return hold_all if approve is None else _held(approve)
 
 
-async def hold(*_: object) -> Reply:
+async def hold_all(*_: object) -> Reply:
     """An approver that lets every call wait."""
     return HOLD
 
 
-async def deny(*_: object) -> Reply:
+async def deny_all(*_: object) -> Reply:
     """An approver that lets no call run."""
     return "no call may run (--approve none)"
 

@@ -101,7 +101,7 @@ def _panel(name: str) -> Group:
 app = App(name="actum", help="Run, check and show agents that are JSON files.", version=__version__)
 for name, words in COMMANDS.items():
     module = MODULES.get(name, name)
-    app.command(f"actum.cli.commands.{module}:{module}", name=name, help=words, group=_panel(name))
+    app.command(f"actum.cli.commands.{module}:actum_{module}", name=name, help=words, group=_panel(name))
 
 
 def run_command(arguments: Sequence[str]) -> int:

@@ -19,7 +19,7 @@ from ..ideas.library import Library, moment
 from ..protocol.context import Context
 from ..protocol.message import kind_of
 from ..runs.kept_run import Versions
-from ..runs.open import place_given, sqlite_path
+from ..runs.run_places import place_given, sqlite_path
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
 from ..sources.files import read_text
 from ..storage.open import check_store, default_store, open_store

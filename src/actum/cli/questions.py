@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..app.begun import deny, hold
+from ..app.begun import deny_all, hold_all
 from ..errors import ApprovalDenied, MessageError
 from ..execution.calls.approval import Approve, Reply
 from ..protocol.approvals import Asked
@@ -113,7 +113,7 @@ def approver(how: str, questions: Questions) -> Approve | None:
     if how == "ask":
         _check_terminal()
         return questions.call
-    return {"none": deny, "hold": hold}.get(how)
+    return {"none": deny_all, "hold": hold_all}.get(how)
 
 
 def _edited_plans(context: Context) -> Context:

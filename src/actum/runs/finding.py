@@ -8,8 +8,8 @@ from typing import Any
 
 from ..errors import RunError
 from .database import Transaction
-from .row import Page, name_in, sought
-from .sql_rows import COLUMNS, object_of
+from .row import RunPage, name_in, sought
+from .sql_rows import COLUMNS, kept_object
 
 _AT_ONCE = 200
 """How many runs are named in one transaction: others never wait long."""
@@ -17,7 +17,7 @@ _WILD = re.compile("[%_!]")
 """What stands for something else in a pattern."""
 
 
-def listing(page: Page) -> Sequence[Any]:
+def listing(page: RunPage) -> Sequence[Any]:
     """The query for a page of runs, the newest first, and its values."""
     where, values = ["1 = 1"], list[Any]()
     if page.find:
@@ -56,6 +56,6 @@ async def name_some(within: Transaction, unlocked: str) -> bool:
 
 def _name(idea: str) -> str:
     try:
-        return name_in(object_of(idea).get("meta"))
+        return name_in(kept_object(idea).get("meta"))
     except (RunError, AttributeError):  # it is told where the run is opened
         return ""

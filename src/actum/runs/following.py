@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..schema.json import JsonObject
 from .live.hearing import Hearing
 from .row import Row
-from .store import RunStore
+from .run_store import RunStore
 
 LOOK = 0.5
 """Seconds until it is looked again, whatever notice was given: one that comes between two looks may be missed."""
@@ -32,7 +32,9 @@ class Live:
     data: JsonObject
 
 
-async def written(store: RunStore, run: str, look: Callable[[], Awaitable[Row]], after: int) -> AsyncGenerator[Entry]:
+async def entries_written(
+    store: RunStore, run: str, look: Callable[[], Awaitable[Row]], after: int
+) -> AsyncGenerator[Entry]:
     """The entries of a run's record behind a number, as they are written, until it is over or waits."""
     while True:
         for seq, data in await store.entries(run, after, _MOST):
@@ -45,7 +47,7 @@ async def written(store: RunStore, run: str, look: Callable[[], Awaitable[Row]],
             return
 
 
-async def told(
+async def entries_and_live(
     store: RunStore, run: str, look: Callable[[], Awaitable[Row]], after: int
 ) -> AsyncGenerator[Entry | Live]:
     """The same, and beside it what no record holds, each in its place among the entries."""

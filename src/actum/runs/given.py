@@ -18,64 +18,64 @@ _LARGEST = 2**31 - 1
 """The largest whole number that all databases take."""
 
 
-def text(value: Any, what: str, *, most: int = _LONGEST_TEXT, least: int = 0) -> str:
+def as_text(value: Any, what: str, *, most: int = _LONGEST_TEXT, least: int = 0) -> str:
     """A text that can be kept anywhere.
 
     Raises:
         RunError: it is none.
     """
     if not isinstance(value, str) or not least <= len(value) <= most or "\0" in value or not _is_sent(value):
-        raise RunError(f"{what} is a text of {least} to {most} characters without NUL, not {shown(value)}")
+        raise RunError(f"{what} is a text of {least} to {most} characters without NUL, not {shown_value(value)}")
     return value
 
 
-def whole(value: Any, what: str, *, least: int = -_LARGEST, most: int = _LARGEST) -> int:
+def as_whole(value: Any, what: str, *, least: int = -_LARGEST, most: int = _LARGEST) -> int:
     """A whole number within bounds.
 
     Raises:
         RunError: it is none.
     """
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise RunError(f"{what} is a whole number from {least} to {most}, not {shown(value)}")
+        raise RunError(f"{what} is a whole number from {least} to {most}, not {shown_value(value)}")
     return value
 
 
-def number(value: Any, what: str, *, least: float = 0.0, most: float = LONGEST) -> float:
+def as_number(value: Any, what: str, *, least: float = 0.0, most: float = LONGEST) -> float:
     """A number within bounds, which NaN is not.
 
     Raises:
         RunError: it is none.
     """
     if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
-        raise RunError(f"{what} is a number from {least:.15g} to {most:.15g}, not {shown(value)}")
+        raise RunError(f"{what} is a number from {least:.15g} to {most:.15g}, not {shown_value(value)}")
     return value
 
 
-def moment(value: Any, what: str) -> float:
+def as_moment(value: Any, what: str) -> float:
     """A time with a zone, in seconds since the epoch.
 
     Raises:
         RunError: it is none.
     """
     if not isinstance(value, datetime) or value.tzinfo is None:
-        raise RunError(f"{what} is a time with a zone (a worker may stand in another one), not {shown(value)}")
+        raise RunError(f"{what} is a time with a zone (a worker may stand in another one), not {shown_value(value)}")
     if value.year > _LAST_YEAR:
-        raise RunError(f"{what} is no later than the year {_LAST_YEAR}, not {shown(value)}")
+        raise RunError(f"{what} is no later than the year {_LAST_YEAR}, not {shown_value(value)}")
     return value.timestamp()
 
 
-def chosen(value: Any, what: str, choices: Collection[str]) -> Any:
+def as_choice(value: Any, what: str, choices: Collection[str]) -> Any:
     """One of some names.
 
     Raises:
         RunError: it is none of them.
     """
     if not isinstance(value, str) or value not in choices:
-        raise RunError(f"{what} is one of {', '.join(choices)}, not {shown(value)}")
+        raise RunError(f"{what} is one of {', '.join(choices)}, not {shown_value(value)}")
     return value
 
 
-def sent(value: Any, what: str) -> Json:
+def as_json_value(value: Any, what: str) -> Json:
     """A value as JSON, which is all that can be kept.
 
     Raises:
@@ -87,26 +87,26 @@ def sent(value: Any, what: str) -> Json:
         raise RunError(f"{what} can't be sent: {error}") from None
 
 
-def members(value: Any, what: str) -> JsonObject:
+def as_members(value: Any, what: str) -> JsonObject:
     """An object of JSON.
 
     Raises:
         RunError: it is none.
     """
     if not isinstance(value, Mapping):
-        raise RunError(f"{what} is an object, a dict of JSON, not {shown(value)}")
-    found: Any = sent(value, what)
+        raise RunError(f"{what} is an object, a dict of JSON, not {shown_value(value)}")
+    found: Any = as_json_value(value, what)
     return found
 
 
-def several(value: Any, what: str) -> list[Any]:
+def as_several(value: Any, what: str) -> list[Any]:
     """A collection, which one text is not.
 
     Raises:
         RunError: it is none.
     """
     if not isinstance(value, Collection) or isinstance(value, str | bytes | Mapping):
-        raise RunError(f"{what} are a list, not {shown(value)}")
+        raise RunError(f"{what} are a list, not {shown_value(value)}")
     found: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType] -- its members are judged by who asks
     return found
 
@@ -115,7 +115,7 @@ def _is_sent(value: str) -> bool:
     return value.isascii() or value == value.encode("utf-8", "replace").decode()
 
 
-def shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """A value, or its kind where that would be long."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)

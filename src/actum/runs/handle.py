@@ -25,14 +25,14 @@ from ..protocol.solution import Result
 from ..schema.json import Json, JsonObject
 from ..sources.files import path_given
 from . import given
-from .following import LOOK, Entry, Live, told, written
-from .held import idea_of
+from .following import LOOK, Entry, Live, entries_and_live, entries_written
+from .held import submitted_idea
 from .kept_run import with_origin
 from .progress import damaged, ticks_in
 from .row import Row, State, Submission, check_id
-from .sending import ANEW, RESUME, applied, check, decision, result, signal
-from .spreading import parts_of
-from .store import RunStore
+from .run_spreading import parts_waited_for
+from .run_store import RunStore
+from .sending import ANEW, RESUME, check_taken, decision, result_given, signal, with_sent
 
 
 class Run:
@@ -83,8 +83,8 @@ class Run:
         With `live` also what no record holds, as it happens: pieces of text, progress, what is begun. Who comes late is
         told the text so far. When another worker goes on, a `Retried` says that texts begin anew.
         """
-        behind = given.whole(after, "the number of an entry", least=0, most=2**63 - 1)
-        return (told if live else written)(self._store, self.id, self.refresh, behind)
+        behind = given.as_whole(after, "the number of an entry", least=0, most=2**63 - 1)
+        return (entries_and_live if live else entries_written)(self._store, self.id, self.refresh, behind)
 
     async def changed(self, seconds: float) -> None:
         """Wait until something of it may have changed, no longer than so many seconds."""
@@ -100,7 +100,7 @@ class Run:
             RunEnded: it failed, or was cancelled; its `result` is what had been done.
             TimeoutError: it was not over after so many seconds. The run goes on.
         """
-        end = None if timeout is None else time.monotonic() + given.number(timeout, "a timeout")
+        end = None if timeout is None else time.monotonic() + given.as_number(timeout, "a timeout")
         while (row := await self.refresh()).is_under_way:
             left = LOOK if end is None else min(LOOK, end - time.monotonic())
             if left <= 0:
@@ -136,7 +136,7 @@ class Run:
         """The context that it has reached, fit to be resumed (L8); that of its Idea if it hasn't begun."""
         source = await self._source()
         own = [entry for entry in await self._entries() if not is_note(entry)]
-        idea = idea_of(source)
+        idea = submitted_idea(source)
         try:
             return Context(recovered(own), origin=idea.context.origin) if own else idea.context
         except ValueError as error:
@@ -153,7 +153,7 @@ class Run:
     async def _parts(self) -> Sequence[tuple[str, Run]]:
         """The runs that it waits for, by the places of the calls that they carry out."""
         found = list[tuple[str, Run]]()
-        for one in parts_of((await self.refresh()).waiting):
+        for one in parts_waited_for((await self.refresh()).waiting):
             source = await self._store.source(one)
             if source is not None and source.child is not None and (row := await self._store.get(one)) is not None:
                 found.append((source.child["place"], Run(self._store, row, self._deciding)))
@@ -201,14 +201,14 @@ class Run:
             NotWaiting: no call waits there (any more), or another one than was shown.
             RunError, IdeaError: as `Runs.decide`.
         """
-        named = None if places is None else [*given.several(places, "the places of calls")]
+        named = None if places is None else [*given.as_several(places, "the places of calls")]
         async with self._deciding:  # so that what was seen to wait still does: a decision is spent by the first
             waiting = {one.of: one for one in await self.pending()}
             if named is None and not waiting:
                 raise NotWaiting(f"{self.id}: no call waits for a decision")
             found: dict[str, tuple[Run, list[JsonObject]]] = {}
             for of in [*waiting] if named is None else named:
-                part, own = await self._within(given.text(of, "the place of a call"))
+                part, own = await self._within(given.as_text(of, "the place of a call"))
                 found.setdefault(part.id, (part, []))[1].append(decision(own, ruling, reason, parameters))
                 if of in waiting and is_as_shown is not None and not is_as_shown(waiting[of]):
                     raise NotWaiting(f"{of}: another call waits there now: look at it first")
@@ -222,21 +222,21 @@ class Run:
             RunError: the run is over.
             IdeaError: no such call waits.
         """
-        part, own = await self._within(given.text(of, "the place of a call"))
-        await self._send_all([(part, [result(own, value)])])
+        part, own = await self._within(given.as_text(of, "the place of a call"))
+        await self._send_all([(part, [result_given(own, value)])])
 
     async def signal(self, name: str, value: Json = True, *, at: datetime | None = None) -> None:
         """Put a value at a gate; raises as `Runs.signal`."""
-        due = None if at is None else given.moment(at, "`at`")
-        part, own = await self._within(given.text(name, "the name of a gate"))
+        due = None if at is None else given.as_moment(at, "`at`")
+        part, own = await self._within(given.as_text(name, "the name of a gate"))
         item = signal(own, value)
-        check(await part.context(), item)
+        check_taken(await part.context(), item)
         await part._send([item], due)
 
     async def _decided(self) -> Context:
         """Its context with what it was sent and has not taken up: a decision that was given can't be given again."""
         sent = await self._store.sent(self.id)  # first: what is taken up meanwhile stands in the context
-        return applied(await self.context(), sent)
+        return with_sent(await self.context(), sent)
 
     async def _send_all(self, items: Iterable[tuple[Run, Sequence[JsonObject]]]) -> None:
         """Send runs what all of them take, or nothing at all."""
@@ -244,7 +244,7 @@ class Run:
         for part, own in sent:
             context = await part._decided()
             for item in own:
-                check(context, item)
+                check_taken(context, item)
         for part, own in sent:
             await part._send(own, None)
 
@@ -261,7 +261,7 @@ class Run:
         """The run as an Idea whose context is what it has left: saved to a file, it is a kept run (`actum.kept`)."""
         source, entries = await self._source(), await self._entries()
         row = await self.refresh()
-        idea = idea_of(source)
+        idea = submitted_idea(source)
         ticks = [tick.to_dict() for tick in ticks_in(entries, self.id)]
         sums = Sums.of(row.about, entries).to_dict()
         about = {ID: self.id, **row.about, **sums, "ticks": ticks, "output": row.output, "waiting": list(row.waiting)}

@@ -26,12 +26,12 @@ from ..protocol.origin import is_url
 from ..protocol.solution import Result
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode, is_object
-from .progress import Progress, damaged, ticks_in
+from .progress import RunProgress, damaged, ticks_in
 from .record import LeasedRecord
 from .row import Ending, Row, Submission, Taken
-from .sending import ANEW, applied, escalated_to
-from .spreading import Spreading, lineage_of
-from .store import RunStore
+from .run_spreading import Spreading, lineage_of
+from .run_store import RunStore
+from .sending import ANEW, escalated_to, with_sent
 
 _LOG = logging.getLogger("actum.worker")
 Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
@@ -39,7 +39,7 @@ Runner: TypeAlias = "Agent | Callable[[Idea], Agent] | None"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carrier:
+class RunCarrier:
     """Carries runs out. Ideas whose files lie outside of `roots` are refused."""
 
     store: RunStore
@@ -54,7 +54,7 @@ class Carrier:
         Raises:
             Fenced: another process owns it by now.
         """
-        progress = Progress.of(row.about, taken.entries, anew=ANEW in taken.sent)
+        progress = RunProgress.of(row.about, taken.entries, anew=ANEW in taken.sent)
         try:
             if row.attempts > self.attempts and not taken.has_progress:
                 raise RunPoisoned(
@@ -71,14 +71,14 @@ class Carrier:
         return Ending(state="failed", error=told, about=progress.about)
 
     async def _carried(
-        self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None], progress: Progress
+        self, row: Row, taken: Taken, record: LeasedRecord, live: Callable[[AnyEvent], None], progress: RunProgress
     ) -> Ending:
         idea, agent = self._prepared(await self._outermost(taken.source))
         async with serving(self._servers(idea, agent), agent.tools) as tools:
             agent = copy(agent)
             agent.tools = tools
             agent.approve = as_begun(idea, agent.approve)
-            own = idea if taken.source.child is None else idea_of(taken.source)
+            own = idea if taken.source.child is None else submitted_idea(taken.source)
             return await self._streamed(row, taken, record, live, own, agent, progress)
 
     async def _streamed(
@@ -89,7 +89,7 @@ class Carrier:
         live: Callable[[AnyEvent], None],
         idea: Idea,
         agent: Agent,
-        progress: Progress,
+        progress: RunProgress,
     ) -> Ending:
         own = assembled(agent)
         context, schema = await _context(taken, idea, own)
@@ -97,7 +97,7 @@ class Carrier:
         record.spread = Spreading(self.store, row, taken.source)
         child = taken.source.child
         budget = progress.begin(agent.limits if child is None else Limits(**child["limits"]))
-        context, lineage = applied(context, taken.sent), lineage_of(taken.source)
+        context, lineage = with_sent(context, taken.sent), lineage_of(taken.source)
         progress.known |= {} if own.dialect is None else {"dialect": own.dialect.name}
         if (escalated := escalated_to(taken.sent)) is not None:
             progress.known["escalated"] = escalated
@@ -115,7 +115,7 @@ class Carrier:
 
     def _prepared(self, source: Submission) -> tuple[Idea, Agent]:
         """The Idea of a run, and the agent that runs it."""
-        idea = idea_of(source)
+        idea = submitted_idea(source)
         self._check_origin(source)
         agent = self._agent(idea)
         return idea.identified(agent.config), agent
@@ -172,7 +172,7 @@ async def _context(taken: Taken, idea: Idea, agent: Assembly) -> tuple[Context, 
     return await agent.prepared(context, idea.schema, input=taken.source.input)
 
 
-def idea_of(source: Submission) -> Idea:
+def submitted_idea(source: Submission) -> Idea:
     """The Idea that a run was submitted with; its meta says which run it is, as that of a kept one does."""
     idea = Idea.read(encode(source.idea), f"run {source.id}", source.origin)
     about: Any = idea.meta.get(RUN)

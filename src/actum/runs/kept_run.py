@@ -28,8 +28,8 @@ from ..schema.infer import jsonable
 from ..schema.json import JsonObject
 from ..sources.run_log import RunLog
 from .kept_row import ROW, left_waiting, row_by_hand
-from .progress import Progress
-from .sending import ANEW, applied
+from .progress import RunProgress
+from .sending import ANEW, with_sent
 from .sent_file import SentFile, is_cancelled, is_due
 
 _SAID = "said"
@@ -132,7 +132,7 @@ class KeptRun:
                 raise IdeaError(f"{self.path}: the run was cancelled: `actum fork` begins another one from it")
             if due := [one["item"] for one in sent if is_due(one, now)]:
                 self._is_anew = ANEW in due
-                context = applied(self.idea.context, due)
+                context = with_sent(self.idea.context, due)
                 self.keep(context, self.about | {"waiting": left_waiting(self.about, context, due)})
                 file.write([one for one in sent if not is_due(one, now)])
 
@@ -232,12 +232,12 @@ class KeptRun:
             await versions.ended(self.idea)
         return result
 
-    def _progress(self, *, anew: bool) -> Progress:
+    def _progress(self, *, anew: bool) -> RunProgress:
         """How far it is; its limits begin anew also with every turn of a conversation."""
         said = sum(map(is_said, self.idea.context.messages))
         if self.about.get(_SAID) != said or anew:
-            self.keep(self.idea.context, {**Progress.of(self.about, anew=True).about, _SAID: said})
-        progress = Progress.of(self.about)
+            self.keep(self.idea.context, {**RunProgress.of(self.about, anew=True).about, _SAID: said})
+        progress = RunProgress.of(self.about)
         progress.ticks = self.ticks
         return progress
 

@@ -44,7 +44,7 @@ class Limit:
         return self.requests, self.tokens
 
 
-class Limits:
+class PlaceLimits:
     """The limits of a place, kept as rows in it: workers go by them from their next claim or request on."""
 
     def __init__(self, database: Database, *, has_tenants: bool) -> None:
@@ -103,10 +103,10 @@ class Limits:
             raise RunError("runs at once and weights are limits of tenants; a model has requests and tokens")
         if own.tenant is not None and not self._has_tenants:
             raise RunError("limits of tenants need a database: keep the runs in FILE.db or PostgreSQL")
-        given.text(own.key[1], f"a {own.key[0]}")
-        runs = 1 if own.runs is None else given.whole(own.runs, "a limit of runs")
-        amounts = [given.number(one, "a limit", least=-_MOST, most=_MOST) for one in own.amounts if one is not None]
-        given.number(own.weight, "a weight", least=-_MOST, most=_MOST)
+        given.as_text(own.key[1], f"a {own.key[0]}")
+        runs = 1 if own.runs is None else given.as_whole(own.runs, "a limit of runs")
+        amounts = [given.as_number(one, "a limit", least=-_MOST, most=_MOST) for one in own.amounts if one is not None]
+        given.as_number(own.weight, "a weight", least=-_MOST, most=_MOST)
         if any(one < 1 for one in (runs, *amounts)) or not 0 < own.weight <= 1_000:
             raise RunError("a limit is one or more, and a weight more than none and up to 1000")
 

@@ -23,7 +23,7 @@ SPENT = "spent"
 
 
 @dataclass(slots=True)
-class Progress:
+class RunProgress:
     """What is known of a run, from where its record ends; `ticks` are the requests that it has made."""
 
     sums: Sums
@@ -34,7 +34,7 @@ class Progress:
     budget: Budget | None = None
 
     @classmethod
-    def of(cls, known: Mapping[str, Any], entries: Iterable[JsonObject] = (), *, anew: bool = False) -> Progress:
+    def of(cls, known: Mapping[str, Any], entries: Iterable[JsonObject] = (), *, anew: bool = False) -> RunProgress:
         """What is known of a run, and what its record tells; of what its limits count, nothing if they begin anew."""
         sums = Sums.of(known, entries)
         if not anew:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable
 
 
-async def first_of(*waits: Awaitable[object]) -> None:
+async def first_to_end(*waits: Awaitable[object]) -> None:
     """Wait for the first of several, and give the others up; raises what those that have ended raise."""
     tasks = [asyncio.ensure_future(one) for one in waits]
     try:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Mapping
 
 from ..errors import RunError
-from .given import shown
+from .given import shown_value
 from .row import OVER, State
-from .store import RunStore
+from .run_store import RunStore
 
 _DAY = 86_400.0
 _MOST_DAYS = 100_000
@@ -16,7 +16,7 @@ _AT_ONCE = 200
 """How many runs are deleted in one transaction: others never wait long."""
 
 
-def checked(keep: Mapping[State, float]) -> dict[State, float]:
+def checked_days(keep: Mapping[State, float]) -> dict[State, float]:
     """How many days runs of each state are kept; those of a state that isn't named are kept for good.
 
     Raises:
@@ -28,14 +28,14 @@ def checked(keep: Mapping[State, float]) -> dict[State, float]:
         if state not in OVER:
             raise RunError(f"only runs that are over are swept: {', '.join(sorted(OVER))}, not {state!r}")
         if not isinstance(days, int | float) or not 0 <= days <= _MOST_DAYS:  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
-            raise RunError(f"runs that are {state} are kept for days, up to {_MOST_DAYS}, not {shown(days)}")
+            raise RunError(f"runs that are {state} are kept for days, up to {_MOST_DAYS}, not {shown_value(days)}")
     return dict(keep)
 
 
-async def sweep(store: RunStore, keep: Mapping[State, float], now: float | None = None) -> int:
+async def sweep_runs(store: RunStore, keep: Mapping[State, float], now: float | None = None) -> int:
     """Delete the runs that have been over for longer than they are kept, with their records; how many there were."""
     at, swept = time.time() if now is None else now, 0
-    for state, days in checked(keep).items():
+    for state, days in checked_days(keep).items():
         while found := await store.sweep(state, at - days * _DAY, _AT_ONCE):
             swept += found
     return swept

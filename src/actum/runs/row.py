@@ -31,7 +31,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,199}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class RunStanding:
     """How a run stands among others."""
 
     tenant: str = ""
@@ -54,11 +54,11 @@ class Standing:
         return {name: getattr(self, name) for name in STANDING}
 
 
-STANDING: Sequence[str] = tuple(one.name for one in fields(Standing))
+STANDING: Sequence[str] = tuple(one.name for one in fields(RunStanding))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Submission(Standing):
+class Submission(RunStanding):
     """What is to be run: an Idea as JSON, where its paths start from, its input, and how it stands among others."""
 
     id: str
@@ -70,7 +70,7 @@ class Submission(Standing):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row(Standing):
+class Row(RunStanding):
     """How far a run is. `lease` counts who has owned it; `worker` is the name of who does."""
 
     id: str
@@ -180,7 +180,7 @@ def _folded(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class RunPage:
     """Which runs are listed: the newest `most` of those that `takes` takes."""
 
     state: State | None = None
@@ -192,15 +192,15 @@ class Page:
     most: int = 100
 
     @classmethod
-    def of(cls, find: str, state: State | None, tenant: str | None, before: Row | None, most: int) -> Page | None:
+    def of(cls, find: str, state: State | None, tenant: str | None, before: Row | None, most: int) -> RunPage | None:
         """The page for what somebody has typed, which may be the name of a state; None if no run can be on it.
 
         Raises:
             RunError: something isn't what it is to be.
         """
-        state = None if state is None else given.chosen(state, "the state of a run", get_args(State))
-        tenant = None if tenant is None else given.text(tenant, "a tenant")
-        most = given.whole(most, "`most`", least=0)
+        state = None if state is None else given.as_choice(state, "the state of a run", get_args(State))
+        tenant = None if tenant is None else given.as_text(tenant, "a tenant")
+        most = given.as_whole(most, "`most`", least=0)
         if not isinstance(find, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError(f"what is to be found is a text, not a {type(find).__name__}")
         own = _folded(legible(find).strip().replace("\0", ""))

@@ -17,17 +17,17 @@ from ..protocol.solution import Result
 from ..schema.json import Json
 from ..sources.files import path_given
 from ..sources.run_log import RunOpen
-from .folder import FolderStore
 from .following import Entry, Live
 from .handle import Run
 from .kept_run import KeptRun, own_path
-from .limits import Limits
-from .open import open_runs
+from .limits import PlaceLimits
 from .queue import Queue
-from .retention import sweep
-from .row import QUEUE, Page, Row, State, check_id
+from .retention import sweep_runs
+from .row import QUEUE, Row, RunPage, State, check_id
+from .run_folder import RunFolder
+from .run_places import open_runs
+from .run_store import RunStore
 from .schedules import Missed, Schedule, Schedules
-from .store import RunStore
 from .submitting import Given, submission_of
 
 
@@ -54,7 +54,7 @@ class Runs:
     def _keep_in(self, store: RunStore) -> None:
         self.store = store
         self.schedules = Schedules(store)
-        self.limits = Limits(store.database, has_tenants=store.limits_tenants)
+        self.limits = PlaceLimits(store.database, has_tenants=store.limits_tenants)
         self._deciding = asyncio.Lock()
 
     def run_of(self, row: Row) -> Run:
@@ -210,7 +210,7 @@ class Runs:
         Raises:
             RunError: it is about a state that runs leave.
         """
-        return await sweep(self.store, keep)
+        return await sweep_runs(self.store, keep)
 
     async def list(
         self,
@@ -228,7 +228,7 @@ class Runs:
         """
         if before is not None and not isinstance(before, Run):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError("`before` is a run, the last one of the page before")
-        page = Page.of(find, state, tenant, None if before is None else before.row, most)
+        page = RunPage.of(find, state, tenant, None if before is None else before.row, most)
         return [] if page is None else [self.run_of(row) for row in await self.store.listed(page)]
 
     async def damaged(self) -> Sequence[str]:
@@ -251,7 +251,7 @@ async def run_in_file(file: str | Path) -> AsyncGenerator[Run]:
     """
     path = own_path(path_given(file))
     name = path.name.removesuffix(".json")
-    async with Runs.of(FolderStore(path.parent, files={name: path})) as runs:
+    async with Runs.of(RunFolder(path.parent, files={name: path})) as runs:
         row = await runs.store.get(name)
         if row is None:
             KeptRun.open(path)  # says what is there instead

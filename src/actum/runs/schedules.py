@@ -20,8 +20,8 @@ from . import given
 from .cron import Cron, moment_of
 from .database import Transaction
 from .row import Submission, check_id
-from .sql_rows import object_of
-from .store import RunStore
+from .run_store import RunStore
+from .sql_rows import kept_object
 
 _LOG = logging.getLogger("actum.worker")
 Missed: TypeAlias = Literal["skip", "once", "all"]
@@ -217,14 +217,14 @@ class Schedules:
 def _check(schedule: Schedule) -> None:
     if len(check_id(schedule.name)) > _LONGEST_NAME:
         raise RunError(f"the name of a schedule is up to {_LONGEST_NAME} characters long")
-    given.chosen(schedule.missed, "what becomes of missed ticks", get_args(Missed))
-    given.whole(schedule.most, "`most`")
-    given.number(schedule.grace, "a schedule's grace", least=-given.LONGEST)
-    given.number(schedule.jitter, "a schedule's jitter", least=-given.LONGEST)
+    given.as_choice(schedule.missed, "what becomes of missed ticks", get_args(Missed))
+    given.as_whole(schedule.most, "`most`")
+    given.as_number(schedule.grace, "a schedule's grace", least=-given.LONGEST)
+    given.as_number(schedule.jitter, "a schedule's jitter", least=-given.LONGEST)
     if schedule.most < 1 or schedule.grace < 1 or schedule.jitter < 0:
         raise RunError("a schedule's grace is a second or more, its jitter no less than none, and `most` one or more")
-    given.text(schedule.cron, "a cron expression", least=1)
-    given.text(schedule.zone, "a time zone", least=1)
+    given.as_text(schedule.cron, "a cron expression", least=1)
+    given.as_text(schedule.zone, "a time zone", least=1)
 
 
 def _row(own: Schedule) -> list[Any]:
@@ -235,9 +235,9 @@ def _row(own: Schedule) -> list[Any]:
 
 def _schedule(values: Sequence[Any]) -> Schedule:
     name, cron, zone, policy, run, dealt, comes, is_paused = values
-    given: JsonObject = object_of(run)
+    given: JsonObject = kept_object(run)
     known = {field.name for field in fields(Submission)}  # a newer Actum may have written more
-    own: Any = {key: value for key, value in object_of(policy).items() if key in _POLICY}
+    own: Any = {key: value for key, value in kept_object(policy).items() if key in _POLICY}
     submission = Submission(**{key: value for key, value in given.items() if key in known})
     times = {"dealt": dealt, "comes": comes, "is_paused": bool(is_paused)}
     return Schedule(name=name, cron=cron, zone=zone, run=submission, **times, **own)

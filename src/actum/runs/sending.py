@@ -39,22 +39,28 @@ def escalated_to(sent: Iterable[JsonObject]) -> str | None:
 
 def decision(of: str, ruling: Ruling, reason: str = "", parameters: Mapping[str, Any] | None = None) -> JsonObject:
     """A decision on the call at a place; `parameters` replace its own."""
-    own: JsonObject = {"decide": of, "ruling": ruling, "reason": given.text(reason, "a reason", most=_LONGEST_REASON)}
-    return own if parameters is None else {**own, "parameters": given.members(parameters, "the parameters of a call")}
+    own: JsonObject = {
+        "decide": of,
+        "ruling": ruling,
+        "reason": given.as_text(reason, "a reason", most=_LONGEST_REASON),
+    }
+    return (
+        own if parameters is None else {**own, "parameters": given.as_members(parameters, "the parameters of a call")}
+    )
 
 
-def result(of: str, value: Json) -> JsonObject:
+def result_given(of: str, value: Json) -> JsonObject:
     """What the call at a place has come to, which whoever has begun the run was to make."""
-    return {"decide": of, "ruling": "approve", "given": {"value": given.sent(value, "a result")}}
+    return {"decide": of, "ruling": "approve", "given": {"value": given.as_json_value(value, "a result")}}
 
 
 def signal(name: str, value: Json) -> JsonObject:
     """A value at the gate `†state.approvals.NAME`; a name that is a reference already stays as it is."""
     at = name if "†" in name else f"†state.approvals.{name}"
-    return {"gate": at, "value": given.sent(value, "the value at a gate")}
+    return {"gate": at, "value": given.as_json_value(value, "the value at a gate")}
 
 
-def check(context: Context, item: JsonObject) -> None:
+def check_taken(context: Context, item: JsonObject) -> None:
     """Whether a context takes what is to be sent.
 
     Raises:
@@ -63,7 +69,7 @@ def check(context: Context, item: JsonObject) -> None:
     _taken(context, item)
 
 
-def applied(context: Context, sent: Iterable[JsonObject]) -> Context:
+def with_sent(context: Context, sent: Iterable[JsonObject]) -> Context:
     """The context with what was sent; what no longer fits, since something before it has settled that, is left out.
 
     Deadlines come last: a decision that is there holds, however late the run goes on.

@@ -20,7 +20,7 @@ _DAMAGED = "what is kept of a run in the database is damaged: restore it from a 
 async def row_at(within: Transaction, run: str, locked: str = "") -> Row | None:
     """How far a run is; None if there is none."""
     found = await within.rows(f"SELECT {COLUMNS} FROM actum_runs WHERE id = ?{locked}", run)
-    return row_of(found[0]) if found else None
+    return row_from(found[0]) if found else None
 
 
 async def source_at(within: Transaction, run: str) -> Submission | None:
@@ -31,15 +31,15 @@ async def source_at(within: Transaction, run: str) -> Submission | None:
     run, idea, origin, given, child, *standing = found[0]
     return Submission(
         id=run,
-        idea=object_of(idea),
+        idea=kept_object(idea),
         origin=origin,
-        input=None if given is None else object_of(given),
-        child=None if child is None else object_of(child),
+        input=None if given is None else kept_object(given),
+        child=None if child is None else kept_object(child),
         **dict(zip(STANDING, standing, strict=True)),
     )
 
 
-def row_of(values: Sequence[Any]) -> Row:
+def row_from(values: Sequence[Any]) -> Row:
     """How far a run is, from the columns of its row.
 
     Raises:
@@ -57,8 +57,8 @@ def row_of(values: Sequence[Any]) -> Row:
         worker=worker,
         output=None if output is None else _value(output),
         waiting=tuple(_list(waiting)) if waiting else (),
-        error=None if error is None else object_of(error),
-        about={} if about is None else object_of(about),
+        error=None if error is None else kept_object(error),
+        about={} if about is None else kept_object(about),
         created=created,
         ended=ended,
         is_parked=state == "parked",
@@ -72,7 +72,7 @@ def delivery_of(row: Row, **changes: Any) -> Delivery:
     return Delivery(run=row.id, queue=lane(row.queue, row.tag), priority=row.priority, **{"at": row.at, **changes})
 
 
-def object_of(text: Any) -> JsonObject:
+def kept_object(text: Any) -> JsonObject:
     """A JSON object that was kept as text; raises as `row_of`."""
     value = _value(text)
     if not is_object(value):
@@ -100,6 +100,6 @@ def _value(text: Any) -> Json:
         raise RunError(_DAMAGED) from None
 
 
-def text_of(value: Json) -> str | None:
+def kept_text(value: Json) -> str | None:
     """A value as it is kept."""
     return None if value is None else encode(value)

@@ -12,16 +12,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ..errors import RunError
 from ..schema.json import JsonObject, encode
-from .admission import Admission
 from .database import Database, Transaction
 from .finding import listing, name_some
 from .live.channel import Channel
-from .parts import cancelled, check_owner, open_parts, woken
+from .parking import Admission
 from .queue import Queue
-from .row import Ending, Page, Row, State, Submission, Taken, Told, name_in, sought
+from .row import Ending, Row, RunPage, State, Submission, Taken, Told, name_in, sought
+from .run_spreading import parts_waited_for
 from .sending import deadline
-from .spreading import parts_of
-from .sql_rows import COLUMNS, SOURCE, delivery_of, object_of, row_at, row_of, source_at, text_of
+from .sql_parts import cancelled, check_lease, open_parts, woken
+from .sql_rows import COLUMNS, SOURCE, delivery_of, kept_object, kept_text, row_at, row_from, source_at
 
 _ADD = (
     f"INSERT INTO actum_runs ({SOURCE}, name, sought, state, created) "
@@ -74,9 +74,16 @@ class SqlStore:
             async with self.database.transaction() as own:
                 return await self.submit(one, own, lease=lease)
         if one.parent is not None and lease is not None:
-            await check_owner(within, self.database, one.parent, lease)
+            await check_lease(within, self.database, one.parent, lease)
         name = name_in(one.idea.get("meta"))
-        source = [one.id, encode(one.idea), one.origin, text_of(one.input), text_of(one.child), *one.standing.values()]
+        source = [
+            one.id,
+            encode(one.idea),
+            one.origin,
+            kept_text(one.input),
+            kept_text(one.child),
+            *one.standing.values(),
+        ]
         is_new = bool(await within.rows(_ADD, *source, name, sought(one.id, name), time.time()))
         row = await row_at(within, one.id)
         assert row is not None
@@ -99,12 +106,12 @@ class SqlStore:
         async with self.database.transaction() as within:
             return await row_at(within, run)
 
-    async def listed(self, page: Page) -> list[Row]:
+    async def listed(self, page: RunPage) -> list[Row]:
         """A page of the runs, the newest first."""
         while True:
             async with self.database.transaction() as within:
                 if not await name_some(within, self.database.unlocked):
-                    return [row_of(one) for one in await within.rows(*listing(page))]
+                    return [row_from(one) for one in await within.rows(*listing(page))]
 
     async def damaged(self) -> list[str]:
         """Nothing: a database gives back what was written, or refuses all of it."""
@@ -121,7 +128,7 @@ class SqlStore:
             found = await within.rows(
                 "SELECT seq, entry FROM actum_entries WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?", run, after, most
             )
-        return [(int(seq), object_of(text)) for seq, text in found]
+        return [(int(seq), kept_object(text)) for seq, text in found]
 
     async def claim(self, run: str, worker: str, tags: Collection[str] | None = None) -> Row | None:
         """Own a run from now on; None if there is nothing to do for it."""
@@ -137,7 +144,7 @@ class SqlStore:
                 await self.queue.cancel(run, within)
                 if limit is not None:
                     await self._admission.go_on(within, limit)
-        return row_of(found[0]) if found else None
+        return row_from(found[0]) if found else None
 
     async def taken(self, run: str) -> Taken:
         """What a run that was claimed goes on from: read behind the claim, so that it is all there is."""
@@ -149,9 +156,9 @@ class SqlStore:
             sent = await within.rows(_SENT, run, time.time())
         taken = Taken(
             source=source,
-            entries=[object_of(text) for _, text in told],
+            entries=[kept_object(text) for _, text in told],
             seq=int(told[-1][0]) if told else 0,
-            sent=[object_of(item) for _, item in sent],
+            sent=[kept_object(item) for _, item in sent],
             consumed=int(sent[-1][0]) if sent else 0,
         )
         if taken.has_progress:
@@ -202,11 +209,11 @@ class SqlStore:
             limit = await self._admission.locked(within, run)
             if parent is not None:
                 await row_at(within, parent, self.database.update)
-            found = await within.rows(_END, ending.state, *map(text_of, said), ended, run, lease)
+            found = await within.rows(_END, ending.state, *map(kept_text, said), ended, run, lease)
             if found and ending.state == "waiting":
-                await self._wait(within, row_of(found[0]))
+                await self._wait(within, row_from(found[0]))
             elif found:
-                await self._over(within, row_of(found[0]))
+                await self._over(within, row_from(found[0]))
             if found and limit is not None:
                 await self._admission.go_on(within, limit)
             await self.database.tell(within, [run])
@@ -235,11 +242,11 @@ class SqlStore:
             await within.rows(
                 f"{_SEND} RETURNING number",
                 row.id,
-                text_of(deadline(row.escalate, row.escalated)),
+                kept_text(deadline(row.escalate, row.escalated)),
                 now + row.patience,
                 1,
             )
-        if parts_of(row.waiting):
+        if parts_waited_for(row.waiting):
             await self._wake(within, row.id)  # those that it waits for may be over already
         due = await within.rows(
             "SELECT due FROM actum_sent WHERE run = ? ORDER BY due IS NOT NULL, due LIMIT 1", row.id
@@ -271,7 +278,7 @@ class SqlStore:
     async def sent(self, run: str) -> list[JsonObject]:
         """What a run was sent that nobody has taken up, as far as it is due."""
         async with self.database.transaction() as within:
-            return [object_of(item) for _, item in await within.rows(_SENT, run, time.time())]
+            return [kept_object(item) for _, item in await within.rows(_SENT, run, time.time())]
 
     async def cancel(self, run: str) -> Row | None:
         """End a run for good, whoever works on it, and those that carry out its calls; how far it was."""
@@ -293,7 +300,7 @@ class SqlStore:
         async with self.database.transaction() as within:
             found = await within.rows(_RELEASE, run, lease)
             if found:
-                await self.queue.push(delivery_of(row_of(found[0]), at=None), within)
+                await self.queue.push(delivery_of(row_from(found[0]), at=None), within)
         return bool(found)
 
     async def forget(self, run: str, lease: int) -> None:
@@ -313,7 +320,7 @@ class SqlStore:
                 time.time(),
                 most,
             )
-        return [row_of(one) for one in found]
+        return [row_from(one) for one in found]
 
     async def redeliver(self, rows: Sequence[Row]) -> list[str]:
         """Have those of the runs delivered again that have no live delivery; nothing if another is just at that."""

@@ -41,7 +41,7 @@ def submission_of(
         IdeaError, MessageError: the Idea can't be read, or the input doesn't fit its schema.
     """
     own = idea if isinstance(idea, SavedIdea) else read_given(idea, "the Idea")
-    given = None if input is None else judged.members(input, "the input of a run")
+    given = None if input is None else judged.as_members(input, "the input of a run")
     with_input(own.context, given or {})  # what the Idea asks for is missed before anything runs, too
     if escalate is not None and patience is None:
         raise RunError("`escalate` says who decides once `patience` is over: give that, too")
@@ -50,13 +50,13 @@ def submission_of(
         idea=_json_of(own),
         origin=own.context.origin,
         input=given,
-        tenant=judged.text(tenant, "a tenant"),
-        queue=judged.text(queue, "a queue", least=1),
-        priority=judged.whole(priority, "a priority"),
-        at=None if at is None else judged.moment(at, "`at`"),
+        tenant=judged.as_text(tenant, "a tenant"),
+        queue=judged.as_text(queue, "a queue", least=1),
+        priority=judged.as_whole(priority, "a priority"),
+        at=None if at is None else judged.as_moment(at, "`at`"),
         tag=None if tag is None else check_tag(tag),
-        patience=None if patience is None else judged.number(patience, "the patience of a run", least=0.001),
-        escalate=None if escalate is None else judged.text(escalate, "`escalate`", least=1),
+        patience=None if patience is None else judged.as_number(patience, "the patience of a run", least=0.001),
+        escalate=None if escalate is None else judged.as_text(escalate, "`escalate`", least=1),
     )
 
 

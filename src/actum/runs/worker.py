@@ -22,14 +22,14 @@ from ..app.agent import Agent
 from ..errors import Fenced, RunError, StoreUnavailable
 from ..sources.files import path_given
 from . import given
-from .held import Carrier, Runner
-from .live.telling import LiveRuns
+from .held import RunCarrier, Runner
+from .live.broadcasting import LiveRuns
 from .pacing import Pacing
 from .record import Committer, LeasedRecord
-from .retention import checked, sweep
+from .retention import checked_days, sweep_runs
 from .row import CHILDREN, QUEUE, Ending, Row, State, Taken, check_tag
+from .run_store import RunStore
 from .runs import Runs
-from .store import RunStore
 
 _LOG = logging.getLogger("actum.worker")
 _LEAST_AGAIN, _MOST_AGAIN = 0.2, 5.0
@@ -47,7 +47,7 @@ def _slots(queues: Mapping[str, int]) -> dict[str, int]:
     if not isinstance(queues, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
         raise RunError("the queues of a worker are named with the slots of each: {'runs': 50}")
     return {
-        given.text(name, "a queue", least=1): given.whole(slots, f"the slots of the queue {name}", least=1)
+        given.as_text(name, "a queue", least=1): given.as_whole(slots, f"the slots of the queue {name}", least=1)
         for name, slots in queues.items()
     }
 
@@ -103,21 +103,21 @@ class Worker:
         if not (agent is None or callable(agent) or isinstance(agent, Agent)):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError("what carries runs out is an Agent, a function that makes one for an Idea, or None")
         self.name = (
-            given.text(name or "", "the name of a worker") or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
+            given.as_text(name or "", "the name of a worker") or f"{socket.gethostname()}:{getpid()}:{urandom(2).hex()}"
         )
         self._store: RunStore = runs.store
         self._schedules = runs.schedules
         self._gate = Pacing(runs.store.database)
         self._queues = _slots(queues or QUEUES)
-        self._tags = sorted({check_tag(tag) for tag in given.several(tags, "the tags of a worker")})
-        self._keep = checked(keep or {})
-        self._lease = given.number(lease, "the lease of a worker", least=0.01)
-        self._drain = given.number(drain, "the time to drain")
-        self._carrier = Carrier(
+        self._tags = sorted({check_tag(tag) for tag in given.as_several(tags, "the tags of a worker")})
+        self._keep = checked_days(keep or {})
+        self._lease = given.as_number(lease, "the lease of a worker", least=0.01)
+        self._drain = given.as_number(drain, "the time to drain")
+        self._carrier = RunCarrier(
             store=self._store,
             runner=agent,
-            roots=[path_given(root) for root in given.several(roots, "the roots of a worker")] or [Path.cwd()],
-            attempts=given.whole(attempts, "the attempts at a run", least=1),
+            roots=[path_given(root) for root in given.as_several(roots, "the roots of a worker")] or [Path.cwd()],
+            attempts=given.as_whole(attempts, "the attempts at a run", least=1),
         )
         self._committer = Committer(self._store, self._lease / 2)
         self._live = LiveRuns(self._store.channel)
@@ -311,7 +311,7 @@ class Worker:
         """Delete the runs that have been over for longer than they are kept."""
         while self._keep and not self._stop.is_set():
             with suppress(StoreUnavailable):
-                await sweep(self._store, self._keep)
+                await sweep_runs(self._store, self._keep)
             await self._unless_stopped(_SWEEPS)
 
     # The end

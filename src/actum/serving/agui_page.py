@@ -11,12 +11,12 @@ from ..errors import IdeaError, SchemaError
 from ..protocol.declaration import parse_tool
 from ..protocol.elsewhere import ELSEWHERE
 from ..runs.handle import Run
-from ..runs.held import Carrier
+from ..runs.held import RunCarrier
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
 from .refusals import Refusal
 
 
-def page_tools(given: Sequence[Mapping[str, Any]], idea: Idea, carrier: Carrier) -> list[JsonObject]:
+def page_tools(given: Sequence[Mapping[str, Any]], idea: Idea, carrier: RunCarrier) -> list[JsonObject]:
     """The tools that a page brings, as a message; none where it brings none.
 
     Raises:

@@ -21,7 +21,7 @@ from ..protocol.config import Limits
 from ..protocol.marks import without_run
 from ..protocol.message import kind_of
 from ..runs.handle import Run
-from ..runs.held import Carrier, Runner
+from ..runs.held import RunCarrier, Runner
 from ..runs.row import State
 from ..runs.runs import Runs
 from ..runs.submitting import read_given
@@ -101,9 +101,9 @@ class Desk:
         return Worker(self.runs, self.agent, queues=queues, lease=self.lease, drain=self.drain, roots=roots)
 
     @property
-    def carrier(self) -> Carrier:
+    def carrier(self) -> RunCarrier:
         """What carries runs out here, or would."""
-        return Carrier(store=self.runs.store, runner=self.agent, roots=self._all_roots)
+        return RunCarrier(store=self.runs.store, runner=self.agent, roots=self._all_roots)
 
     @property
     def _all_roots(self) -> Sequence[Path]:

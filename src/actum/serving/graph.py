@@ -30,7 +30,7 @@ from ..protocol.tool import Tool
 from ..schema.json import JsonObject, is_list
 from ..schema.shapes import told
 from .offering import Offered
-from .stops import Failed
+from .stops import RunFailed
 from .telling import failure_words
 from .wire import decode_object
 
@@ -137,7 +137,7 @@ class Graph:
         lines = [f"{'the output' if index is None else f'call {index}'}: {error.message}" for error, index in found]
         return "\n".join(["Nothing was carried out. Mend the plan and send it again, whole:", *lines])
 
-    def words(self, stop: Failed) -> str:
+    def words(self, stop: RunFailed) -> str:
         """What a plan that failed has come to."""
         return failure_words(stop)
 

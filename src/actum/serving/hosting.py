@@ -31,7 +31,7 @@ from ..runs.worker import Worker
 from ..schema.json import JsonObject, is_object
 from .asks import Asks, HostModel, Question, question_id
 from .callers import UNBOUNDED, Quota, check_room
-from .stops import Asked, Done, Failed, Found, Heard, Held, Spent, Stop, begun
+from .stops import HandleFound, HandleSpent, Heard, HostAsked, RunDone, RunFailed, RunHeld, Stop, begun_as
 from .tracing import asked_below
 
 TTL = 24 * 3600.0
@@ -110,7 +110,7 @@ class Hosting:
 
     def _agent_for(self, idea: Idea) -> Agent:
         run = run_id(idea.meta[RUN])
-        name, _ = begun(run)
+        name, _ = begun_as(run)
         if name in self.own:
             return self.own[name]
         return self.agent_of(idea, self._asks_of(run) if name in self.asking else None)
@@ -154,7 +154,7 @@ class Hosting:
                 asked_below(idea, trace), id=own, input=given, tenant=caller, queue=self._queue, patience=self.ttl
             )
 
-    async def find(self, handle: str, caller: str, name: str = "", arguments: JsonObject | None = None) -> Found:
+    async def find(self, handle: str, caller: str, name: str = "", arguments: JsonObject | None = None) -> HandleFound:
         """The run that a handle leads to, for who was given it; as what, and with what it was begun, where that counts.
 
         Raises:
@@ -163,14 +163,14 @@ class Hosting:
         """
         rest, _, seal = handle.rpartition(".")
         known, _, asked = rest.rpartition(".")
-        served, begun_with = begun(known)
+        served, begun_with = begun_as(known)
         is_same = seal == question_id(rest) and (arguments is None or begun_with == question_id(arguments))
         if is_same and name in ("", served):
             run = await self._known(known)
             if run is not None and run.row.tenant == caller and not self._is_old(run):
                 self._carry_on(run)
-                return Found(run=run, name=served, asked=frozenset(asked.split("-")))
-        raise Spent
+                return HandleFound(run=run, name=served, asked=frozenset(asked.split("-")))
+        raise HandleSpent
 
     async def _known(self, id: str) -> Run | None:
         """The run of this id that a host has begun."""
@@ -217,7 +217,7 @@ class Hosting:
                 task.cancel()
             await asyncio.wait([following, asked])
         if asks.open:
-            return Asked(questions=asks.open[:_MOST_OPEN]), seen.last
+            return HostAsked(questions=asks.open[:_MOST_OPEN]), seen.last
         if not following.cancelled() and (error := following.exception()) is not None:
             raise error
         return await self._ended(run), seen.last
@@ -225,12 +225,12 @@ class Hosting:
     async def _ended(self, run: Run) -> Stop:
         row = await run.refresh()
         if row.state == "waiting":
-            return Held(pending={_id_of(one): one for one in await run.pending()}, waiting=list(row.waiting))
+            return RunHeld(pending={_id_of(one): one for one in await run.pending()}, waiting=list(row.waiting))
         if row.state == "done" and not (row.output is None and row.waiting):
-            return Done(output=row.output)
+            return RunDone(output=row.output)
         message = str((row.error or {}).get("message", f"the run was {row.state}"))
         failed, done = _left(await run.context())
-        return Failed(message=message, failed=failed, done=done)
+        return RunFailed(message=message, failed=failed, done=done)
 
     def answer(self, run: Run, question: str, text: str) -> bool:
         """Give the answer of the host's model to a question; whether it was open."""

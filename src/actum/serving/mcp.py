@@ -29,7 +29,7 @@ from .graph import Graph, held_unless_reading
 from .hosting import Hosting
 from .mcp_options import Keyless, McpOptions
 from .offering import Offered, of_idea
-from .stops import Asked, Done, Failed, Found, Held, Spent, Stop, handle_of
+from .stops import HandleFound, HandleSpent, HostAsked, RunDone, RunFailed, RunHeld, Stop, handle_of
 from .telling import held_words
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Host:
             raise MCPError(code=_INVALID, message="there is no tool of that name")
         try:
             return await self._called(ctx, params, dict(params.arguments or {}))
-        except Spent as error:
+        except HandleSpent as error:
             if params.request_state is not None:  # which a host has made, or changed
                 raise MCPError(code=_INVALID, message=error.message) from None
             return replies.failed(error.message)
@@ -173,7 +173,7 @@ class Host:
         run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input, trace=replies.trace_of(ctx))
         return await self._until(ctx, run, offer)
 
-    async def _same_run(self, state: str, caller: str, handle: str) -> Found:
+    async def _same_run(self, state: str, caller: str, handle: str) -> HandleFound:
         """The run that a state and the handle in the arguments both lead to.
 
         Raises:
@@ -181,15 +181,15 @@ class Host:
         """
         found = await self.hosting.find(state, caller)
         if handle.rsplit(".", 2)[0] != found.run.id:
-            raise Spent
+            raise HandleSpent
         return found
 
-    async def _resumed(self, ctx: Context, params: types.CallToolRequestParams, found: Found) -> Reply:
+    async def _resumed(self, ctx: Context, params: types.CallToolRequestParams, found: HandleFound) -> Reply:
         """Go on with a call that has asked, by the responses of the host."""
         offer = self.offers[found.name]
         stop, after = await self._stop(ctx, found.run)
         took = await self._respond(found, stop, params.input_responses or {})
-        if params.input_responses and not took and isinstance(stop, Held | Asked):
+        if params.input_responses and not took and isinstance(stop, RunHeld | HostAsked):
             return self._not_done(found.run, stop, offer)  # its user has put it off
         return await self._until(ctx, found.run, offer, after)
 
@@ -202,9 +202,9 @@ class Host:
             return await self._looked(ctx, caller, handle)
         found = await self.hosting.find(handle, caller)
         stop, after = await self._stop(ctx, found.run)
-        asked = [one.id for one in stop.questions if one.id in found.asked] if isinstance(stop, Asked) else []
+        asked = [one.id for one in stop.questions if one.id in found.asked] if isinstance(stop, HostAsked) else []
         if not asked or not self.hosting.answer(found.run, asked[0], encode(answer)):
-            raise Spent
+            raise HandleSpent
         return await self._until(ctx, found.run, self.offers[found.name], after)
 
     async def _looked(self, ctx: Context, caller: str, handle: str) -> Reply:
@@ -222,37 +222,37 @@ class Host:
             while True:
                 stop, after = await self.hosting.until(run, telling, after)
                 match stop:
-                    case Done(output=output):
+                    case RunDone(output=output):
                         return replies.result(offer.result(output))
-                    case Failed():
+                    case RunFailed():
                         return replies.failed(self._words(stop, offer))
-                    case Held() | Asked():
+                    case RunHeld() | HostAsked():
                         requests = self._requests(ctx, stop)
                         if not requests:
                             return self._not_done(run, stop, offer)
                         if not ctx.session.can_send_request:
                             return replies.required(requests, handle_of(run, stop))
-                        found = Found(run=run, name=offer.name, asked=frozenset(requests))
+                        found = HandleFound(run=run, name=offer.name, asked=frozenset(requests))
                         if not await self._respond(found, stop, await replies.asked_back(ctx, requests)):
                             return self._not_done(run, stop, offer)
         except asyncio.CancelledError:
             self.hosting.drop(run)
             raise
 
-    def _words(self, stop: Failed, offer: Offered) -> str:
+    def _words(self, stop: RunFailed, offer: Offered) -> str:
         return self.graph.words(stop) if self.graph is not None and offer.name == self.graph.name else stop.message
 
-    def _requests(self, ctx: Context, stop: Held | Asked) -> dict[str, Any]:
+    def _requests(self, ctx: Context, stop: RunHeld | HostAsked) -> dict[str, Any]:
         """What a stop asks, as the requests that this host can take."""
         capabilities = ctx.session.client_capabilities
-        if isinstance(stop, Held):
+        if isinstance(stop, RunHeld):
             can = wire.can_elicit(capabilities)
             return {own: wire.elicitation(one) for own, one in stop.pending.items()} if can else {}
         if self.model == "caller" or not wire.can_sample(capabilities):
             return {}
         return {one.id: wire.sampling(one, capabilities) for one in stop.questions}
 
-    async def _respond(self, found: Found, stop: Stop, responses: Mapping[str, Any]) -> bool:
+    async def _respond(self, found: HandleFound, stop: Stop, responses: Mapping[str, Any]) -> bool:
         """Take the responses of a host to what is asked; whether there were any that say something.
 
         Raises:
@@ -260,10 +260,10 @@ class Host:
         """
         open_ids = _open_ids(stop) & found.asked
         if not open_ids:
-            raise Spent
+            raise HandleSpent
         taken = False
         for one in open_ids & responses.keys():
-            if isinstance(stop, Held):
+            if isinstance(stop, RunHeld):
                 if (said := wire.ruling(responses[one])) is not None:
                     await self.hosting.decide(found.run, stop.pending[one], *said)
                     taken = True
@@ -271,9 +271,9 @@ class Host:
                 taken = self.hosting.answer(found.run, one, wire.answered(responses[one])) or taken
         return taken
 
-    def _not_done(self, run: Run, stop: Held | Asked, offer: Offered) -> types.CallToolResult:
+    def _not_done(self, run: Run, stop: RunHeld | HostAsked, offer: Offered) -> types.CallToolResult:
         """What a host is told that can't be asked."""
-        if isinstance(stop, Held):
+        if isinstance(stop, RunHeld):
             again = self.graph.name if self.graph is not None and offer.name == self.graph.name else ANSWER
             words = held_words(run, stop, handle_of(run, stop), self.place, again)
             if not offer.is_asking:
@@ -284,7 +284,7 @@ class Host:
     def _asking(self, run: Run, question: Question) -> JsonObject:
         """A question in words, without what the host was shown before."""
         seen, knows_schema = self.hosting.unseen(run, question)
-        own: JsonObject = {"done": False, "run": handle_of(run, Asked(questions=[question]))}
+        own: JsonObject = {"done": False, "run": handle_of(run, HostAsked(questions=[question]))}
         own |= {"seen": seen} if seen else {}
         own["messages"] = [dict(one) for one in question.messages[seen:]]
         return own if knows_schema else {**own, "schema": wire.decode_object(question.schema)}
@@ -292,9 +292,9 @@ class Host:
 
 def _open_ids(stop: Stop) -> frozenset[str]:
     match stop:
-        case Held():
+        case RunHeld():
             return frozenset(stop.pending)
-        case Asked():
+        case HostAsked():
             return frozenset(one.id for one in stop.questions)
         case _:
             return frozenset()

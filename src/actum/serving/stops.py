@@ -14,14 +14,14 @@ from .asks import Question, question_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class RunDone:
     """A run that has an output."""
 
     output: Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class RunFailed:
     """A run that has none, and won't have: why, and what its calls came to, by their places."""
 
     message: str
@@ -32,7 +32,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class RunHeld:
     """A run with calls, or gates, that wait for somebody's decision."""
 
     pending: Mapping[str, Pending]
@@ -41,18 +41,18 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class HostAsked:
     """A run that waits for answers of the host's model."""
 
     questions: Sequence[Question]
 
 
-Stop: TypeAlias = Done | Failed | Held | Asked
+Stop: TypeAlias = RunDone | RunFailed | RunHeld | HostAsked
 Heard: TypeAlias = Callable[[JsonObject], Awaitable[None]]
 """Hears each entry of a run's record."""
 
 
-class Spent(RunError):
+class HandleSpent(RunError):
     """A handle that leads to nothing that is asked (any more)."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Spent(RunError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class HandleFound:
     """A run that a handle leads to: as what it is served, and what was asked when the handle was given."""
 
     run: Run
@@ -68,14 +68,14 @@ class Found:
     asked: frozenset[str]
 
 
-def handle_of(run: Run, stop: Held | Asked) -> str:
+def handle_of(run: Run, stop: RunHeld | HostAsked) -> str:
     """What a host names a run by that has stopped, once. Its end tells whether it has been changed on the way."""
-    ids = [one.id for one in stop.questions] if isinstance(stop, Asked) else sorted(stop.pending)
+    ids = [one.id for one in stop.questions] if isinstance(stop, HostAsked) else sorted(stop.pending)
     named = f"{run.id}.{'-'.join(ids)}"
     return f"{named}.{question_id(named)}"
 
 
-def begun(run: str) -> tuple[str, str]:
+def begun_as(run: str) -> tuple[str, str]:
     """As what a run is served, and a digest of what it was begun with: its id says both."""
     name, _, rest = run.partition(":")
     return name, rest.partition(":")[0]

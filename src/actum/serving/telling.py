@@ -6,7 +6,7 @@ from typing import Any
 
 from ..runs.handle import Run
 from ..schema.json import JsonObject, is_object
-from .stops import Failed, Held
+from .stops import RunFailed, RunHeld
 
 _MOST = 10
 
@@ -22,7 +22,7 @@ def progress_words(entry: JsonObject) -> str | None:
     return "asking" if "tick" in entry else None
 
 
-def held_words(run: Run, stop: Held, handle: str, place: str | None, again: str) -> str:
+def held_words(run: Run, stop: RunHeld, handle: str, place: str | None, again: str) -> str:
     """How what waits for a decision gets one. The values of calls are for who decides, not for the model that reads."""
     tools = sorted({str(one.call.get("_tool")) for one in stop.pending.values()})
     what = ", ".join(tools[:_MOST]) or ", ".join(stop.waiting[:_MOST])
@@ -37,7 +37,7 @@ def held_words(run: Run, stop: Held, handle: str, place: str | None, again: str)
     return f"{first} Then call `{again}` with run {handle!r}."
 
 
-def failure_words(stop: Failed) -> str:
+def failure_words(stop: RunFailed) -> str:
     """What a plan has come to that failed: every error with its call, and what stays done."""
     lines = [f"call {_index(place)} ({tool}): {error}" for place, (tool, error) in stop.failed.items()]
     lines = lines or [stop.message]

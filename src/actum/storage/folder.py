@@ -66,7 +66,7 @@ class FolderStore:
             content = await self._off_loop((self._folder / "contents" / digest[:2] / digest).read_bytes)
         except IdeaError:
             content = b""
-        return rows.checked(content, digest)
+        return rows.checked_content(content, digest)
 
     async def aclose(self) -> None:
         """Nothing stays open."""
@@ -107,7 +107,7 @@ class FolderStore:
         with path.open("ab+") as log:
             size = log.seek(0, os.SEEK_END)
             log.truncate(_whole(log, size))  # part of a line, of a writer that was killed
-            log.write(encode(rows.row_of(entry)).encode() + b"\n")
+            log.write(encode(rows.values_of_entry(entry)).encode() + b"\n")
             log.flush()
             os.fsync(log.fileno())
 

@@ -41,7 +41,7 @@ class PostgresStore:
             last = await _one(database, rows.LAST_OF_ALL, [])
             entry = rows.appended(draft, last, time.time_ns() // 1_000)
             await database.execute(_sql(rows.ADD_CONTENT), [entry.digest, draft.content])
-            await database.execute(_sql(rows.ADD_ENTRY), rows.row_of(entry))
+            await database.execute(_sql(rows.ADD_ENTRY), rows.values_of_entry(entry))
         return entry
 
     async def latest(self, line: Line, version: Sequence[int] = (), at: int | None = None) -> StoredVersion | None:
@@ -63,14 +63,14 @@ class PostgresStore:
     async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
         """The lines below a path."""
         async with self._connected() as database:
-            found = await _all(database, *rows.lines_of(domain, prefix))
-        return [rows.line_of(row) for row in found]
+            found = await _all(database, *rows.lines_below(domain, prefix))
+        return [rows.line_in(row) for row in found]
 
     async def content(self, digest: str) -> bytes:
         """A content, checked against its digest."""
         async with self._connected() as database:
             found = await _one(database, rows.CONTENT, [digest])
-        return rows.checked(None if found is None else found[0], digest)
+        return rows.checked_content(None if found is None else found[0], digest)
 
     async def aclose(self) -> None:
         """Close the connection."""

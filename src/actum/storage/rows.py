@@ -73,7 +73,7 @@ def page_of(line: Line, before: int | None, most: int) -> tuple[str, list[Any]]:
     return f"SELECT {_COLUMNS} FROM entries WHERE {_LINE}{bound} ORDER BY sequence DESC LIMIT ?", [*own, most]
 
 
-def lines_of(domain: str | None, prefix: str) -> tuple[str, list[Any]]:
+def lines_below(domain: str | None, prefix: str) -> tuple[str, list[Any]]:
     """The query for the lines below a path, of a domain or, for None, of all."""
     where, values = ["1 = 1"], list[Any]()
     if domain is not None:
@@ -108,7 +108,7 @@ def entry_of(row: Any) -> StoredVersion:
     )
 
 
-def line_of(row: Any) -> Line:
+def line_in(row: Any) -> Line:
     """The line in a row; raises as `entry_of`."""
     match row:
         case [str(domain), str(path), str(branch)]:
@@ -121,7 +121,7 @@ def _damaged(what: str) -> IdeaError:
     return IdeaError(f"{what} of the store of Ideas is damaged: restore it from a copy")
 
 
-def checked(content: Any, digest: str) -> bytes:
+def checked_content(content: Any, digest: str) -> bytes:
     """A content, checked against its digest; None if there is none.
 
     Raises:
@@ -156,7 +156,7 @@ def appended(draft: Draft, last: Any, now: int) -> StoredVersion:
     )
 
 
-def row_of(entry: StoredVersion) -> list[Any]:
+def values_of_entry(entry: StoredVersion) -> list[Any]:
     """An entry as the values of `ADD_ENTRY`."""
     line, version = entry.line, entry.version
     numbers = [version.breaking, version.compatible, version.solution]

@@ -54,14 +54,14 @@ class SqliteStore:
 
     async def lines(self, domain: str | None = "", prefix: str = "") -> list[Line]:
         """The lines below a path."""
-        query, values = rows.lines_of(domain, prefix)
+        query, values = rows.lines_below(domain, prefix)
         found = await self._on_thread(lambda database: database.execute(query, values).fetchall())
-        return [rows.line_of(row) for row in found]
+        return [rows.line_in(row) for row in found]
 
     async def content(self, digest: str) -> bytes:
         """A content, checked against its digest."""
         found = await self._on_thread(lambda database: database.execute(rows.CONTENT, [digest]).fetchone())
-        return rows.checked(None if found is None else found[0], digest)
+        return rows.checked_content(None if found is None else found[0], digest)
 
     async def aclose(self) -> None:
         """Close the file."""
@@ -127,7 +127,7 @@ class SqliteStore:
             last = database.execute(rows.LAST_OF_ALL).fetchone()
             entry = rows.appended(draft, last, time.time_ns() // 1_000)
             database.execute(rows.ADD_CONTENT, [entry.digest, draft.content])
-            database.execute(rows.ADD_ENTRY, rows.row_of(entry))
+            database.execute(rows.ADD_ENTRY, rows.values_of_entry(entry))
         return entry
 
 

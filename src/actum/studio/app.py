@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from .answering import answering
-from .decisions import Decisions
+from .decisions import DecisionPages
 from .home import Home
 from .idea_pages import IdeaPages
 from .pages import stamped, static
@@ -24,7 +24,7 @@ _STATIC = {"studio.css": "text/css", "studio.js": "text/javascript", "icon.svg":
 
 def routes_of(studio: Studio) -> Sequence[BaseRoute]:
     """The routes of a Studio."""
-    home, ideas, runs, decisions = Home(studio), IdeaPages(studio), RunPages(studio), Decisions(studio)
+    home, ideas, runs, decisions = Home(studio), IdeaPages(studio), RunPages(studio), DecisionPages(studio)
     run = f"{BASE}/runs/{{id}}"
 
     def route(path: str, act: Callable[[Request], Awaitable[Response]], *methods: str) -> Route:

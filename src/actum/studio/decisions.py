@@ -40,7 +40,7 @@ _ROWS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Decisions:
+class DecisionPages:
     """The routes that change something, and the comparison."""
 
     studio: Studio
@@ -147,8 +147,8 @@ class Decisions:
             given = texts.get(f"m{index}", text).replace("\r\n", "\n").strip()
             if given in (text.strip(), hidden(text, self.studio.secrets).strip()):
                 continue
-            own = decode_object(text)
-            changes[index] = unhidden(decode_object(given), own, self.studio.secrets) if given else None
+            own = shown_object(text)
+            changes[index] = unhidden(shown_object(given), own, self.studio.secrets) if given else None
         return changes
 
     def _given(self, idea: Idea, sent: Posted) -> JsonObject | None:
@@ -232,7 +232,7 @@ def _takes(waiting: Pending) -> JsonObject:
     return {"type": "object", "properties": {name: {} for name in Call(waiting.call).parameters}}
 
 
-def decode_object(text: str) -> JsonObject:
+def shown_object(text: str) -> JsonObject:
     """The JSON object of a hidden field.
 
     Raises:

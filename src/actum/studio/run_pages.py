@@ -16,7 +16,7 @@ from ..errors import ActumError, IdeaError
 from ..inspection.account import Account, account_of
 from ..inspection.pricing import price
 from ..runs.handle import Run
-from ..runs.store import RunStore
+from ..runs.run_store import RunStore
 from .answering import page
 from .drawing import graph_with_values
 from .live import line_of, stream

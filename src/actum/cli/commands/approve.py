@@ -8,7 +8,7 @@ from ..options import RunsPlace, json_of, object_of
 _GATE = "state.approvals."
 
 
-async def approve(
+async def actum_approve(
     run: str, call: str | None = None, /, *, edit: str | None = None, value: str = "true", store: RunsPlace = None
 ) -> int:
     """Let a waiting call run when its run is resumed; without CALL, all that wait.

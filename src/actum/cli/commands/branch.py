@@ -7,7 +7,7 @@ from ..options import StoreName, branch_of, library_of
 from ..render.telling import say
 
 
-async def branch(name: str, address: str, /, *, store: StoreName = None) -> int:
+async def actum_branch(name: str, address: str, /, *, store: StoreName = None) -> int:
     """Begin a branch of an Idea at a version.
 
     Parameters

@@ -17,7 +17,7 @@ from ..options import CommandError, Several, pair_of, value_of
 from ..render.telling import say_json
 
 
-async def call(
+async def actum_call(
     tool: str,
     /,
     *parameters: str,

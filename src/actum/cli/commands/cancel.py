@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..options import RunsPlace, runs_at
 
 
-async def cancel(run: str, /, *, store: RunsPlace = None) -> int:
+async def actum_cancel(run: str, /, *, store: RunsPlace = None) -> int:
     """End a run that was submitted, for good: whatever works on it is cut.
 
     Parameters

@@ -34,7 +34,7 @@ from ..render.telling import Passing, say_piece, tell
 from ..typed import Typed
 
 
-async def chat(
+async def actum_chat(
     idea: str,
     /,
     *,

@@ -10,7 +10,7 @@ from ..render.telling import say, say_json, tell_left_out
 _MOST_CHANGES = 4
 
 
-def check(
+def actum_check(
     idea: str,
     /,
     *,

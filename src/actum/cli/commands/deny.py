@@ -6,7 +6,7 @@ from ..keeping import run_at
 from ..options import RunsPlace
 
 
-async def deny(run: str, call: str | None = None, /, *, because: str = "denied", store: RunsPlace = None) -> int:
+async def actum_deny(run: str, call: str | None = None, /, *, because: str = "denied", store: RunsPlace = None) -> int:
     """Refuse a waiting call and tell the model why when the run is resumed; without CALL, all that wait.
 
     Parameters

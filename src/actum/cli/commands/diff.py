@@ -12,7 +12,7 @@ _WIDTH = 58
 _SAME, _OTHER = "  ", "≠ "
 
 
-async def diff(old: str, new: str, /, *, store: StoreName = None) -> int:
+async def actum_diff(old: str, new: str, /, *, store: StoreName = None) -> int:
     """Say what changes between two Ideas and whom it breaks; two kept runs are shown side by side.
 
     Parameters

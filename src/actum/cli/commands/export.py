@@ -10,7 +10,7 @@ from ..options import StoreName, library_of, runs_at
 from ..render.telling import say
 
 
-async def export(address: str, file: str, /, *, store: StoreName = None) -> int:
+async def actum_export(address: str, file: str, /, *, store: StoreName = None) -> int:
     """Write a version of an Idea into a file, byte for byte as the store holds it; or a run that was submitted.
 
     A run is written as `actum run --save` keeps one: `why`, `replay`, `fork` and `diff` take the file.

@@ -11,7 +11,7 @@ from ..options import CommandError, Flag
 from ..render.telling import tell
 
 
-def fmt(*ideas: str, check: Flag = False) -> int:
+def actum_fmt(*ideas: str, check: Flag = False) -> int:
     """Lay out Ideas the one way that `actum` writes them, so that their differences are small.
 
     Parameters

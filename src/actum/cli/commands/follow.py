@@ -10,7 +10,7 @@ from ..render.outcome import FAILED, PRODUCED, WAITS
 from ..render.telling import say_json, tell
 
 
-async def follow(
+async def actum_follow(
     run: str,
     /,
     *,

@@ -7,7 +7,7 @@ from ..keeping import run_at
 from ..options import RunsPlace, Settings, input_of
 
 
-async def fork(run: str, new: str, /, *, at: int, i: Settings = None, store: RunsPlace = None) -> int:
+async def actum_fork(run: str, new: str, /, *, at: int, i: Settings = None, store: RunsPlace = None) -> int:
     """Begin a new run as another one was before a request, with its input changed; `actum resume` continues it.
 
     Parameters

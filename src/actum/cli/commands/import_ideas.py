@@ -12,7 +12,7 @@ from ..options import CommandError, StoreName, branch_of, library_of
 from ..render.saved import tell_saved
 
 
-async def import_ideas(folder: str, /, *, branch: str | None = None, store: StoreName = None) -> int:
+async def actum_import_ideas(folder: str, /, *, branch: str | None = None, store: StoreName = None) -> int:
     """Save every Idea of a file or a folder, each under its meta.path, else under its file's name.
 
     Parameters

@@ -7,7 +7,7 @@ from ..options import CommandError, Flag, RunsPlace, runs_at
 from ..render.telling import say
 
 
-async def limit(
+async def actum_limit(
     *,
     tenant: str | None = None,
     runs: int | None = None,

@@ -10,7 +10,7 @@ from ..options import StoreName, library_of
 from ..render.telling import say
 
 
-async def log(address: str, /, *, most: int = 20, store: StoreName = None) -> int:
+async def actum_log(address: str, /, *, most: int = 20, store: StoreName = None) -> int:
     """List the versions of an Idea on one branch, the newest first.
 
     Parameters

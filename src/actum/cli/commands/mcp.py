@@ -23,7 +23,7 @@ _WIDTH = 12
 """How much of a digest is printed."""
 
 
-async def mcp(
+async def actum_mcp(
     action: Literal["add", "list", "show", "call", "pin", "serve"],
     name: str | None = None,
     /,

@@ -7,7 +7,7 @@ from ..options import StoreName, branch_of, library_of
 from ..render.saved import tell_saved
 
 
-async def promote(address: str, /, *, to: str = MAIN, note: str = "", store: StoreName = None) -> int:
+async def actum_promote(address: str, /, *, to: str = MAIN, note: str = "", store: StoreName = None) -> int:
     """Save a version as the next one of another branch.
 
     Parameters

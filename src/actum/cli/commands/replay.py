@@ -10,7 +10,7 @@ from ..options import RunsPlace, Several
 from ..render.telling import say, tell_left_out
 
 
-async def replay(run: str, /, *, activities: Several = None, store: RunsPlace = None) -> int:
+async def actum_replay(run: str, /, *, activities: Several = None, store: RunsPlace = None) -> int:
     """Make a kept run's requests and output again and compare them byte for byte; no model is asked, no call is made.
 
     Parameters

@@ -7,7 +7,7 @@ from ..options import StoreName, library_of
 from ..render.telling import say
 
 
-async def resolve(
+async def actum_resolve(
     address: str, /, *, at: str | None = None, search: list[str] | None = None, store: StoreName = None
 ) -> int:
     """Print the exact address that an address means, which will always give the same bytes.

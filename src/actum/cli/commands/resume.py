@@ -16,7 +16,7 @@ from ..render.outcome import finish, renderer_of
 from ..render.telling import say
 
 
-async def resume(
+async def actum_resume(
     run: str,
     /,
     *,

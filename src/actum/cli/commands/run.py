@@ -37,7 +37,7 @@ from ..render.outcome import finish, renderer_of
 from ..render.plan import price_of, text_of
 
 
-async def run(
+async def actum_run(
     idea: str,
     /,
     *,

@@ -12,7 +12,7 @@ from ..options import RunsPlace, runs_at
 from ..render.telling import say, tell
 
 
-def runs(
+def actum_runs(
     folder: str = "runs",
     /,
     *,

@@ -11,7 +11,7 @@ from ..options import CommandError, StoreName, branch_of, library_of
 from ..render.saved import tell_saved
 
 
-async def save(
+async def actum_save(
     idea: str, address: str | None = None, /, *, branch: str | None = None, note: str = "", store: StoreName = None
 ) -> int:
     """Save an Idea as the next version; the change of its schemas says how far its number is raised.

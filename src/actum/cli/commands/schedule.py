@@ -15,7 +15,7 @@ from ..render.telling import say
 from .submit import prepared
 
 
-async def schedule(
+async def actum_schedule(
     name: str | None = None,
     idea: str | None = None,
     /,

@@ -8,7 +8,7 @@ from ...ideas.published import idea_schema
 from ..render.telling import say_json
 
 
-def schema(of: Literal["idea"] = "idea", /) -> int:
+def actum_schema(of: Literal["idea"] = "idea", /) -> int:
     """Print the JSON Schema of the Idea format, by which an editor completes and checks Ideas.
 
     Parameters

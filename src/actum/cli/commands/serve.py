@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from ...app.agent import Agent
-from ...app.begun import hold
+from ...app.begun import hold_all
 from ...app.idea import Idea
 from ...app.loading import Code, load_servers
 from ...app.tools import DEFAULT, Tools
@@ -22,10 +22,10 @@ from ..connecting import McpFile, agree, servers_at
 from ..mcp_serving import over_stdio, place_of
 from ..options import CommandError, Flag, Roots, RunsPlace, Several, runs_at, runs_place
 from ..render.telling import tell
-from ..serving import agents_at, hosts_of, listen_at, token_of
+from ..server_options import agents_at, hosts_of, listen_at, token_of
 
 
-async def serve(
+async def actum_serve(
     *ideas: str,
     stdio: Flag = False,
     graph: Flag = False,
@@ -100,7 +100,7 @@ async def serve(
     for idea in named.values():
         load_servers(idea, idea.settings(has_model=True).servers, code, idea.roots)
     keyless: Keyless | None = model if model in ("host", "caller") else None
-    decider = hold if approve == "hold" else agree if approve == "all" else None
+    decider = hold_all if approve == "hold" else agree if approve == "all" else None
     agent_for = agents_at(roots, decider, model, has_model=keyless is None, are_named=True)
     async with servers_at(mcp, DEFAULT, code.servers):
         tools = _tools_of(named, agent_for) if graph else None

@@ -24,7 +24,7 @@ from ..render.telling import say_lines, tell_left_out
 _DRAWINGS = {"text": text_of, "mermaid": mermaid_of, "svg": svg_of}
 
 
-async def show(
+async def actum_show(
     idea: str,
     /,
     *,

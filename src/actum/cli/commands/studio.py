@@ -7,24 +7,24 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ...app.begun import hold
+from ...app.begun import hold_all
 from ...app.idea import Idea
 from ...app.loading import Code
 from ...errors import IdeaError
 from ...ideas.ticks import RUN
-from ...runs.open import sqlite_path
+from ...runs.run_places import sqlite_path
 from ...serving import Served
 from ...serving.extras import check_installed
 from ...studio.shelf import Shelf
 from ..options import CommandError, Roots, Several, runs_at, runs_place
 from ..render.telling import tell
-from ..serving import agents_at, hosts_of, listen_at, token_of
+from ..server_options import agents_at, hosts_of, listen_at, token_of
 
 _SUGGESTED = ("openai:gpt-5.2", "anthropic:claude-sonnet-4-5", "google:gemini-3-pro", "ollama:qwen3")
 _RUNS = "runs"
 
 
-async def studio(
+async def actum_studio(
     place: str | None = None,
     /,
     *,
@@ -79,7 +79,7 @@ async def studio(
     roots = list(dict.fromkeys([folder.resolve(), Path.cwd(), *map(Path, root or [])]))
     Code.for_all(activities).take_named()
 
-    agent_for = agents_at(roots, hold if approve == "hold" else None, model)
+    agent_for = agents_at(roots, hold_all if approve == "hold" else None, model)
     async with runs_at(kept, makes=True) as opened:
         served = Served({}, agent=agent_for, store=opened, roots=roots, slots=slots, drain=3.0)
         served.desk.shelf = Shelf(folder=folder)

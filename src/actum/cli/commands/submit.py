@@ -16,7 +16,7 @@ from ..options import CommandError, RunsPlace, Settings, input_of, runs_at
 from ..render.telling import say
 
 
-async def submit(
+async def actum_submit(
     idea: str,
     /,
     *,

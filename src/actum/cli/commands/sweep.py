@@ -7,7 +7,7 @@ from ..options import CommandError, RunsPlace, pair_of, runs_at
 from ..render.telling import say
 
 
-async def sweep(*, keep: str, store: RunsPlace = None) -> int:
+async def actum_sweep(*, keep: str, store: RunsPlace = None) -> int:
     """Delete the runs that have been over for longer than they are kept, with their records; `export` keeps one.
 
     Parameters

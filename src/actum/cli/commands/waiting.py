@@ -11,7 +11,7 @@ from ..render.asked import made_of
 from ..render.telling import say, say_json
 
 
-async def waiting(run: str, /, *, json: JsonFlag = False, store: RunsPlace = None) -> int:
+async def actum_waiting(run: str, /, *, json: JsonFlag = False, store: RunsPlace = None) -> int:
     """List the calls of a run that wait for a decision, including those of its delegates.
 
     Parameters

@@ -19,7 +19,7 @@ _LONGEST = 200
 """How many characters of an expression are shown."""
 
 
-async def why(
+async def actum_why(
     run: str,
     reference: str | None = None,
     /,

@@ -9,18 +9,18 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Literal
 
-from ...app.begun import hold
+from ...app.begun import hold_all
 from ...app.loading import Code
 from ...runs.health import watched
 from ...runs.worker import QUEUES, Worker
 from ...schema.json import index_of
 from ..options import CommandError, Roots, RunsPlace, Several, pair_of, runs_at
 from ..render.telling import tell
-from ..serving import agents_at
+from ..server_options import agents_at
 from .sweep import kept_days
 
 
-async def worker(
+async def actum_worker(
     *,
     store: RunsPlace = None,
     queues: str | None = None,
@@ -74,7 +74,7 @@ async def worker(
     roots = [Path(one) for one in root or [str(Path.cwd())]]
     Code.for_all(activities).take_named()
 
-    agent_for = agents_at(roots, hold if approve == "hold" else None, model)
+    agent_for = agents_at(roots, hold_all if approve == "hold" else None, model)
     logging.getLogger("actum.worker").addHandler(_Telling())
     async with runs_at(store, makes=True) as runs:
         serving = Worker(

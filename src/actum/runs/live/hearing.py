@@ -19,8 +19,8 @@ from ...errors import Fenced
 from ...events import RequestStarted, Retried, TextDelta, as_json
 from ...protocol.message import OF
 from ...schema.json import Json, JsonObject, decode, is_object
+from .broadcasting import PATIENCE
 from .channel import Channel
-from .telling import PATIENCE
 
 _MOST_WAITING = 1_000
 """How many events may wait for a follower that is slow; older ones are dropped, and texts asked for again."""

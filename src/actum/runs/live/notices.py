@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import RunError
 from ...schema.json import decode, is_object
-from ..listening import Listener
+from ..postgres_listening import PostgresListener
 from .channel import Asked, Heard, LocalChannel
 
 _LIVE, _ASKED = "actum_live", "actum_asked"
@@ -24,8 +24,8 @@ class NoticeChannel:
     def __init__(self, url: str, notify: Callable[[str, Sequence[str]], Awaitable[None]]) -> None:
         self._notify = notify
         self._here = LocalChannel()
-        self._live = Listener(url, _LIVE, self._heard)
-        self._wanted = Listener(url, _ASKED, self._was_asked)
+        self._live = PostgresListener(url, _LIVE, self._heard)
+        self._wanted = PostgresListener(url, _ASKED, self._was_asked)
 
     async def tell(self, run: str, messages: Sequence[str]) -> None:
         """Send messages about a run to all who listen to it."""

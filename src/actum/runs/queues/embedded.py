@@ -11,7 +11,7 @@ from os import urandom
 from ...errors import StoreUnavailable
 from ..database import Database, Transaction
 from ..queue import Carry, Delivery, lanes
-from .serving import Serving
+from .slots import Slots
 
 _TAKE = (
     "UPDATE actum_deliveries SET taker = ?, heard = ? WHERE number IN (SELECT number FROM actum_deliveries "
@@ -73,7 +73,7 @@ class EmbeddedQueue:
 
         beating = asyncio.create_task(self._beat(server, lease))
         try:
-            await Serving(slots, carry, take, ended).until(stop, wait)
+            await Slots(slots, carry, take, ended).until(stop, wait)
         finally:
             beating.cancel()
             await asyncio.wait([beating])

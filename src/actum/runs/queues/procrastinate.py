@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import StoreUnavailable
 from ..database import Transaction
-from ..postgres import PostgresDatabase
+from ..postgres_database import PostgresDatabase
 from ..queue import Carry, Delivery, lanes
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import Any
 
 from ..errors import RunError
 from ..sources.files import is_name
-from .given import shown
+from .given import shown_value
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
+from .run_store import RunStore
 from .sql_store import SqlStore
-from .sqlite import SqliteDatabase
-from .store import RunStore
+from .sqlite_database import SqliteDatabase
 
 _SERVERS = ("postgresql://", "postgres://")
 _ACCEPTED = "runs are kept in postgresql://…, sqlite:///FILE, FILE.db, a folder, or :memory:"
@@ -30,16 +30,16 @@ def open_runs(url: str | Path, queue: Queue | None = None) -> RunStore:
     """
     text = place_given(url)
     if text.startswith(_SERVERS):
-        from .postgres import PostgresDatabase
+        from .postgres_database import PostgresDatabase
         from .queues.procrastinate import ProcrastinateQueue
 
         database = PostgresDatabase(text)
         return SqlStore(database, queue or ProcrastinateQueue(database))
     path = sqlite_path(text)
     if path is None:
-        from .folder import FolderStore
+        from .run_folder import RunFolder
 
-        return FolderStore(Path(text), queue)
+        return RunFolder(Path(text), queue)
     own = SqliteDatabase(path)
     return SqlStore(own, queue or EmbeddedQueue(own))
 
@@ -53,7 +53,7 @@ def place_given(given: Any) -> str:
     text = str(given)
     path = sqlite_path(text)
     if not isinstance(given, str | Path) or not text.strip() or not is_name(text):
-        raise RunError(f"{shown(given)} names no place: {_ACCEPTED}")
+        raise RunError(f"{shown_value(given)} names no place: {_ACCEPTED}")
     if text.startswith(_SERVERS) or path == ":memory:":
         return text
     if text.startswith(":"):

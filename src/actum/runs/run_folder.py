@@ -25,17 +25,17 @@ from .kept_row import ROW, row_in, source_in
 from .kept_run import KeptRun
 from .queue import Queue
 from .queues.embedded import EmbeddedQueue
-from .row import Ending, Page, Row, State, Submission, Taken, Told
+from .row import Ending, Row, RunPage, State, Submission, Taken, Told
+from .run_spreading import parts_waited_for
 from .sending import DEADLINE, OVER, deadline
 from .sent_file import is_cancelled, is_due
-from .spreading import parts_of
 from .sql_rows import delivery_of
-from .sqlite import SqliteDatabase
+from .sqlite_database import SqliteDatabase
 
 T = TypeVar("T")
 
 
-class FolderStore:
+class RunFolder:
     """The runs of a folder. It is made when the first is submitted."""
 
     limits_tenants = False
@@ -77,7 +77,7 @@ class FolderStore:
         """How far a run is."""
         return await self._off_loop(lambda: self._files.row(run))
 
-    async def listed(self, page: Page) -> list[Row]:
+    async def listed(self, page: RunPage) -> list[Row]:
         """A page of the runs, the newest first."""
         rows = await self._off_loop(self._files.rows)
         rows.sort(key=lambda row: (row.created, row.id), reverse=True)
@@ -225,7 +225,7 @@ class FolderStore:
 
     async def _waits(self, row: Row) -> None:
         """Have a run delivered that waits for what is there already, or falls due."""
-        if parts_of(row.waiting):
+        if parts_waited_for(row.waiting):
             await self._wake(row.id)
         sent = await self._off_loop(self._files.sent(row.id).read)
         if due := [one["due"] for one in sent]:
@@ -358,7 +358,7 @@ class FolderStore:
         parents = {row.parent for row in rows if not row.is_over}
         ended = {row.id for row in rows if row.state in {"failed", "cancelled"}}
         for row in rows:
-            if row.state == "waiting" and row.id not in parents and parts_of(row.waiting):
+            if row.state == "waiting" and row.id not in parents and parts_waited_for(row.waiting):
                 await self._wake(row.id)
             elif not row.is_over and row.parent in ended:
                 await self.cancel(row.id)

@@ -15,13 +15,13 @@ _AGAIN = 1.0
 """Seconds until a database that could not be reached is tried again; nobody waits longer for it either."""
 
 
-def told(runs: Iterable[str]) -> str:
+def notice_of(runs: Iterable[str]) -> str:
     """What is told of runs that have changed."""
     text = ",".join(runs)
     return text if len(text) <= _MOST else _ANY
 
 
-class Listener:
+class PostgresListener:
     """Hears what is told on one channel. While it can't listen, it hears nothing."""
 
     def __init__(self, url: str, channel: str, heard: Callable[[str], None]) -> None:
@@ -67,7 +67,7 @@ class Changes:
 
     def __init__(self, url: str) -> None:
         self._waiting: defaultdict[str, set[asyncio.Future[None]]] = defaultdict(set)
-        self._listener = Listener(url, CHANNEL, self._wake)
+        self._listener = PostgresListener(url, CHANNEL, self._wake)
         self._beginning: asyncio.Task[None] | None = None
 
     async def changed(self, run: str, seconds: float) -> None:

@@ -9,7 +9,7 @@ from ..schema.json import JsonObject
 from .database import Database, Transaction
 from .live.channel import Channel
 from .queue import Queue
-from .row import Ending, Page, Row, State, Submission, Taken, Told
+from .row import Ending, Row, RunPage, State, Submission, Taken, Told
 
 
 class RunStore(Protocol):
@@ -52,7 +52,7 @@ class RunStore(Protocol):
         """How far a run is; None if there is none."""
         ...
 
-    async def listed(self, page: Page) -> list[Row]:
+    async def listed(self, page: RunPage) -> list[Row]:
         """A page of the runs, the newest first; those that can't be read are left out."""
         ...
 

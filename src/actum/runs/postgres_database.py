@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from ..errors import RunError, StoreUnavailable, concealed
 from .database import Transaction
-from .listening import CHANNEL, Changes, told
 from .live.notices import NoticeChannel
+from .postgres_listening import CHANNEL, Changes, notice_of
 from .tables import Tables
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class PostgresDatabase:
 
     async def tell(self, within: Transaction, runs: Collection[str]) -> None:
         """Tell those who wait for runs that these have changed, once the transaction is committed."""
-        await within.rows("SELECT pg_notify(?, ?)", CHANNEL, told(runs))
+        await within.rows("SELECT pg_notify(?, ?)", CHANNEL, notice_of(runs))
 
     async def _notify(self, channel: str, messages: Sequence[str]) -> None:
         async with self.transaction() as within:

@@ -14,7 +14,7 @@ from typing import Any
 from .database import Transaction
 from .limits import Limit, limit_for
 from .row import Row
-from .sql_rows import COLUMNS, row_of
+from .sql_rows import COLUMNS, row_from
 
 Push = Callable[[Row, Transaction], Awaitable[None]]
 _SHARE = 4
@@ -83,7 +83,7 @@ class Admission:
                 await self._unpark(within, await within.rows(_UNPARK, limit.tenant, queue, tag, room))
 
     async def _unpark(self, within: Transaction, found: Sequence[Sequence[Any]]) -> None:
-        for row in sorted((row_of(one) for one in found), key=lambda row: (-row.priority, row.created, row.id)):
+        for row in sorted((row_from(one) for one in found), key=lambda row: (-row.priority, row.created, row.id)):
             await self._push(row, within)
 
     async def parked(self, within: Transaction) -> list[str]:

@@ -18,7 +18,7 @@ from ..execution.calls.carrying import ANOTHER
 from ..execution.delegation.spreading import Ancestor, Child, Ended
 from ..schema.json import JsonObject, encode
 from .row import CHILDREN, Row, Submission
-from .store import RunStore
+from .run_store import RunStore
 
 
 def child_id(parent: str, place: str) -> str:
@@ -76,6 +76,6 @@ def lineage_of(source: Submission) -> Sequence[Ancestor]:
     return [Ancestor.of(one) for one in told]
 
 
-def parts_of(waiting: Sequence[str]) -> list[str]:
+def parts_waited_for(waiting: Sequence[str]) -> list[str]:
     """The ids of the other runs among what a run waits for."""
     return [one.removeprefix(f"{ANOTHER} ") for one in waiting if one.startswith(f"{ANOTHER} ")]

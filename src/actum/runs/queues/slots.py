@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ..queue import Carry
-from ..racing import first_of
+from ..racing import first_to_end
 
 Take: TypeAlias = Callable[[str, int], Awaitable[Sequence[tuple[int, str]]]]
 """Takes at most so many deliveries of a queue: the number of each, and its run."""
 
 
-class Serving:
+class Slots:
     """Carries deliveries, at most `slots` of each queue at once. `ended` is told the number of each that has ended."""
 
     def __init__(
@@ -38,9 +38,9 @@ class Serving:
                 self._freed.clear()
                 if not self._has_room():
                     # What may have come can't be taken: to look for it would only find it again and again.
-                    await first_of(stop.wait(), self._freed.wait())
+                    await first_to_end(stop.wait(), self._freed.wait())
                 elif not await self._fill():
-                    await first_of(wait(), stop.wait(), self._freed.wait())
+                    await first_to_end(wait(), stop.wait(), self._freed.wait())
             while self._tasks:
                 await asyncio.wait(self._tasks)
         finally:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..errors import Fenced
 from .database import Database, Transaction
 from .row import Row
-from .sql_rows import COLUMNS, row_of
+from .sql_rows import COLUMNS, row_from
 
 _OPEN = "state NOT IN ('done', 'failed', 'cancelled')"
 _ANY_OPEN = f"EXISTS (SELECT 1 FROM actum_runs part WHERE part.parent = ? AND part.{_OPEN})"
@@ -21,7 +21,7 @@ _CANCEL = (
 )
 
 
-async def check_owner(within: Transaction, database: Database, parent: str, lease: int) -> None:
+async def check_lease(within: Transaction, database: Database, parent: str, lease: int) -> None:
     """Judge whether a run may still have calls carried out, until the transaction ends.
 
     Raises:
@@ -35,7 +35,7 @@ async def check_owner(within: Transaction, database: Database, parent: str, leas
 async def woken(within: Transaction, parent: str) -> Row | None:
     """The run that has waited for others, if the last of them is over: it is queued now."""
     found = await within.rows(_WAKE, parent, parent)
-    return row_of(found[0]) if found else None
+    return row_from(found[0]) if found else None
 
 
 async def cancelled(within: Transaction, database: Database, run: str) -> list[str]:
