@@ -8,9 +8,11 @@ from actum import Call, Context, Limits, Tools, errors
 from actum.dataflow.node import Answer, Node
 from actum.execution.budget import Budget
 from actum.execution.calls.admission import judge
-from actum.execution.calls.job import Job
 from actum.execution.calls.resolving import resolved
-from actum.execution.calls.script import Script
+from actum.execution.ground import Ground
+from actum.execution.job import Job
+from actum.execution.record.journal import Journal
+from actum.execution.script import Script
 from actum.generation.offer import offered
 from actum.schema.json import JsonObject as Json
 
@@ -30,8 +32,8 @@ def judged(call: Json, *, is_authored: bool = False) -> Job:
         tools.register(name, schema)
     tools.activity("scoped", lambda: None)
     script = Script(is_authored=is_authored)
-    toolset = offered(Context(), tools)
-    return judge(Call(call), toolset, ["①"], Node(0, Answer(), 0), script)
+    context = Context([{"type": "state", "a": 1, "_instance": "①"}])
+    return judge(Call(call), Ground(Journal(context), offered(context, tools)), Node(0, Answer(), 0), script)
 
 
 def test_a_call_is_entered_with_what_it_reads_and_writes() -> None:

@@ -21,10 +21,11 @@ from .calls.approval import Approve
 from .calls.calls import Calls
 from .calls.carrying import Delegate
 from .calls.scheduler import Scheduler
-from .calls.script import Script
 from .calls.undoing import Doings
 from .emitter import Emitter
+from .ground import Ground
 from .record.journal import Journal
+from .script import Script
 
 Pattern: TypeAlias = Literal["all", "any", "race"]
 
@@ -55,10 +56,7 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
     """
     group, run, journal = _Group(pattern, len(calls)), urandom(16).hex(), Journal(around.context)
     scheduler = Scheduler(
-        journal=journal,
-        toolset=around.toolset,
-        budget=around.budget,
-        emit=Emitter(group.see, trace=around.trace, run=run),
+        Ground(journal, around.toolset, around.budget, Emitter(group.see, trace=around.trace, run=run)),
         delegate=around.delegate,
         approve=around.approve,
         doings=around.doings,
@@ -66,7 +64,7 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
         awaits_all=True,
     )
     try:
-        running = Calls(scheduler, journal, drain=0)
+        running = Calls(scheduler, drain=0)
         await _run_group(Script(run=run, is_authored=True), calls, running, around.budget, group)
     except BaseException as error:
         if around.doings is not None:

@@ -32,11 +32,12 @@ from . import programs
 from .budget import Budget, Spent
 from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting
 from .calls.scheduler import Scheduler
-from .calls.script import Script, Wanted
 from .emitter import Emitter
+from .ground import Ground
 from .record import entries
 from .record.journal import Journal
 from .record.plans import standing_plans
+from .script import Script, Wanted
 from .setup import Setup
 from .texts import Texts
 from .tracing import run_begun
@@ -67,17 +68,16 @@ class Loop:
         self._emit = emit
         trace = "" if self._span is None else self._span.traceparent
         self._journal = Journal(own, setup.runtime.handlers, setup.record, run=self._run, trace=trace, said=said)
-        scheduler = Scheduler(
-            journal=self._journal,
-            toolset=self._frame.toolset,
-            budget=budget,
-            emit=emit,
-            delegate=setup.delegate,
-            approve=setup.runtime.approve,
-            doings=setup.runtime.doings,
-            parallel=setup.config.parallel,
+        self._calls = Calls(
+            Scheduler(
+                Ground(self._journal, self._frame.toolset, budget, emit),
+                delegate=setup.delegate,
+                approve=setup.runtime.approve,
+                doings=setup.runtime.doings,
+                parallel=setup.config.parallel,
+            ),
+            drain=setup.config.drain,
         )
-        self._calls = Calls(scheduler, self._journal, drain=setup.config.drain)
         self._next_answer = self._marks.next_answer
         self._scripts: list[Script] = []
         self._ended: list[int] = []

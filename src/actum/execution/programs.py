@@ -11,7 +11,7 @@ from ..protocol.marks import Marks
 from ..protocol.message import OUTCOME, is_skip
 from ..protocol.place import Place
 from ..schema.json import JsonObject, is_object
-from .calls.job import Failure
+from .job import Failure
 
 
 def failed(failures: Sequence[Failure]) -> PlanFailed:

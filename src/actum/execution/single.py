@@ -11,9 +11,9 @@ from ..protocol.marks import Marks
 from ..protocol.solution import Result, Solution
 from ..protocol.usage import Usage
 from .budget import Budget
-from .calls.script import Script
 from .emitter import Emitter
 from .record.journal import Journal
+from .script import Script
 from .setup import Setup
 from .turn import Turn
 

@@ -19,10 +19,10 @@ from ..schema.json import Json
 from ..spans import Span
 from .budget import Budget
 from .calls.calls import Calls
-from .calls.script import Script
 from .emitter import Emitter
 from .record.entries import Restarted
 from .record.journal import Journal
+from .script import Script
 from .texts import Texts
 from .tracing import request_begun
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from ..dataflow.reference import RESULTS, Reference
-from ..execution.calls.job import ITEM
+from ..execution.job import ITEM
 from ..protocol.call import EACH, VALUE, Call
 from ..protocol.reader import is_read
 from ..protocol.readings import Reading

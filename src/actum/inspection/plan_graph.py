@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..dataflow.expression import is_expression, parse, written_paths
 from ..dataflow.reference import CALLS, Reference, ReferenceSyntax, call_index, overlaps
-from ..execution.calls.job import ERROR, ITEM
+from ..execution.job import ERROR, ITEM
 from ..generation.offer import Toolset
 from ..ideas.file import plan_of
 from ..protocol.call import EACH, ELSE, EXPECT, THEN, VALUE, WHEN, Call

@@ -17,10 +17,10 @@ from ..execution.calls.admission import judge
 from ..execution.calls.batch import outside
 from ..execution.calls.declared import Declared
 from ..execution.calls.diagnosis import hint
-from ..execution.calls.job import LEFT, Job
-from ..execution.calls.register import Register
-from ..execution.calls.script import Script
+from ..execution.ground import Ground
+from ..execution.job import LEFT, Job
 from ..execution.record.journal import Journal
+from ..execution.script import Script
 from ..generation.offer import Toolset
 from ..protocol.approvals import is_gate
 from ..protocol.call import EXPECT, ONLY_THEN, THEN, Call
@@ -70,9 +70,9 @@ class Premises:
 def plan_problems(calls: Sequence[Any], output: Any, around: Premises) -> Iterator[tuple[ActumError, int | None]]:
     """The errors of a plan's calls, each with the index of its call; None for one of the output."""
     journal = Journal(around.context)
-    register = Register(journal, around.toolset)
+    ground = Ground(journal, around.toolset)
     answer = Script(is_authored=around.is_authored)
-    plan = _Plan(around, journal, Declared(journal, register), count=len(calls), jobs=register.jobs, answer=answer)
+    plan = _Plan(around, ground, Declared(ground), count=len(calls), jobs=ground.jobs, answer=answer)
     for index, element in enumerate(calls):
         try:
             plan.add(index, element)
@@ -94,7 +94,7 @@ class _Plan:
     """The elements of one answer that are sound by themselves."""
 
     around: Premises
-    journal: Journal
+    ground: Ground
     declared: Declared
     count: int
     jobs: dict[int, Job] = field(default_factory=dict[int, Job])
@@ -121,7 +121,7 @@ class _Plan:
             return
         if EXPECT in call:
             self.thens.add(index)
-        self.jobs[index] = judge(call, self.around.toolset, self.around.context.instances, node, self.answer)
+        self.jobs[index] = judge(call, self.ground, node, self.answer)
         self.writers.add(index, node.writes)
         if self.jobs[index].path is None and self.jobs[index].has_result:
             self.leaving.add(index, LEFT)
@@ -172,11 +172,11 @@ class _Plan:
         if reference.kind == CALLS and index in self.thens:
             what = f"an {EXPECT!r}" if index in self.jobs else f"a {THEN!r}"
             return f"{reference}: element {index} is {what}, which orders the others and has no value"
-        if reference.kind == RESULTS and index not in self.journal.results:
-            there = self.journal.results
+        if reference.kind == RESULTS and index not in self.ground.journal.results:
+            there = self.ground.journal.results
             shown = f"there are †results.{min(there)} to {max(there)}" if there else "the context holds none"
             return f"nothing fills {reference}; {shown}"
-        return f"nothing fills {reference}; {hint(reference, self.answer, instance, self.journal)}"
+        return f"nothing fills {reference}; {hint(reference, self.answer, instance, self.ground.journal)}"
 
     def waits(self) -> Mapping[int, Sequence[int]]:
         """For each element, those that it is sure to wait for: what it reads, and what it comes after."""
@@ -229,7 +229,7 @@ class _Plan:
 
     def _is_there(self, reference: Reference, reader: Node | None) -> bool:
         instance = reader.instance if reader is not None else None
-        return is_gate(reference) or self.journal.read(reference, instance) is not MISSING
+        return is_gate(reference) or self.ground.journal.read(reference, instance) is not MISSING
 
 
 def _expressions(job: Job) -> list[Expression]:

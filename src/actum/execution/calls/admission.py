@@ -11,7 +11,7 @@ from ...dataflow.expression import Each, Expression, First, is_expression, parse
 from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod
 from ...dataflow.node import Node
 from ...dataflow.reference import SIGIL, Path, ReferenceSyntax, clip, scan_reference
-from ...dataflow.template import ALONE, Reading, Template, template
+from ...dataflow.template import Reading, Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
 from ...protocol.call import EACH, ELSE, EXPECT, META, ONLY_EXPECT, THEN, VALUE, WHEN, WITH, Call
@@ -21,9 +21,10 @@ from ...protocol.scopes import scope_path, scopes_of
 from ...protocol.tool import EXPECTS, VALUES, Tool
 from ...schema.json import MAX_WRITTEN_DEPTH, copy, is_object
 from ...schema.validator import Validator
+from ..ground import Ground
+from ..job import ERROR, OPENED_BETWEEN_RUNS, Job
+from ..script import Script
 from .batch import batch, otherwise, outside
-from .job import ERROR, OPENED_BETWEEN_RUNS, Job
-from .script import Script
 
 _FLOW = frozenset({EACH, WHEN, THEN, VALUE, ELSE, EXPECT})
 
@@ -46,11 +47,9 @@ def check_offered(call: Call, toolset: Toolset, script: Script) -> None:
 
 def judge(
     call: Call,
-    toolset: Toolset,
-    instances: Sequence[str],
+    ground: Ground,
     node: Node,
     script: Script,
-    reading: Reading = ALONE,
 ) -> Job:
     """Judge a call by itself and enter what it reads and writes in its node.
 
@@ -58,7 +57,8 @@ def judge(
         CallError: what is wrong with it, so that nothing of it runs.
     """
     if EXPECT in call:
-        return _expectation(call, node, script, reading)
+        return _expectation(call, node, script, ground.reading)
+    toolset, instances, reading = ground.toolset, ground.journal.instances, ground.reading
     tool = _tool_of(call, toolset, script)
     if tool.is_plain and tool is not VALUES and len(parameters := call.parameters) == len(call) - 1:
         own = _parsed(parameters, tool, reading)

@@ -19,12 +19,10 @@ from ...protocol.context import Context
 from ...protocol.elsewhere import is_elsewhere
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
-from ..emitter import Emitter
-from ..record.journal import Journal
+from ..ground import Ground
+from ..job import Job
 from ..threads import Threads
 from .admission import judge
-from .job import Job
-from .register import Register
 from .tracing import asked
 
 
@@ -117,18 +115,13 @@ async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, co
 class Approvals:
     """What was decided of the calls of one run, and the approver who is asked about the others (L6)."""
 
-    def __init__(
-        self, journal: Journal, register: Register, approve: Approve | None, threads: Threads, emit: Emitter
-    ) -> None:
-        self._journal = journal
-        self._register = register
+    def __init__(self, ground: Ground, approve: Approve | None) -> None:
+        self._ground = ground
         self.approve = approve
-        self._threads = threads
-        self._emit = emit
 
     def decision(self, job: Job) -> Decision | None:
         """What was decided of a call, before this run or in it."""
-        decisions = self._journal.decisions
+        decisions = self._ground.journal.decisions
         if not decisions.by_place:
             return None
         found = decisions.find(job.of, job.call)
@@ -161,8 +154,8 @@ class Approvals:
         if is_elsewhere(job.tool):
             return None  # who makes it decides on it, too
         if self.approve is not None:
-            asking = decide(self.approve, self._threads, _asked(job, call), job.tool, context)
-            return await (asking if job.span is None else asked(job, call, asking, self._emit))
+            asking = decide(self.approve, self._ground.budget.threads, _asked(job, call), job.tool, context)
+            return await (asking if job.span is None else asked(job, call, asking, self._ground.emit))
         if job.tool.is_held:
             return None
         return call if approved is None else None  # other values than those that were approved are asked about again
@@ -174,7 +167,9 @@ class Approvals:
             shown = _asked(job, Call.of(shown["call"])).shown(shown["context"])
         if shown is not None and (decision is None or (decision.ruling, decision.shown) != ("held", shown)):
             wants = "result" if is_elsewhere(job.tool) else ""
-            self._journal.add(approval(job.of, job.call, "held", shown=shown, takes=job.tool.parameters, wants=wants))
+            self._ground.journal.add(
+                approval(job.of, job.call, "held", shown=shown, takes=job.tool.parameters, wants=wants)
+            )
         job.hold()
 
     def replace(self, job: Job, decided: Call) -> Sequence[Any]:
@@ -185,13 +180,13 @@ class Approvals:
         """
         decided = with_else(decided, job.call)
         changed = self._judged(decided, job, Node(-1, job.node.answer, job.node.index))
-        known = self._register.graph.known
+        known = self._ground.graph.known
         values = [known.evaluate(one, job.node.answer, changed.node.instance) for one in changed.node.expressions]
         if any(value is MISSING for value in values):
             raise UnresolvedReference(
                 "what was approved in its place refers to what doesn't exist", tool=changed.tool.name
             )
-        self._journal.add(approval(job.of, job.call, "approve", replacement=changed.call))
+        self._ground.journal.add(approval(job.of, job.call, "approve", replacement=changed.call))
         _become(job, changed)
         return values
 
@@ -204,8 +199,7 @@ class Approvals:
         return item
 
     def _judged(self, call: Call, job: Job, node: Node) -> Job:
-        register = self._register
-        return judge(call, register.toolset, self._journal.instances, node, job.script, register.reading)
+        return judge(call, self._ground, node, job.script)
 
 
 def shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:

@@ -10,25 +10,22 @@ from typing import Any
 
 from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Expression, First, mapped, references
-from ...dataflow.graph import Graph
 from ...dataflow.node import Node, Status
 from ...dataflow.reference import CALLS, Reference, call_index
 from ...dataflow.template import Template
 from ...protocol.call import EACH, WHEN, Call
 from ...protocol.place import Place
 from ...schema.json import encode
-from ..record.journal import Journal
-from .job import Job
-from .script import Script
+from ..ground import Ground
+from ..job import Job
+from ..script import Script
 
 
 class Attempts:
     """The calls that earlier attempts of the answer under way have started, by all that was authored of them."""
 
-    def __init__(self, jobs: Mapping[int, Job], graph: Graph, journal: Journal) -> None:
-        self._jobs = jobs
-        self._graph = graph
-        self._journal = journal
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
         self._started: defaultdict[str, deque[Job]] = defaultdict(deque)
         """By digest."""
         self._script: Script | None = None
@@ -38,7 +35,7 @@ class Attempts:
 
     def keep(self, job: Job) -> None:
         """Take in a call that has started in an answer that begins again."""
-        self._started[digest(job, self._jobs)].append(job)
+        self._started[digest(job, self._ground.jobs)].append(job)
 
     def kept(self) -> dict[Place, Call]:
         """The calls that no later attempt has named yet, by place."""
@@ -52,7 +49,7 @@ class Attempts:
         """Whether a call that arrives is one that has started: known at once if all that it refers to has come."""
         if self._script is None or job.script is not self._script:
             return False
-        targets = (_target(one, job, self._jobs) for one in _calls_read(job))
+        targets = (_target(one, job, self._ground.jobs) for one in _calls_read(job))
         job.refers_back = all(target is not None and target.refers_back for target in targets)
         return job.refers_back and self._adopt(job)
 
@@ -66,11 +63,11 @@ class Attempts:
     def look_back(self) -> None:
         """The answer has ended: go on with the calls of which it is known only now if one has started before."""
         if self._script is not None:
-            for job in list(self._jobs.values()):
+            for job in list(self._ground.jobs.values()):
                 if self.is_undecided(job):
                     if not job.is_started and job.node.status in _NOT_BEGUN:
                         self._adopt(job)
-                    self._script.arrived(job.node.index, self._journal)
+                    self._script.arrived(job.node.index, self._ground.journal)
         self._started.clear()
         self._script = None
         for queue, node in self._put_off:
@@ -83,7 +80,7 @@ class Attempts:
 
     def _adopt(self, job: Job) -> bool:
         """Whether an earlier attempt has started the same call; this one then ends as that does, under its place."""
-        started = self._started.get(digest(job, self._jobs))
+        started = self._started.get(digest(job, self._ground.jobs))
         if not started:
             return False
         first = started.popleft()
@@ -92,14 +89,14 @@ class Attempts:
         place = script.places[job.node.index] = first.place
         script.kept.pop(place, None)
         if first.node.writes:
-            self._journal.move(place, script.number, job.node.index)
+            self._ground.journal.move(place, script.number, job.node.index)
         if first.node.status is Status.READY:
-            self._graph.take(job.node)
-            self._graph.withdraw(first.node)  # it writes in the turn of the one that has taken its place
+            self._ground.graph.take(job.node)
+            self._ground.graph.withdraw(first.node)  # it writes in the turn of the one that has taken its place
             first.node.turn = job.node
             first.followers = (*first.followers, job)
         else:
-            self._graph.settle(job.node, first.node.status, first.node.value, first.node.written)
+            self._ground.graph.settle(job.node, first.node.status, first.node.value, first.node.written)
         return True
 
     def lead(self, job: Job) -> None:
@@ -107,7 +104,7 @@ class Attempts:
         followers = list(job.followers)
         while followers:  # a third attempt follows the second
             follower = followers.pop()
-            self._graph.settle(follower.node, job.node.status, job.node.value, job.node.written)
+            self._ground.graph.settle(follower.node, job.node.status, job.node.value, job.node.written)
             followers += follower.followers
 
 

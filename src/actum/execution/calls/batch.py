@@ -15,7 +15,7 @@ from ...dataflow.reference import Reference
 from ...dataflow.template import Template
 from ...errors import InvalidParameters, UnresolvedReference
 from ...protocol.call import EACH, Call
-from .job import ERROR, ITEM, Batch, Otherwise
+from ..job import ERROR, ITEM, Batch, Otherwise
 
 _KNOWN = (ITEM, ERROR.kind)
 """What an `_else` may read that is known of one call alone."""

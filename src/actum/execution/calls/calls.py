@@ -22,14 +22,14 @@ from ...protocol.origin import is_url
 from ...protocol.place import Place
 from ...protocol.tool import EXPECTS
 from ...schema.json import MAX_WRITTEN_DEPTH, Json, nests_within
-from ..record.journal import Journal, check_written
+from ..job import NO_ELEMENT, SETTLED, Failure, Job
+from ..record.journal import check_written
 from ..record.plans import Standing
+from ..script import Script, Wanted
 from .admission import check_offered, is_offered, judge
 from .declared import Declared
 from .diagnosis import missing_in_output
-from .job import NO_ELEMENT, SETTLED, Failure, Job
 from .scheduler import Scheduler
-from .script import Script, Wanted
 from .withholding import is_withheld
 
 
@@ -60,17 +60,15 @@ Outcome: TypeAlias = Finished | Waiting | GoOn
 class Calls:
     """The calls of one run; nothing of them outlives the block that it is entered for (L7)."""
 
-    def __init__(self, scheduler: Scheduler, journal: Journal, *, drain: float) -> None:
+    def __init__(self, scheduler: Scheduler, *, drain: float) -> None:
         self._drain = drain
         self._tasks = asyncio.TaskGroup()
         self._scheduler = scheduler
-        self._register = scheduler.register
-        self._graph = scheduler.register.graph
+        self._ground = scheduler.ground
         self._endings = scheduler.endings
         self.replaced: Sequence[ActumError] = scheduler.endings.replaced
         """The failures for which the `_else` of a call stands (C14)."""
-        self._journal = journal
-        self._declared = Declared(journal, self._register)
+        self._declared = Declared(self._ground)
         self._unsettled: Job | None = None
         """A call that kept an output from being certain when that was last asked."""
 
@@ -87,25 +85,25 @@ class Calls:
         try:
             await self._tasks.__aexit__(kind, error, trace)
         finally:
-            if self._graph.parked:
+            if self._ground.graph.parked:
                 self._endings.land_all()
 
     # What goes in
 
     def offer(self, toolset: Toolset) -> None:
         """Let the calls from now on be of these tools."""
-        self._register.toolset = toolset
+        self._ground.toolset = toolset
 
     def accept(self, script: Script, index: int, call: Call) -> None:
         """Take in the index-th element of an answer: refuse the call, start it, or let it wait (C2, C6)."""
-        if THEN in call and is_offered(THEN, self._register.toolset, script):
+        if THEN in call and is_offered(THEN, self._ground.toolset, script):
             self._order(script, index, call)
             return
-        node = self._register.listed(script, index)
+        node = self._ground.listed(script, index)
         try:
-            if not self._register.toolset.has_flow:
-                check_offered(call, self._register.toolset, script)
-            job = judge(call, self._register.toolset, self._journal.instances, node, script, self._register.reading)
+            if not self._ground.toolset.has_flow:
+                check_offered(call, self._ground.toolset, script)
+            job = judge(call, self._ground, node, script)
             if not job.is_literal:
                 self._declared.check(job)
         except LimitExceeded:  # not what this call did: the run ends
@@ -125,34 +123,34 @@ class Calls:
 
     def _then(self, script: Script) -> None:
         """Let what is listed from now on come after all before it (C11, C16)."""
-        self._graph.add(self._register.barrier(script))
+        self._ground.graph.add(self._ground.barrier(script))
         self._scheduler.pump()
 
     def _take_turns(self, script: Script, node: Node) -> None:
         """Let the next ordered call come after this one and all before it, also where this one is skipped at once."""
         before = () if script.ordered is None else (script.ordered,)
-        script.ordered = self._register.node(Answer(), NO_ELEMENT)
+        script.ordered = self._ground.node(Answer(), NO_ELEMENT)
         script.ordered.is_barrier, script.ordered.after = True, (*before, node)
-        self._graph.add(script.ordered)
+        self._ground.graph.add(script.ordered)
         self._scheduler.pump()
 
     def _order(self, script: Script, index: int, call: Call) -> None:
         """Take in a `_then`: what is listed behind it comes after what is listed before it (C11)."""
         if call[THEN] is not True or len(call) > 1:
             error = InvalidParameters(ONLY_THEN, path=THEN)
-            self._refuse(self._register.listed(script, index), script, error, call)
+            self._refuse(self._ground.listed(script, index), script, error, call)
             return
-        script.arrived(index, self._journal)
-        self._graph.add(self._register.barrier(script, index))
+        script.arrived(index, self._ground.journal)
+        self._ground.graph.add(self._ground.barrier(script, index))
         self._scheduler.pump()
 
     def reject(self, script: Script, index: int, error: ActumError) -> None:
         """Take in an element of `calls` that isn't a call."""
-        self._refuse(self._register.listed(script, index), script, error, None)
+        self._refuse(self._ground.listed(script, index), script, error, None)
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
-        script.arrived(node.index, self._journal)
-        self._graph.refuse(node)
+        script.arrived(node.index, self._ground.journal)
+        self._ground.graph.refuse(node)
         self._endings.fail(Failure(error, f"{script.number}.{node.index}", call, is_on_arrival=True))
         if call is not None and self._keeps_order(call):
             self._take_turns(script, node)
@@ -163,12 +161,12 @@ class Calls:
         script = Script.standing(plan.authored, plan.calls)
         script.replaced = plan.replaced.keys()
         script.is_given = plan.authored.is_given
-        script.is_authored = plan.authored.is_given and not is_url(self._journal.origin)
+        script.is_authored = plan.authored.is_given and not is_url(self._ground.journal.origin)
         self._scheduler.batches.before |= {plan.authored.place(index): items for index, items in plan.items.items()}
         for index, call in enumerate(plan.calls):
             status, unusable = plan.status(index), plan.unusable.get(index)
             if status is not None or (unusable is not None and self._has_effects(call)):
-                node = self._register.listed(script, index)
+                node = self._ground.listed(script, index)
                 job = self._know(call, node, script)
                 node.is_uncertain = plan.is_uncertain(index)
                 node.has_value = call.has_value
@@ -177,14 +175,14 @@ class Calls:
                     self._endings.refuse(job, InvalidResult(unusable["error"]), unusable.get(RETURNED, MISSING))
                 else:
                     value = plan.done.get(index, MISSING)
-                    self._graph.settle(node, status or Status.FAILED, value, plan.written.get(index, ()))
+                    self._ground.graph.settle(node, status or Status.FAILED, value, plan.written.get(index, ()))
                 if self._keeps_order(call):
                     self._take_turns(script, node)
                 elif EXPECT in call:
                     self._then(script)
             elif not nests_within(call, MAX_WRITTEN_DEPTH):  # what it leaves could not be read again
                 error = InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}", tool=call.tool or None)
-                self._refuse(self._register.listed(script, index), script, error, None)
+                self._refuse(self._ground.listed(script, index), script, error, None)
             elif self._scheduler.stop is None:  # what can't start any more stays in the plan
                 self.accept(script, index, call)
         self.close(script)
@@ -194,42 +192,42 @@ class Calls:
         """Note of a call that has ended what the run had noted as it arrived: its writes, and its result's type."""
         job = None
         try:
-            job = judge(call, self._register.toolset, self._journal.instances, node, script, self._register.reading)
+            job = judge(call, self._ground, node, script)
             self._declared.enter(job)
         except LimitExceeded:
             raise
         except ActumError:  # it had been refused, or its tool is another now
             node.is_refused = True
-        self._graph.enter(node)
+        self._ground.graph.enter(node)
         return job
 
     def _has_effects(self, call: Call) -> bool:
-        tool = self._register.toolset.tools.get(call.tool)
+        tool = self._ground.toolset.tools.get(call.tool)
         return tool is not None and tool.effects != "none"
 
     def _keeps_order(self, call: Call) -> bool:
-        tool = self._register.toolset.tools.get(call.tool)
+        tool = self._ground.toolset.tools.get(call.tool)
         return tool is not None and tool.effects == "ordered"
 
     def close(self, script: Script) -> None:
         """No more calls come in this answer, and none of its earlier attempts is looked back to."""
         self._scheduler.attempts.look_back()
-        self._graph.close(script)
+        self._ground.graph.close(script)
         self._scheduler.pump()
 
     def restart(self, script: Script) -> Script:
         """Begin an answer again: of its calls, those that run or have run stay and are not started twice (L3)."""
         attempts = self._scheduler.attempts
-        jobs = [job for job in self._register.jobs.values() if job.script is script and job.parent is None]
+        jobs = [job for job in self._ground.jobs.values() if job.script is script and job.parent is None]
         for job in jobs:
             if job.is_started:
                 attempts.keep(job)
         for job in jobs:  # only now: what has started may refer to what has not
             if not job.is_started:
-                self._graph.settle(job.node, Status.SKIPPED)
-                del self._register.jobs[job.node.number]
+                self._ground.graph.settle(job.node, Status.SKIPPED)
+                del self._ground.jobs[job.node.number]
         self._endings.failures = [one for one in self.failures if one.job is not None and one.job.has_begun]
-        self._graph.close(script)
+        self._ground.graph.close(script)
         # The places of what has started are taken: the next attempt is an answer of its own.
         kept = attempts.kept()
         number = script.number + bool(kept)
@@ -240,8 +238,8 @@ class Calls:
     def reopen(self) -> None:
         """Make the calls again whose path has been erased (O4)."""
         results = self._scheduler.results
-        for job in [job for job in self._register.jobs.values() if results.is_erased(job)]:
-            del self._register.jobs[job.node.number]
+        for job in [job for job in self._ground.jobs.values() if results.is_erased(job)]:
+            del self._ground.jobs[job.node.number]
             self.accept(job.script, job.node.index, job.call)
         results.erased.clear()
 
@@ -262,10 +260,10 @@ class Calls:
             held = [job.node.status is Status.HELD for job in self._open()]
             return Waiting() if held and all(held) and not self._endings.failures else GoOn()
         await self._scheduler.drain(self._drain)
-        if is_withheld(self._endings.failures, wanted, self._register):
+        if is_withheld(self._endings.failures, wanted, self._ground):
             return GoOn()
         turn = wanted.script.turn
-        if any(job.node.status is Status.HELD and job.script.turn == turn for job in self._register.jobs.values()):
+        if any(job.node.status is Status.HELD and job.script.turn == turn for job in self._ground.jobs.values()):
             return Waiting()
         try:
             return await self._finished(wanted)
@@ -278,9 +276,9 @@ class Calls:
         values: list[Any] = []
         for expression, path in zip(wanted.output.expressions, wanted.output.paths, strict=True):
             instance = str(path[0]) if path and path[0] in wanted.instances else None
-            value = self._graph.known.evaluate(expression, wanted.script, instance)
+            value = self._ground.graph.known.evaluate(expression, wanted.script, instance)
             if value is MISSING:
-                raise missing_in_output(expression, wanted.script, self._graph, self._journal)
+                raise missing_in_output(expression, wanted.script, self._ground.graph, self._ground.journal)
             values.append(value)
         filters: list[Filter] = []
         computed = await self._scheduler.computing.output(values, optional, filters)
@@ -293,7 +291,7 @@ class Calls:
         read = (one for expression in wanted.output.expressions for one in references(expression))
         for index in {call_index(one) for one in read if one.kind == CALLS}:
             node = wanted.script.nodes.get(-1 if index is None else index)
-            job = self._register.jobs.get(node.number) if node is not None else None
+            job = self._ground.jobs.get(node.number) if node is not None else None
             if job is not None:
                 self._scheduler.under_way.await_call(job)
 
@@ -306,7 +304,7 @@ class Calls:
         if self._endings.failures:
             return True
         if self._unsettled is None or not _may_fail(self._unsettled):
-            self._unsettled = next((job for job in self._register.jobs.values() if _may_fail(job)), None)
+            self._unsettled = next((job for job in self._ground.jobs.values() if _may_fail(job)), None)
         return self._unsettled is not None
 
     def take_failures(self) -> list[Failure]:
@@ -322,7 +320,7 @@ class Calls:
     @property
     def waiting(self) -> list[str]:
         """The decisions and gates that calls wait for, in order."""
-        return list(self._register.gates)
+        return list(self._ground.gates)
 
     @property
     def makers(self) -> dict[str, str]:
@@ -333,9 +331,9 @@ class Calls:
     def live(self) -> Live:
         """What is known of the calls that have begun, and of those that have failed."""
         live = self._scheduler.results.live
-        if not self._register.jobs:
+        if not self._ground.jobs:
             return live
-        jobs = [job for job in self._register.jobs.values() if job.has_begun and job.batch is None]
+        jobs = [job for job in self._ground.jobs.values() if job.has_begun and job.batch is None]
         begun = {job.of: job.call for job in jobs if job.node.status not in SETTLED}
         return Live({**begun, **live.made}, live.failures) if begun else live
 
@@ -367,13 +365,13 @@ class Calls:
     def forget(self) -> None:
         """Drop what is settled, so that a long run holds only what is open."""
         stay = {job.node.number for job in self._open()}
-        for number in [number for number in self._register.jobs if number not in stay]:
-            del self._register.jobs[number]
+        for number in [number for number in self._ground.jobs if number not in stay]:
+            del self._ground.jobs[number]
 
     def _open(self) -> list[Job]:
         """The calls that stay for a later tick or run: waiting, owed by the model, held by a gate, or erased."""
         erased = self._scheduler.results.is_erased
-        return [job for job in self._register.jobs.values() if job.node.status not in SETTLED or erased(job)]
+        return [job for job in self._ground.jobs.values() if job.node.status not in SETTLED or erased(job)]
 
 
 def _may_fail(job: Job) -> bool:

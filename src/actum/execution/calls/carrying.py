@@ -20,15 +20,13 @@ from ...protocol.place import Place
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
 from ...spans import Tracer, ending_of
-from ..budget import Budget
-from ..emitter import Emitter
+from ..ground import Ground
+from ..job import Job, Yield
 from ..record.crossing import Recipient
-from ..record.journal import Journal, check_written
+from ..record.journal import check_written
 from .approval import Approvals, shown
 from .invoking import invoke, judged
-from .job import Job, Yield
 from .lineage import made_of, parameters
-from .register import Register
 from .resolving import resolved
 from .results import Results
 from .retrying import Retrying
@@ -114,13 +112,10 @@ Carried: TypeAlias = Yield | ActumError | Held | Answered
 class Carrier:
     """Carries out the calls of one run."""
 
-    journal: Journal
-    register: Register
+    ground: Ground
     approvals: Approvals
     results: Results
     delegate: Delegate
-    budget: Budget
-    emit: Emitter
     doings: Doings | None = None
     """What notes what is carried out, in a group that may have to take it back (C5)."""
     is_stopped: bool = False
@@ -131,11 +126,11 @@ class Carrier:
         job, call = work
         is_bounded = job.tool.timeout is not None or not job.is_awaited
         carried = self._bounded(job, call) if is_bounded else self._carry(job, call)
-        return carried if self.emit.trace is None else self._traced(job, call, carried, self.emit.trace)
+        return carried if self.ground.emit.trace is None else self._traced(job, call, carried, self.ground.emit.trace)
 
     async def _traced(self, job: Job, call: Call, carried: Awaitable[Carried], trace: Tracer) -> Carried:
         """Carry out a call with its span current; how it ends is seen where its result is written."""
-        begin_call(job, call, trace, self.emit)
+        begin_call(job, call, trace, self.ground.emit)
         assert job.span is not None
         try:
             with job.span.current():
@@ -158,27 +153,33 @@ class Carrier:
 
     async def _carry(self, job: Job, call: Call) -> Carried:
         try:
-            context = self._scoped(job) if job.scopes else self.journal.nothing
-            if self.approvals.approve is not None or job.tool.is_held or self.journal.decisions.by_place:
+            context = self._scoped(job) if job.scopes else self.ground.journal.nothing
+            if self.approvals.approve is not None or job.tool.is_held or self.ground.journal.decisions.by_place:
                 approved = await self.approvals.approved(job, call, context)
                 if approved is None:
                     check_written(call, tool=job.tool.name)
                     return Held((f"approval {job.of}",), shown(call, context))
                 if approved != call:
                     call, context = self._replaced(job, approved, context)
-            self.results.begin(job, call, context, self.register.toolset.registry)
+            self.results.begin(job, call, context, self.ground.toolset.registry)
             if job.patience is not None and job.tool.timeout is not None:
                 job.patience.reschedule(asyncio.get_running_loop().time() + job.tool.timeout)
             if job.is_latent:
                 return Answered(call)
-            if self.journal.settled is not None:
-                await self.journal.settled()
+            if self.ground.journal.settled is not None:
+                await self.ground.journal.settled()
             activity = None if job.tool.is_delegated else self._activity(job, call)
             if activity is None or (job.parent is not None and self.delegate.takes_item(job.tool)):
                 return await (self._delegated if activity is None else self._apart)(job, call, context)
             keyed = self._keyed(job, context) if activity.sees_context else context
             return await invoke(
-                call, job.tool, keyed, activity, self.budget, again=self._again(job, activity), doings=self.doings
+                call,
+                job.tool,
+                keyed,
+                activity,
+                self.ground.budget,
+                again=self._again(job, activity),
+                doings=self.doings,
             )
         except Fenced:  # it is the run that is lost, not this call
             self.is_stopped = True
@@ -196,7 +197,7 @@ class Carrier:
 
     def _activity(self, job: Job, call: Call) -> Activity | None:
         """What makes a call here, or says what it came to where whoever has begun the run has made it."""
-        activity = self.register.toolset.activity(job.tool, call)
+        activity = self.ground.toolset.activity(job.tool, call)
         if activity is not elsewhere.ACTIVITY:
             return activity
         decision = self.approvals.decision(job)
@@ -204,25 +205,25 @@ class Carrier:
 
     def _again(self, job: Job, activity: Activity) -> Retrying | None:
         """What tries its Activity again, None where that is tried once (T14)."""
-        retries, registry = activity.retries_of(job.tool), self.register.toolset.registry
+        retries, registry = activity.retries_of(job.tool), self.ground.toolset.registry
         if not retries:
             return None
         backoff = Backoff() if registry is None else registry.backoff
-        settled = self.journal.settled
+        settled = self.ground.journal.settled
         return Retrying(
-            job=job, retries=retries, backoff=backoff, budget=self.budget, results=self.results, settled=settled
+            job=job, retries=retries, backoff=backoff, budget=self.ground.budget, results=self.results, settled=settled
         )
 
     def _keyed(self, job: Job, context: Context) -> Context:
-        return context.keyed(job.key, self.journal.lease, self.results.progress(job))
+        return context.keyed(job.key, self.ground.journal.lease, self.results.progress(job))
 
     def _replaced(self, job: Job, approved: Call, context: Context) -> tuple[Call, Context]:
         """The call that was approved in the place of another, with its values, and what crosses to it."""
         before = (job.scopes, job.node.instance)
-        call = resolved(job, self.approvals.replace(job, approved), self.budget)
+        call = resolved(job, self.approvals.replace(job, approved), self.ground.budget)
         if before == (job.scopes, job.node.instance):
             return call, context  # exactly what was approved crosses
-        return call, self._scoped(job) if job.scopes else self.journal.nothing
+        return call, self._scoped(job) if job.scopes else self.ground.journal.nothing
 
     def _scoped(self, job: Job) -> Context:
         """What of the context crosses to a call."""
@@ -230,11 +231,11 @@ class Carrier:
         authored = [expression for expression, _ in whole.authored]
         recipient = Recipient(
             place=job.place,
-            references=[one for each in authored for one in self.register.graph.known.read_by(each, whole.node)],
+            references=[one for each in authored for one in self.ground.graph.known.read_by(each, whole.node)],
         )
-        self.budget.check()  # of the many that may have been begun, one finds out that they are too much
-        crossing = self.journal.scoped(job.scopes, job.node.instance, recipient)
-        self.budget.take_parameters(crossing, job.tool.name)
+        self.ground.budget.check()  # of the many that may have been begun, one finds out that they are too much
+        crossing = self.ground.journal.scoped(job.scopes, job.node.instance, recipient)
+        self.ground.budget.take_parameters(crossing, job.tool.name)
         return crossing
 
     async def _apart(self, job: Job, call: Call, context: Context) -> Carried:
@@ -244,14 +245,14 @@ class Carrier:
             self.results.effects.add(job.script.number)
         try:
             return judged(
-                await self.delegate.item(call, job.tool, context, job.scopes, suspension), job.tool, self.budget
+                await self.delegate.item(call, job.tool, context, job.scopes, suspension), job.tool, self.ground.budget
             )
         except Suspended:
             return Held(suspension.waiting)
 
     async def _delegated(self, job: Job, call: Call, context: Context) -> Carried:
         """Let the delegate continue from where it was cut before; if it is cut again, keep its context (L8)."""
-        before = self.journal.decisions.suspended(job.of, job.call)
+        before = self.ground.journal.decisions.suspended(job.of, job.call)
         suspension = Suspension(
             place=job.place,
             call=job.call,
@@ -263,8 +264,10 @@ class Carrier:
             if job.parent is not None:
                 job.parent.came = job.came
         try:
-            returned = await self.delegate(call, job.tool, context.keyed(job.key, self.journal.lease), suspension)
-            return judged(returned, job.tool, self.budget)
+            returned = await self.delegate(
+                call, job.tool, context.keyed(job.key, self.ground.journal.lease), suspension
+            )
+            return judged(returned, job.tool, self.ground.budget)
         except Suspended:
             return Held(tuple(_within(job.of, one) for one in suspension.waiting))
         finally:
@@ -272,7 +275,7 @@ class Carrier:
                 self.results.effects.add(job.script.number)
             if suspension.context is not None and suspension.context is not before:
                 own = {"of": job.of, "call": dict(job.call), "context": suspension.context}
-                self.journal.add({"type": "suspended", **own})
+                self.ground.journal.add({"type": "suspended", **own})
 
 
 def _within(place: str, waiting: str) -> str:

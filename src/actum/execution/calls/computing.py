@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from ...dataflow.computing.evaluator import Filter
 from ...errors import ActumError
 from ..budget import Budget
-from .job import Job
+from ..job import Job
 from .resolving import Resolved, is_heavy, output_values, resolve
 from .workers import Workers
 

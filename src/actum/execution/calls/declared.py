@@ -37,19 +37,17 @@ from ...schema.types import (
     type_of_value,
     union,
 )
-from ..record.journal import Journal
+from ..ground import Ground
+from ..job import ERROR, ITEM, Batch, Job, Otherwise
+from ..script import Script
 from .diagnosis import hint, hint_of_results
-from .job import ERROR, ITEM, Batch, Job, Otherwise
-from .register import Register
-from .script import Script
 
 
 class Declared:
     """What is declared of the results and the data kinds of one run."""
 
-    def __init__(self, journal: Journal, register: Register) -> None:
-        self._journal = journal
-        self._register = register
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
         self._kinds: dict[str, Type] = {}
 
     def check(self, job: Job) -> None:
@@ -84,7 +82,7 @@ class Declared:
                 return False
             if not node.has_value:
                 return False
-            source = self._register.jobs.get(node.number)
+            source = self._ground.jobs.get(node.number)
             if source is None or not _suits(source.tool, expression.path[1:], job.tool, path):
                 return False
         return True
@@ -111,7 +109,7 @@ class Declared:
             index = call_index(reference)
             found, path = self._of_call(index, script), path[1:]
             if index in script.nodes and not script.nodes[index].has_value:
-                raise Misfit(hint(reference, script, None, self._journal))
+                raise Misfit(hint(reference, script, None, self._ground.journal))
         elif reference.kind == RESULTS:
             found, path = self._of_number(reference), path[1:]
         elif reference.kind == ITEM:
@@ -134,17 +132,17 @@ class Declared:
         if index in script.types:
             return script.types[index]
         node = None if index is None else script.nodes.get(index)
-        job = None if node is None else self._register.jobs.get(node.number)
+        job = None if node is None else self._ground.jobs.get(node.number)
         return ANYTHING if job is None else job.tool.returns
 
     def _of_number(self, reference: Reference) -> Type:
         number = call_index(reference)
-        message = None if number is None else self._journal.results.get(number)
+        message = None if number is None else self._ground.journal.results.get(number)
         if message is None:
-            raise Misfit(hint_of_results(self._journal.results))
+            raise Misfit(hint_of_results(self._ground.journal.results))
         call: JsonObject = message["_call"]
-        tool = self._register.toolset.tools.get(str(call.get("_tool")))
-        if is_read(call, self._register.toolset.tools):
+        tool = self._ground.toolset.tools.get(str(call.get("_tool")))
+        if is_read(call, self._ground.toolset.tools):
             tool = as_asked(READER, call)
         if tool is None or VALUE in call or ELSE in call:
             return ANYTHING
@@ -152,7 +150,7 @@ class Declared:
 
     def _of_kind(self, kind: str) -> Type:
         if kind not in self._kinds:
-            schema = notes_of(self._journal.messages, kind, self._journal.data_kinds).get("schema")
+            schema = notes_of(self._ground.journal.messages, kind, self._ground.journal.data_kinds).get("schema")
             self._kinds[kind] = ANYTHING if schema is None else type_of(schema, is_open=True)
         return self._kinds[kind]
 

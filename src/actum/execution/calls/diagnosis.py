@@ -20,9 +20,9 @@ from ...protocol.message import RESULT
 from ...protocol.scopes import notes_of
 from ...schema.json import JsonObject, is_list, is_object
 from ...schema.types import ANYTHING, Misfit, Object, member, type_of
+from ..job import ITEM, NO_ELEMENT, Job
 from ..record.journal import Journal
-from .job import ITEM, NO_ELEMENT, Job
-from .script import Script
+from ..script import Script
 
 _MOST_NAMED = 8
 _MOST_LOOKED_AT = 32

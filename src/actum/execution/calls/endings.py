@@ -15,18 +15,16 @@ from ...protocol.place import Place
 from ...protocol.tool import EXPECTS
 from ...schema.json import legible
 from ...spans import Returned, Waits
-from ..budget import MESSAGE, Budget
-from ..emitter import Emitter
+from ..budget import MESSAGE
+from ..ground import Ground
+from ..job import Failure, Job, Yield, outcome_of
 from ..record.entries import Failed
-from ..record.journal import Journal
 from .approval import Approvals
 from .attempts import Attempts
 from .carrying import Held
 from .expecting import check_expected, expected
 from .items import item_ended
-from .job import Failure, Job, Yield, outcome_of
 from .latent import Latent
-from .register import Register
 from .results import Results
 from .standing_in import stands_for, unhelped
 from .tracing import end_call, fail_call
@@ -38,24 +36,17 @@ class Endings:
     def __init__(
         self,
         *,
-        register: Register,
-        journal: Journal,
+        ground: Ground,
         results: Results,
         latent: Latent,
         attempts: Attempts,
         approvals: Approvals,
-        emit: Emitter,
-        budget: Budget,
     ) -> None:
-        self._register = register
-        self._graph = register.graph
-        self._journal = journal
+        self._ground = ground
         self._results = results
         self._latent = latent
         self._attempts = attempts
         self._approvals = approvals
-        self._emit = emit
-        self._budget = budget
         self.failures: list[Failure] = []
         """Those that the model has not been told of."""
         self.replaced: list[ActumError] = []
@@ -72,9 +63,9 @@ class Endings:
             self._tell_failure(job, job.failure)
         if job.span is not None:
             end_call(job, Returned(job.left.value))
-        if self._emit.sink:
+        if self._ground.emit.sink:
             self._results.tell(job, job.left.value)
-        if not job.left.writes or not self._graph.park(job.node, job.left.written):
+        if not job.left.writes or not self._ground.graph.park(job.node, job.left.written):
             self.land(job)
 
     def land(self, job: Job) -> None:
@@ -83,7 +74,7 @@ class Endings:
         assert left is not None  # only what has returned lands
         try:
             for write in left.writes:
-                self._journal.folding.apply(job.call, job.of, write)
+                self._ground.journal.folding.apply(job.call, job.of, write)
         except ActumError as error:
             self._fail_to_write(job, error, left.value)
             return
@@ -92,27 +83,27 @@ class Endings:
         if job.method == "erase":
             self._results.erased += written
         for reference in written:  # before it is settled: who waits for a whole learns what has filled in a part
-            self._graph.wrote(reference, job.node.instance, job.node)
-        self._graph.settle(job.node, Status.DONE, left.value, written)
+            self._ground.graph.wrote(reference, job.node.instance, job.node)
+        self._ground.graph.settle(job.node, Status.DONE, left.value, written)
         if job.followers:
             self._attempts.lead(job)
         if job.is_latent and job.tool.output is not None:
             self._latent.pay(job)
         if job.parent is not None:
-            item_ended(job, None, self._journal, self)
+            item_ended(job, None, self._ground.journal, self)
 
     def land_next(self) -> None:
         """Let the first call write whose turn has come."""
-        job = self._register.jobs.get(self._graph.landing.popleft().number)
+        job = self._ground.jobs.get(self._ground.graph.landing.popleft().number)
         if job is not None:
             self.land(job)
 
     def land_all(self) -> None:
         """Let all write that wait for their turn: those before them don't write in this tick."""
-        for number in sorted(self._graph.parked):
-            if number in self._graph.parked:
-                self._graph.take_turn(self._graph.parked[number])
-        while self._graph.landing:
+        for number in sorted(self._ground.graph.parked):
+            if number in self._ground.graph.parked:
+                self._ground.graph.take_turn(self._ground.graph.parked[number])
+        while self._ground.graph.landing:
             self.land_next()
 
     def _fail_to_write(self, job: Job, error: ActumError, value: Any) -> None:
@@ -137,14 +128,14 @@ class Endings:
         own.failed.append(job)
         if is_first:
             head.expressions, head.scopes, head.after, head.awaits_else = own.outside, (), (), True
-            self._graph.again(head)
+            self._ground.graph.again(head)
         elif own.values is not None:
-            self._graph.ready.append(head)
+            self._ground.graph.ready.append(head)
 
     def expect(self, job: Job, value: Any) -> None:
         """Judge what an element expects: where that doesn't hold, it has failed (C16)."""
         try:
-            check_expected(job, value, self._graph)
+            check_expected(job, value, self._ground.graph)
         except ActumError as error:
             self.refuse(job, error)
         else:
@@ -155,7 +146,7 @@ class Endings:
         if job.awaits_else and job.otherwise is not None:  # what that refers to will never be there
             waiting = job.otherwise.taken()
             if job.batch is not None:
-                self._graph.take(job.node)
+                self._ground.graph.take(job.node)
                 for item in waiting:
                     self.refuse(item, error)
                 return
@@ -164,14 +155,14 @@ class Endings:
         if job.failure is not None:
             error, job.failure = unhelped(job.failure, error), None
         if job.node.writes:
-            self._register.failed.append(job)
-        self._graph.settle(job.node, Status.FAILED)
+            self._ground.failed.append(job)
+        self._ground.graph.settle(job.node, Status.FAILED)
         if isinstance(error, InvalidResult) and error.returned:
             returned = error.value
         self.fail(Failure(error, job.of, job.call, job, returned=returned))
         if job.followers:
             self._attempts.lead(job)
-        item_ended(job, error, self._journal, self)
+        item_ended(job, error, self._ground.journal, self)
 
     def skip(self, job: Job, why: str) -> None:
         """Let a call not be made, which is no error, and those that refer to it find out (C7, C10)."""
@@ -182,23 +173,23 @@ class Endings:
             self.refuse(job, NotAsExpected(f"{expected(job)} doesn't hold: {why}"))
             return
         job.is_started = True  # it leaves a message under its place, which is taken then
-        self._graph.settle(job.node, Status.SKIPPED)
+        self._ground.graph.settle(job.node, Status.SKIPPED)
         self._count(MESSAGE)
-        self._journal.skip(job.call, job.of, job.marks)
+        self._ground.journal.skip(job.call, job.of, job.marks)
         if job.followers:
             self._attempts.lead(job)
-        if self._emit.sink:
-            self._emit(CallSkipped(call=job.call, place=job.place, why=why))
-        item_ended(job, None, self._journal, self)
+        if self._ground.emit.sink:
+            self._ground.emit(CallSkipped(call=job.call, place=job.place, why=why))
+        item_ended(job, None, self._ground.journal, self)
 
     def hold(self, job: Job, held: Held) -> None:
         """Keep a call for a later run; those that read what it will write wait with it (L6)."""
         self._approvals.hold(job, held.shown)
-        self._register.gates |= dict.fromkeys(held.waiting)
+        self._ground.gates |= dict.fromkeys(held.waiting)
         end_call(job, Waits(held.waiting))
-        if self._emit.sink:
-            self._emit(CallWaiting(call=job.call, place=job.place, on=held.waiting))
-        item_ended(job, None, self._journal, self)
+        if self._ground.emit.sink:
+            self._ground.emit(CallWaiting(call=job.call, place=job.place, on=held.waiting))
+        item_ended(job, None, self._ground.journal, self)
 
     def answer(self, job: Job, call: Call) -> None:
         """Take the result that the model wrote itself with a call, or let the model owe it (C4)."""
@@ -220,9 +211,11 @@ class Endings:
         if is_missed and (job is None or job.parent is None):
             self.failures.append(failure)
             self._count(len(failure.error.message))
-            if self._journal.is_recorded and job is not None and job.is_started:
+            if self._ground.journal.is_recorded and job is not None and job.is_started:
                 words = legible(failure.error.message)
-                self._journal.tell(Failed(place=job.place, call=dict(job.call), error=words, marks=failure.marks))
+                self._ground.journal.tell(
+                    Failed(place=job.place, call=dict(job.call), error=words, marks=failure.marks)
+                )
         self._tell(failure)
 
     def _tell_failure(self, job: Job, error: ActumError) -> None:
@@ -236,15 +229,15 @@ class Endings:
         live.failures[failure.of] = (failure.error, failure.outcome, failure.returned)
         if failure.job is not None and failure.job.parent is not None:
             live.made[failure.of] = failure.job.call
-        if self._emit.trace is not None:
-            fail_call(failure, self._register.toolset.tools, self._emit.trace, self._emit)
-        if self._emit.sink:
+        if self._ground.emit.trace is not None:
+            fail_call(failure, self._ground.toolset.tools, self._ground.emit.trace, self._ground.emit)
+        if self._ground.emit.sink:
             call, place = failure.call or Call(), Place.parse(failure.of)
             told = CallFailed(call=call, place=place, error=failure.error, outcome=failure.outcome)
             is_replaced = failure.job is not None and failure.job.failure is not None
-            self._emit(replace(told, is_replaced=True) if is_replaced else told)
+            self._ground.emit(replace(told, is_replaced=True) if is_replaced else told)
 
     def _count(self, size: int) -> None:
         """Count what a call without a result leaves; that it was too much, whatever starts next finds out."""
         with suppress(LimitExceeded):
-            self._budget.take(size)
+            self._ground.budget.take(size)

@@ -12,7 +12,7 @@ from ...errors import InvalidParameters, NotAsExpected
 from ...protocol.call import EXPECT
 from ...schema.json import encode
 from ...schema.quoting import told
-from .job import Job
+from ..job import Job
 
 
 def check_expected(job: Job, value: Any, graph: Graph) -> None:

@@ -18,7 +18,7 @@ from ...protocol.tool import Tool
 from ...schema.infer import jsonable
 from ...schema.json import Json, NotJson, is_list, plain
 from ..budget import Budget
-from .job import Yield
+from ..job import Yield
 from .undoing import Doing, Doings
 
 _MOST_KEYS = 8

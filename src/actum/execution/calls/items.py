@@ -14,11 +14,11 @@ from ...dataflow.template import Template
 from ...errors import ActumError
 from ...protocol.place import Place
 from ...spans import Waits
+from ..ground import Ground
+from ..job import Batch, Ends, Job, Yield
 from ..record.journal import Journal
 from ..record.plans import Items
 from .approval import Approvals
-from .job import Batch, Ends, Job, Yield
-from .register import Register
 from .resolving import Item
 from .tracing import end_call
 
@@ -26,9 +26,8 @@ from .tracing import end_call
 class Batches:
     """Makes the calls for items in one run."""
 
-    def __init__(self, register: Register, journal: Journal, approvals: Approvals) -> None:
-        self._register = register
-        self._journal = journal
+    def __init__(self, ground: Ground, approvals: Approvals) -> None:
+        self._ground = ground
         self._approvals = approvals
         self.before: dict[Place, Items] = {}
         """The results of calls for single items from before this run, by the place of the call for all (L8)."""
@@ -37,9 +36,9 @@ class Batches:
         """Make a call for each item; those that were made before this run stand for themselves (L8)."""
         own = job.batch
         assert own is not None  # nothing else leads to items
-        made = _jobs(job, items, self._register.node)
+        made = _jobs(job, items, self._ground.node)
         before = self.before.pop(job.place, None) or Items()
-        own.jobs += map(self._approvals.as_decided, made) if self._journal.decisions.by_place else made
+        own.jobs += map(self._approvals.as_decided, made) if self._ground.journal.decisions.by_place else made
         own.open, own.told = len(own.jobs), before.told
         for item, told in zip(own.jobs, items, strict=True):
             if self._stands(item, before):
@@ -49,14 +48,14 @@ class Batches:
             elif told.error is not None:
                 ends.failed(item, told.error)
             else:
-                self._register.jobs[item.node.number] = item
-                self._register.graph.add(item.node)
+                self._ground.jobs[item.node.number] = item
+                self._ground.graph.add(item.node)
         if not own.open and job.node.status is Status.READY:
-            _gather(job, own, self._journal, ends)
+            _gather(job, own, self._ground.journal, ends)
 
     def _stands(self, item: Job, before: Items) -> bool:
         """Whether the call for an item had ended before this run; then it is settled."""
-        graph, number = self._register.graph, item.node.index
+        graph, number = self._ground.graph, item.node.index
         value = before.take(number, item.call)
         if value is not MISSING:
             item.node.is_uncertain = number in before.uncertain

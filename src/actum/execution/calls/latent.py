@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from ...dataflow.graph import Graph
 from ...dataflow.node import Status
 from ...errors import InvalidParameters
 from ...protocol.call import Call
 from ...schema.json import encode
+from ..ground import Ground
+from ..job import Job, Yield
 from .invoking import misfit
-from .job import Job, Yield
 from .results import Results
 
 
 class Latent:
     """The calls of one run that its model carries out inline."""
 
-    def __init__(self, graph: Graph, results: Results) -> None:
-        self._graph = graph
+    def __init__(self, ground: Ground, results: Results) -> None:
+        self._ground = ground
         self._results = results
         self._owed: dict[str, Job] = {}
 
@@ -29,7 +29,7 @@ class Latent:
         if job.tool.output is None:
             return Yield()
         if call.output is None and not job.tool.accepts_null:
-            self._graph.settle(job.node, Status.OWED)
+            self._ground.graph.settle(job.node, Status.OWED)
             self._owed[_owing(job)] = job
             return None
         if (message := misfit(call.output, job.tool)) is not None:
@@ -40,7 +40,7 @@ class Latent:
         """Let the call that was owed end as this one has, with which the model has answered it."""
         owed = self._owed.pop(_owing(job), None) if self._owed else None
         if owed is not None:
-            self._graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)
+            self._ground.graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)
 
     def settle(self) -> None:
         """Take what other calls have written meanwhile for the results that are owed at those paths."""
@@ -48,7 +48,7 @@ class Latent:
             if job.node.status is not Status.OWED:
                 del self._owed[key]
             elif job.targets and (value := self._results.standing(job)) is not None:
-                self._graph.settle(job.node, Status.DONE, value[0])
+                self._ground.graph.settle(job.node, Status.DONE, value[0])
                 del self._owed[key]
 
 

@@ -16,9 +16,8 @@ from ...errors import InvalidParameters
 from ...protocol.call import VALUE, WHEN
 from ...protocol.lineage import AUTHORED, NONE, WHOLE, Marks, Source, at, joined, source_of
 from ...protocol.reader import Reader
-from ..record.journal import Journal
-from .job import ERROR, ITEM, Job
-from .register import Register
+from ..ground import Ground
+from ..job import ERROR, ITEM, Job
 
 _OUTPUT = "_output"
 _READ: Marks = {(): Source(is_brought=True, is_derived=True)}
@@ -27,9 +26,8 @@ _READ: Marks = {(): Source(is_brought=True, is_derived=True)}
 class Lineage:
     """Knows for each call of a run which of its parameters came out of data; looks at what a call refers to once."""
 
-    def __init__(self, register: Register, journal: Journal) -> None:
-        self._register = register
-        self._journal = journal
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
 
     def note(self, job: Job) -> None:
         """Note where the values of a call come from that is about to be made.
@@ -95,7 +93,7 @@ class Lineage:
         if reference.kind == ITEM or reference == ERROR:
             return True
         if reference.kind != CALLS:
-            return self._journal.read(reference, job.node.instance) is not MISSING
+            return self._ground.journal.read(reference, job.node.instance) is not MISSING
         node = self._node(reference, job)
         if node is None or node.status is not Status.DONE:
             return False
@@ -108,7 +106,7 @@ class Lineage:
             return WHOLE
         if reference.kind == CALLS:
             return self._of_call(reference, job)
-        return self._journal.marks(reference, job.node.instance)
+        return self._ground.journal.marks(reference, job.node.instance)
 
     def _of_items(self, job: Job) -> Marks:
         if job.batch is None:
@@ -122,11 +120,11 @@ class Lineage:
 
     def _of_call(self, reference: Reference, job: Job) -> Marks:
         node, path = self._node(reference, job), reference.path[1:]
-        target = None if node is None else self._register.jobs.get(node.number)
+        target = None if node is None else self._ground.jobs.get(node.number)
         if target is not None:
             return at(came(target), path)
         index = call_index(reference)  # else it was made before this run
-        return WHOLE if index is None else self._journal.marks_of(str(job.script.place(index)), path)
+        return WHOLE if index is None else self._ground.journal.marks_of(str(job.script.place(index)), path)
 
 
 def came(job: Job) -> Marks:

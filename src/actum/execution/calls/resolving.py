@@ -24,7 +24,7 @@ from ...protocol.tool import Tool
 from ...schema.json import JsonObject, NotJson, copy, is_list
 from ...schema.quoting import spelled, told
 from ..budget import MESSAGE, Budget
-from .job import ERROR, ITEM, Batch, Job, Yield
+from ..job import ERROR, ITEM, Batch, Job, Yield
 
 _HEAVY = 10_000
 """How many items a computed value may read before it is worked out beside the event loop."""

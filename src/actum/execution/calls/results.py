@@ -11,7 +11,6 @@ from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import MOST_GAP
-from ...dataflow.graph import Graph
 from ...dataflow.node import Status
 from ...dataflow.reference import Reference, any_overlap
 from ...errors import LONGEST_MESSAGE, ActumError, InvalidResult, ScopeDenied
@@ -24,10 +23,10 @@ from ...protocol.provenance import CODE, MODEL
 from ...protocol.registry import Registry
 from ...schema.json import JsonObject, NotJson, is_list, is_object, legible
 from ...schema.weight import LEAST
-from ..budget import MESSAGE, Budget
+from ..budget import MESSAGE
 from ..emitter import Emitter
-from ..record.journal import Journal
-from .job import OPENED_BETWEEN_RUNS, Job, Left, Yield
+from ..ground import Ground
+from ..job import OPENED_BETWEEN_RUNS, Job, Left, Yield
 from .tracing import begin_call
 
 _MOST_TOLD = 10_000
@@ -37,11 +36,8 @@ _MOST_TOLD = 10_000
 class Results:
     """Turns results into messages; knows who has written a path last, and which have been erased."""
 
-    def __init__(self, journal: Journal, graph: Graph, emit: Emitter, budget: Budget) -> None:
-        self._journal = journal
-        self._budget = budget
-        self._graph = graph
-        self._emit = emit
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
         self._last: dict[tuple[Reference, str | None], int] = {}
         self._overwrote: set[int] = set()
         self.live = Live()
@@ -62,13 +58,13 @@ class Results:
             self.live.made[job.of] = call
         if job.tool.effects != "none" and job.is_made_here:
             self.effects.add(job.script.number)
-        if self._emit.trace is not None and job.span is None:
-            begin_call(job, call, self._emit.trace, self._emit)
+        if self._ground.emit.trace is not None and job.span is None:
+            begin_call(job, call, self._ground.emit.trace, self._ground.emit)
         delegate = call.get("_delegate") if job.tool.is_delegated else None
         if delegate is not None or job.tool.name not in self.makers:
             self.makers[job.tool.name] = _maker(job, delegate)
-        if self._emit.sink:
-            self._emit(
+        if self._ground.emit.sink:
+            self._ground.emit(
                 CallStarted(
                     call=job.call,
                     place=job.place,
@@ -85,9 +81,9 @@ class Results:
 
     def retry(self, job: Job, error: ActumError, attempt: int, seconds: float) -> None:
         """Note that the code behind a call has failed and is tried again (T14)."""
-        if self._emit.sink:
+        if self._ground.emit.sink:
             told = CallRetried(call=job.call, place=job.place, error=error, attempt=attempt, seconds=seconds)
-            self._emit(told)
+            self._ground.emit(told)
 
     def write(self, job: Job, result: Yield) -> Left:
         """Append what a call has returned; return its value and what it is to write.
@@ -103,37 +99,39 @@ class Results:
         if job.parent is not None:
             left = self._append(job, result) if result.messages else Left(result.value)
             self._afford(job, left.value, result.weight)
-            self._journal.item(job.call, job.of, left.value, marks)
+            self._ground.journal.item(job.call, job.of, left.value, marks)
             return Left(left.value, (*beside, *left.writes))
         if result.messages:
             left = self._append(job, result)
             return Left(left.value, (*beside, *left.writes))
         if job.path is None and result.path is None and job.has_result:
             self._afford(job, result.value, result.weight)
-            self._journal.result(job.call, job.of, result.value, job.node.instance, marks)
+            self._ground.journal.result(job.call, job.of, result.value, job.node.instance, marks)
             return Left(result.value, beside)
         targets = self._targets(job, result)
         self._check_gates(job, result.value, targets)
         self._afford(job, result.value, result.weight, targets)
         if not targets:
-            self._journal.record(job.call, job.of, result.value, marks)
+            self._ground.journal.record(job.call, job.of, result.value, marks)
             return Left(result.value, beside)
         self._note(job, targets)
-        self._journal.folding.begin_writing(job.of)
+        self._ground.journal.folding.begin_writing(job.of)
         own = (job.method, job.node.instance, marks)
-        writes = [self._journal.write(job.call, job.of, result.value, target, *own) for target in targets]
+        writes = [self._ground.journal.write(job.call, job.of, result.value, target, *own) for target in targets]
         return Left(result.value, (*beside, *writes))
 
     def tell(self, job: Job, value: Any) -> None:
         """Emit `CallFinished`."""
         overwrote = job.node.number in self._overwrote
-        self._emit(CallFinished(call=job.call, place=job.place, value=value, overwrote=overwrote, latent=job.is_latent))
+        self._ground.emit(
+            CallFinished(call=job.call, place=job.place, value=value, overwrote=overwrote, latent=job.is_latent)
+        )
 
     def progress(self, job: Job) -> Progress | None:
         """What tells how far a call is, from any thread, until it has ended; None where nobody listens."""
-        if not self._emit.sink:
+        if not self._ground.emit.sink:
             return None
-        return _Telling(job, self._emit)
+        return _Telling(job, self._ground.emit)
 
     def is_erased(self, job: Job) -> bool:
         """Whether a call was done and what it wrote has been erased since, so that it is owed again (O4)."""
@@ -147,27 +145,29 @@ class Results:
 
     def standing(self, job: Job) -> tuple[Any] | None:
         """The value at the paths that a call writes, None if any is empty."""
-        values = [self._journal.memory.read(target, job.node.instance) for target in job.node.written or job.targets]
+        values = [
+            self._ground.journal.memory.read(target, job.node.instance) for target in job.node.written or job.targets
+        ]
         return (values[-1],) if values and MISSING not in values else None
 
     def _afford(self, job: Job, value: Any, size: int | None = None, targets: Sequence[Reference] = ()) -> None:
         """Count what a call has returned as it is about to be written, with the call where that is done twice (L5)."""
         try:
-            size = self._budget.weight(value) if size is None else size
+            size = self._ground.budget.weight(value) if size is None else size
             if len(targets) > 1:
-                size = (size + self._budget.weight(job.call) + MESSAGE) * len(targets)
+                size = (size + self._ground.budget.weight(job.call) + MESSAGE) * len(targets)
         except NotJson as error:
             raise InvalidResult(f"what it returns {error}", tool=job.tool.name) from None
         for target in targets:
             size += self._gaps(job, target)
-        self._budget.take(size)
+        self._ground.budget.take(size)
 
     def _gaps(self, job: Job, target: Reference) -> int:
         """The empty places in lists that a path makes."""
         size = 0
         for depth, segment in enumerate(target.path):
             if isinstance(segment, int):
-                held = self._journal.memory.read(Reference(target.kind, target.path[:depth]), job.node.instance)
+                held = self._ground.journal.memory.read(Reference(target.kind, target.path[:depth]), job.node.instance)
                 gap = segment - (len(held) if is_list(held) else 0)
                 size += LEAST * gap if 0 < gap <= MOST_GAP else 0  # a wider one is refused
         return size
@@ -176,8 +176,8 @@ class Results:
         own = (job.node.instance, job.marks)
         for message in result.messages:
             self._afford(job, message.to_dict())
-        self._journal.folding.begin_writing(job.of)
-        written = [self._journal.append(job.call, job.of, message, *own) for message in result.messages]
+        self._ground.journal.folding.begin_writing(job.of)
+        written = [self._ground.journal.append(job.call, job.of, message, *own) for message in result.messages]
         values = [message.to_dict() for message in result.messages]
         return Left(values[0] if len(values) == 1 else values, [write for write in written if write is not None])
 

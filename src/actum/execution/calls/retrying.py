@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ...errors import ActivityError, LimitExceeded
 from ...protocol.backoff import Backoff
 from ..budget import Budget
+from ..job import Job
 from ..record.recorder import Settled
-from .job import Job
 from .results import Results
 
 

@@ -7,16 +7,13 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ...dataflow.node import Node, Status
-from ...dataflow.template import Reading
 from ...errors import ActumError, LimitExceeded
 from ...events import CallReady, CallWaiting
-from ...generation.offer import Toolset
 from ...protocol.call import EXPECT, VALUE, Call
 from ...protocol.tool import EXPECTS
 from ...spans import Cancelled
-from ..budget import Budget
-from ..emitter import Emitter
-from ..record.journal import Journal
+from ..ground import Ground
+from ..job import LEFT, Job, Otherwise, Yield
 from .admission import decided
 from .approval import Approvals, Approve
 from .attempts import Attempts
@@ -25,10 +22,8 @@ from .computing import Computing
 from .diagnosis import check_scopes
 from .endings import Endings
 from .items import Batches
-from .job import LEFT, Job, Otherwise, Yield
 from .latent import Latent
 from .lineage import Lineage
-from .register import Register
 from .resolving import Item, Resolved
 from .results import Results
 from .standstill import MOST_ROUNDS, Standstill
@@ -49,52 +44,36 @@ class Scheduler:
 
     def __init__(
         self,
+        ground: Ground,
         *,
-        journal: Journal,
-        toolset: Toolset,
-        budget: Budget,
-        emit: Emitter,
         delegate: Delegate,
         approve: Approve | None = None,
         doings: Doings | None = None,
         parallel: int = 1_000,
         awaits_all: bool = False,
     ) -> None:
-        self._journal = journal
-        self._budget = budget
-        self._emit = emit
+        self.ground = ground
+        self._graph = ground.graph
         self._parallel = parallel
         self._awaits_all = awaits_all
-        self.register = Register(journal, toolset, Reading(journal.memory, budget.allowance))
-        self._graph = self.register.graph
-        self.results = Results(journal, self._graph, emit, budget)
-        self._approvals = Approvals(journal, self.register, approve, budget.threads, emit)
-        self._latent = Latent(self._graph, self.results)
-        self.attempts = Attempts(self.register.jobs, self._graph, journal)
-        self._standstill = Standstill(self.register, journal, emit)
-        self._lineage = Lineage(self.register, journal)
+        self.results = Results(ground)
+        self._approvals = Approvals(ground, approve)
+        self._latent = Latent(ground, self.results)
+        self.attempts = Attempts(ground)
+        self._standstill = Standstill(ground)
+        self._lineage = Lineage(ground)
         self._carrier = Carrier(
-            journal=journal,
-            register=self.register,
-            approvals=self._approvals,
-            results=self.results,
-            delegate=delegate,
-            budget=budget,
-            emit=emit,
-            doings=doings,
+            ground=ground, approvals=self._approvals, results=self.results, delegate=delegate, doings=doings
         )
         self._workers: Workers[_Work, Carried] = Workers(self._carrier, self._ended)
-        self.computing = Computing(budget, self._computed)
-        self.batches = Batches(self.register, journal, self._approvals)
+        self.computing = Computing(ground.budget, self._computed)
+        self.batches = Batches(ground, self._approvals)
         self.endings = Endings(
-            register=self.register,
-            journal=journal,
+            ground=ground,
             results=self.results,
             latent=self._latent,
             attempts=self.attempts,
             approvals=self._approvals,
-            emit=emit,
-            budget=budget,
         )
         self.under_way = UnderWay()
         self._stop: LimitExceeded | None = None
@@ -103,7 +82,7 @@ class Scheduler:
     @property
     def stop(self) -> LimitExceeded | None:
         """Why no call can start any more."""
-        return self._stop or self._budget.passed
+        return self._stop or self.ground.budget.passed
 
     def bind(self, tasks: asyncio.TaskGroup) -> None:
         """Let the tasks of the calls belong to this group."""
@@ -112,21 +91,21 @@ class Scheduler:
 
     def add(self, job: Job) -> None:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
-        self.register.jobs[job.node.number] = job
+        self.ground.jobs[job.node.number] = job
         if job.path is None and job.has_result:
             job.node.leaves = LEFT
         self._graph.enter(job.node)
         is_taken_over = self.attempts.take_over(job)
         # Told before anything is started, and with its place: whoever reads the record takes no call for two.
-        if self._journal.is_recorded:
-            job.script.arrived(job.node.index, self._journal, is_open=not self.attempts.is_undecided(job))
+        if self.ground.journal.is_recorded:
+            job.script.arrived(job.node.index, self.ground.journal, is_open=not self.attempts.is_undecided(job))
         if is_taken_over:
             self.pump()
             return
         self._graph.again(job.node)
-        if self._emit.sink and job.node.status is Status.WAITING:
+        if self.ground.emit.sink and job.node.status is Status.WAITING:
             on = dict.fromkeys(map(str, self._graph.missing(job.node)))
-            self._emit(CallWaiting(call=job.call, place=job.place, on=tuple(on)))
+            self.ground.emit(CallWaiting(call=job.call, place=job.place, on=tuple(on)))
         self.pump()
 
     async def settle(self) -> None:
@@ -165,7 +144,7 @@ class Scheduler:
                 await self.under_way.until(self._is_drained)
         except TimeoutError:
             now = asyncio.get_running_loop().time()
-            for job in self.register.jobs.values():
+            for job in self.ground.jobs.values():
                 if job.is_under_way and not job.is_awaited and job.patience is not None:
                     job.is_cut = True
                     job.patience.reschedule(now)
@@ -177,7 +156,7 @@ class Scheduler:
     def cancel(self) -> None:
         """Start nothing more and cancel everything that runs; the task group waits for it (L7)."""
         self._carrier.is_stopped = True
-        if self._emit.trace is not None:
+        if self.ground.emit.trace is not None:
             self._cut_spans()
         self.under_way.tell()
         self._workers.cancel()
@@ -185,7 +164,7 @@ class Scheduler:
 
     def _cut_spans(self) -> None:
         """End the spans of the calls for all items of a list; those that run end their own."""
-        for job in self.register.jobs.values():
+        for job in self.ground.jobs.values():
             if job.span is not None and not job.is_under_way:
                 end_call(job, Cancelled())
 
@@ -196,7 +175,7 @@ class Scheduler:
             return  # what a start makes ready is started by the same loop, however long the chain
         self._is_pumping = True
         try:
-            while not (self._carrier.is_stopped or self._stop or self._budget.passed):
+            while not (self._carrier.is_stopped or self._stop or self.ground.budget.passed):
                 if landing:
                     self.endings.land_next()
                 elif hopeless:
@@ -209,14 +188,14 @@ class Scheduler:
             self._is_pumping = False
 
     def _give_up(self, node: Node) -> None:
-        job = self.register.jobs.get(node.number)
+        job = self.ground.jobs.get(node.number)
         if job is None or node.status is not Status.WAITING:
             return
         if not self.attempts.puts_off(job, self._graph.hopeless):
             self.endings.skip(job, "what it refers to was skipped")
 
     def _start(self, node: Node) -> None:
-        job = self.register.jobs.get(node.number)
+        job = self.ground.jobs.get(node.number)
         if node.is_barrier:  # a `_then`: what is behind it may start
             self._graph.settle(node, Status.DONE)
         if job is not None and job.otherwise is not None and job.awaits_else:
@@ -275,7 +254,7 @@ class Scheduler:
 
     def _make(self, job: Job, call: Call) -> None:
         """Have a call carried out, with its values."""
-        may_derive = job.computes or job.is_value or job.tool.is_delegated or self._journal.has_derived
+        may_derive = job.computes or job.is_value or job.tool.is_delegated or self.ground.journal.has_derived
         if may_derive and job.parent is None and not self._takes(job):  # of most calls it is plain that nothing was
             return
         if job.is_value:
@@ -286,18 +265,18 @@ class Scheduler:
                 self.endings.finish(job, Yield(value=call[VALUE]))
             return
         try:
-            if self.register.failed and job.node.scopes:
-                check_scopes(job, self.register.failed)
-            self._budget.call()
+            if self.ground.failed and job.node.scopes:
+                check_scopes(job, self.ground.failed)
+            self.ground.budget.call()
         except LimitExceeded as error:
             self._stop = error  # what has started may end
             return
         except ActumError as error:
             self.endings.refuse(job, error)
             return
-        if self._emit.sink:
-            self._emit(CallReady(call=job.call, place=job.place))
-        if self._journal.decisions.by_place and self._approvals.must_wait(job):
+        if self.ground.emit.sink:
+            self.ground.emit(CallReady(call=job.call, place=job.place))
+        if self.ground.journal.decisions.by_place and self._approvals.must_wait(job):
             self.endings.hold(job, Held((f"approval {job.of}",)))
             return
         if job.is_latent and not self._approvals.is_about(job):
@@ -320,8 +299,8 @@ class Scheduler:
     def _make_items(self, job: Job, items: Sequence[Item]) -> None:
         if not self._takes(job):
             return
-        if self._emit.sink:
-            self._emit(CallReady(call=job.call, place=job.place))
+        if self.ground.emit.sink:
+            self.ground.emit(CallReady(call=job.call, place=job.place))
         job.is_started = True
         if not job.is_value:
             self.results.begin(job, job.call)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...errors import ActumError, ApprovalDenied, LimitExceeded
-from .job import Job
+from ..job import Job
 
 _NOT_ITS = (ApprovalDenied, LimitExceeded)
 """What ends a call that is no failure of what carries it out."""

@@ -12,12 +12,10 @@ from ...errors import UnresolvedReference
 from ...events import CallWaiting
 from ...protocol.approvals import is_gate
 from ...protocol.call import ELSE
-from ..emitter import Emitter
-from ..record.journal import Journal
+from ..ground import Ground
+from ..job import Ends, Job
 from .diagnosis import complaint
 from .items import item_ended
-from .job import Ends, Job
-from .register import Register
 
 
 class Lands(Ends, Protocol):
@@ -40,14 +38,12 @@ _ENDING = {Fate.PROPOSAL: Status.HELD, Fate.OWED: Status.OWED, Fate.SKIPPED: Sta
 class Standstill:
     """Judges the calls of one run that wait, and lets each end as judged."""
 
-    def __init__(self, register: Register, journal: Journal, emit: Emitter) -> None:
-        self._register = register
-        self._journal = journal
-        self._emit = emit
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
 
     def judge(self, ends: Lands) -> bool:
         """Judge the calls that wait once; False if some of them may still run."""
-        graph, nodes = self._register.graph, self._register.nodes
+        graph, nodes = self._ground.graph, self._ground.nodes
         found, before = verdicts(graph, nodes, is_gate), len(graph.waiting)
         self._apply(found, _FINAL, ends)
         free = [number for number, verdict in found.items() if verdict.fate is Fate.FREE]
@@ -71,22 +67,22 @@ class Standstill:
 
     def end(self, ends: Ends) -> None:
         """Judge them for the last time: those that wait for each other never run."""
-        found = verdicts(self._register.graph, self._register.nodes, is_gate, frees=False)
+        found = verdicts(self._ground.graph, self._ground.nodes, is_gate, frees=False)
         self._apply(found, tuple(Fate), ends)
 
     def forget(self) -> None:
         """Drop the nodes that matter to no call any more."""
-        self._register.failed.clear()
-        self._register.nodes = [node for node in self._register.nodes if node.status in _STAYING]
+        self._ground.failed.clear()
+        self._ground.nodes = [node for node in self._ground.nodes if node.status in _STAYING]
 
     def _apply(self, found: Mapping[int, Verdict], fates: Collection[Fate], ends: Ends) -> None:
         for number, verdict in found.items():
-            node = self._register.graph.waiting.get(number)
+            node = self._ground.graph.waiting.get(number)
             if verdict.fate not in fates or node is None:
                 continue
-            job = self._register.jobs.get(number)
+            job = self._ground.jobs.get(number)
             if job is None:  # a `_then`: what is behind it ends as it does
-                self._register.graph.settle(node, _ENDING.get(verdict.fate, Status.FAILED))
+                self._ground.graph.settle(node, _ENDING.get(verdict.fate, Status.FAILED))
                 continue
             if job.awaits_else:  # made and failed already: it can't be left for later
                 ends.refuse(job, UnresolvedReference("what it refers to will never be there", path=ELSE))
@@ -94,17 +90,19 @@ class Standstill:
             match verdict.fate:
                 case Fate.PROPOSAL:
                     self._propose(job, verdict.references)
-                    item_ended(job, None, self._journal, ends)  # one item of several may wait, and all with it (C12)
+                    item_ended(
+                        job, None, self._ground.journal, ends
+                    )  # one item of several may wait, and all with it (C12)
                 case Fate.SKIPPED | Fate.FREE:
                     paths = ", ".join(map(str, verdict.references))
                     ends.skip(job, f"the alternative that fills {paths or 'it'} was not taken")
                 case Fate.OWED:
-                    self._register.graph.withdraw(job.node)
+                    self._ground.graph.withdraw(job.node)
                 case _:
-                    ends.refuse(job, complaint(verdict, job, self._register.jobs, self._journal))
+                    ends.refuse(job, complaint(verdict, job, self._ground.jobs, self._ground.journal))
 
     def _propose(self, job: Job, references: Sequence[Reference]) -> None:
-        self._register.graph.settle(job.node, Status.HELD)
-        self._register.gates |= dict.fromkeys(str(reference) for reference in references if is_gate(reference))
-        if self._emit.sink:
-            self._emit(CallWaiting(call=job.call, place=job.place, on=tuple(map(str, references))))
+        self._ground.graph.settle(job.node, Status.HELD)
+        self._ground.gates |= dict.fromkeys(str(reference) for reference in references if is_gate(reference))
+        if self._ground.emit.sink:
+            self._ground.emit(CallWaiting(call=job.call, place=job.place, on=tuple(map(str, references))))

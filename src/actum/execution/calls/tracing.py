@@ -10,7 +10,7 @@ from ...protocol.call import Call
 from ...protocol.place import Place
 from ...spans import ApprovalBegun, CallBegun, Decided, Ending, Failed, Tracer, ending_of
 from ..emitter import Emitter
-from .job import Failure, Job
+from ..job import Failure, Job
 
 
 def begin_call(job: Job, call: Call, trace: Tracer, emit: Emitter, *, is_refused: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from .job import Job
+from ..job import Job
 
 
 class UnderWay:

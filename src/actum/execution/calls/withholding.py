@@ -10,12 +10,12 @@ from ...dataflow.path_tree import PathTree
 from ...dataflow.reference import CALLS, Reference, call_index
 from ...dataflow.template import template
 from ...protocol.call import EACH, ELSE, EXPECT, VALUE, WHEN, WITH
-from .job import Batch, Failure, Job
-from .register import Register
-from .script import Script, Wanted
+from ..ground import Ground
+from ..job import Batch, Failure, Job
+from ..script import Script, Wanted
 
 
-def is_withheld(failures: Sequence[Failure], wanted: Wanted, register: Register) -> bool:
+def is_withheld(failures: Sequence[Failure], wanted: Wanted, ground: Ground) -> bool:
     """Whether a call has failed that the output can't be delivered beside.
 
     Excused is a call that is an alternative (`a <|> b`) of which another side has its value, and one that
@@ -25,28 +25,28 @@ def is_withheld(failures: Sequence[Failure], wanted: Wanted, register: Register)
         return False
     failed = _Failed(failures)
     excused: set[str] = set()
-    for expression, script, instance in _read_in(wanted, register):
+    for expression, script, instance in _read_in(wanted, ground):
         for choice in _choices(expression):
-            if register.graph.known.evaluate(choice, script, instance) is not MISSING:
+            if ground.graph.known.evaluate(choice, script, instance) is not MISSING:
                 excused |= failed.behind(references(choice), script)
     if excused:
         _spread(excused, failed)
     return any(one.of not in excused for one in failures)
 
 
-def _read_in(wanted: Wanted, register: Register) -> Iterator[tuple[Expression, Script, str | None]]:
+def _read_in(wanted: Wanted, ground: Ground) -> Iterator[tuple[Expression, Script, str | None]]:
     """All that calls have read and the output reads, with whose answer it is of, and for which instance."""
-    for job in register.jobs.values():
+    for job in ground.jobs.values():
         if job.parent is None:
             yield from ((one, job.script, job.node.instance) for one in _read_by(job))
     yield from ((one, wanted.script, None) for one in wanted.output.expressions)
     for index, call in enumerate(wanted.script.calls):
         node = wanted.script.nodes.get(index)
-        if node is not None and node.number not in register.jobs and node.status is Status.DONE:
+        if node is not None and node.number not in ground.jobs and node.status is Status.DONE:
             # Done before the run was resumed: what it chose among is known by its words alone.
             read = _READ if index not in wanted.script.replaced else _READ | {ELSE}
             authored = {key: value for key, value in call.items() if key in read or not key.startswith("_")}
-            yield from ((one, wanted.script, call.instance) for one in template(authored, register.reading).expressions)
+            yield from ((one, wanted.script, call.instance) for one in template(authored, ground.reading).expressions)
 
 
 _READ = frozenset({EACH, WHEN, VALUE, EXPECT, WITH})

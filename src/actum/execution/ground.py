@@ -1,25 +1,38 @@
-"""The calls of a run that are open, by number: taken in, and dropped once they are settled."""
+"""What all that happens to the calls of one run stands on; it is handed on as one."""
 
 from __future__ import annotations
 
-from ...dataflow.graph import Graph
-from ...dataflow.node import Answer, Node
-from ...dataflow.template import ALONE, Reading
-from ...generation.offer import Toolset
-from ..record.journal import Journal
+from ..dataflow.graph import Graph
+from ..dataflow.node import Answer, Node
+from ..dataflow.template import Reading
+from ..generation.offer import Toolset
+from ..protocol.config import Limits
+from .budget import Budget
+from .emitter import Emitter
 from .job import NO_ELEMENT, Job
+from .record.journal import Journal
 from .script import Script
 
 
-class Register:
-    """Every call has a number, in the order in which calls are taken in: what is listed before has a lower one."""
+class Ground:
+    """The journal, the graph, the tools and the open calls of a run, where it tells events and what it may spend.
 
-    def __init__(self, journal: Journal, toolset: Toolset, reading: Reading = ALONE) -> None:
+    Every call has a number, in the order in which calls are taken in: what is listed before has a lower one.
+    """
+
+    def __init__(
+        self, journal: Journal, toolset: Toolset, budget: Budget | None = None, emit: Emitter | None = None
+    ) -> None:
+        self.journal = journal
         self.toolset = toolset
-        self.reading = reading
+        """The tools that calls may be of from now on."""
+        self.budget = budget or Budget(Limits())
+        self.emit = emit or Emitter()
+        self.reading = Reading(journal.memory, self.budget.allowance)
         """What reading what calls hold goes by."""
         self.graph = Graph(journal.read)
         self.jobs: dict[int, Job] = {}
+        """The calls that are open, by number; what is settled is dropped after its tick."""
         self.nodes: list[Node] = []
         """Those that may still matter to a call that waits."""
         self.gates: dict[str, None] = {}

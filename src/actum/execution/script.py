@@ -6,17 +6,17 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...dataflow.node import Answer, Node
-from ...dataflow.template import Template
-from ...generation.ask import Answered
-from ...protocol.call import THEN, Call
-from ...protocol.marks import Authored, plan_marks, plan_message
-from ...protocol.place import Place
-from ...protocol.solution import Solution
-from ...schema.json import Json, JsonObject
-from ...schema.types import Type
-from ..record.entries import Arrived
-from ..record.journal import Journal
+from ..dataflow.node import Answer, Node
+from ..dataflow.template import Template
+from ..generation.ask import Answered
+from ..protocol.call import THEN, Call
+from ..protocol.marks import Authored, plan_marks, plan_message
+from ..protocol.place import Place
+from ..protocol.solution import Solution
+from ..schema.json import Json, JsonObject
+from ..schema.types import Type
+from .record.entries import Arrived
+from .record.journal import Journal
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

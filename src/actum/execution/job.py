@@ -8,27 +8,27 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from ...dataflow.computing.evaluator import Filter
-from ...dataflow.computing.text import Computed
-from ...dataflow.computing.tokens import ERROR_KIND
-from ...dataflow.expression import MISSING, Expression, First, written_paths
-from ...dataflow.fold import OutputMethod
-from ...dataflow.node import Node, Status
-from ...dataflow.reference import Path, Reference, print_path
-from ...dataflow.template import Template
-from ...errors import OUTCOMES, ActivityError, ActumError, DelegateError, NotAsExpected, Outcome, code_of
-from ...messages import MessageObject
-from ...protocol import lineage
-from ...protocol.approvals import GATES
-from ...protocol.call import EACH, WHEN, Call
-from ...protocol.lineage import BROUGHT, Marks, Source, source_of
-from ...protocol.message import FAILED, OUTCOME, RESULT, RETURNED, Write
-from ...protocol.place import Place
-from ...protocol.readings import marks_of
-from ...protocol.tool import EXPECTS, Tool
-from ...schema.json import MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
-from ...schema.validator import Validator
-from ...spans import Span
+from ..dataflow.computing.evaluator import Filter
+from ..dataflow.computing.text import Computed
+from ..dataflow.computing.tokens import ERROR_KIND
+from ..dataflow.expression import MISSING, Expression, First, written_paths
+from ..dataflow.fold import OutputMethod
+from ..dataflow.node import Node, Status
+from ..dataflow.reference import Path, Reference, print_path
+from ..dataflow.template import Template
+from ..errors import OUTCOMES, ActivityError, ActumError, DelegateError, NotAsExpected, Outcome, code_of
+from ..messages import MessageObject
+from ..protocol import lineage
+from ..protocol.approvals import GATES
+from ..protocol.call import EACH, WHEN, Call
+from ..protocol.lineage import BROUGHT, Marks, Source, source_of
+from ..protocol.message import FAILED, OUTCOME, RESULT, RETURNED, Write
+from ..protocol.place import Place
+from ..protocol.readings import marks_of
+from ..protocol.tool import EXPECTS, Tool
+from ..schema.json import MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
+from ..schema.validator import Validator
+from ..spans import Span
 from .script import Script
 
 LEFT = (Reference(RESULT),)
