@@ -18,6 +18,13 @@ from .house import Client, house
 
 TALK: Json = {"context": [{"type": "system", "message": "Be kind."}], "schema": {"type": "string"}}
 SAID: Any = [{"role": "user", "content": "Hello"}]
+MALFORMED: list[Json] = [
+    {"role": [], "content": "x"},
+    {"role": {}, "content": "x"},
+    {"role": 3, "content": "x"},
+    {"role": "user", "content": 5},
+    {"role": "user", "content": [{"type": [], "text": "x"}]},
+]
 
 
 def answers(*outputs: Any, **more: Any) -> models.Scripted:
@@ -239,6 +246,7 @@ async def test_a_failed_run_is_an_error_that_no_client_asks_for_again() -> None:
             422,
         ),
         ({"model": "talk", "messages": [], "input": "x"}, 422),
+        *(({"model": "talk", "messages": [said]}, 422) for said in MALFORMED),
     ],
 )
 async def test_what_is_wrong_is_an_error_as_clients_read_it(body: Json, status: int) -> None:
@@ -246,6 +254,28 @@ async def test_what_is_wrong_is_an_error_as_clients_read_it(body: Json, status: 
         answer = await client.post("/v1/chat/completions", json=body)
         assert (answer.status_code, answer.json()["error"]["type"]) == (status, "invalid_request_error")
         assert (await client.ok("GET", "/runs"))["runs"] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("n", 3), ("stop", ["x"]), ("max_tokens", 1), ("tool_choice", "required"), ("logprobs", True)),
+        *(("tools", [{"type": "function", "function": {"name": "f"}}]), ("response_format", {"type": "json_object"})),
+        *(("temperature", 0.2), ("n", True), ("stream", "yes"), ("temprature", 1)),
+    ],
+)
+async def test_what_the_answer_would_not_heed_is_refused_by_its_name(name: str, value: Any) -> None:
+    async with chatting(None) as (_, client):
+        answer = await client.post("/v1/chat/completions", json={"model": "talk", "messages": SAID, name: value})
+        assert (answer.status_code, answer.json()["error"]["param"]) == (400, name)
+        assert (await client.ok("GET", "/runs"))["runs"] == []
+
+
+async def test_parameters_that_change_nothing_are_taken() -> None:
+    same: Any = {"n": 1, "tools": [], "logprobs": False, "response_format": {"type": "text"}, "temperature": 1.0}
+    async with chatting(answers("Hello")) as (own, _):
+        answer = await own.chat.completions.create(model="talk", messages=SAID, stop=None, user="u", **same)
+        assert answer.choices[0].message.content == "Hello"
 
 
 @pytest.mark.rule("L7")

@@ -100,6 +100,41 @@ async def test_who_does_not_get_through_a_head_or_a_body_is_let_go(monkeypatch: 
         assert (await client.get("/health")).status_code == 200
 
 
+async def test_who_was_answered_holds_no_connection_by_sending_more_of_a_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "_HEAD_SECONDS", 0.2)
+    length = b"content-length: 900000000\r\n\r\n"
+    heads = {
+        b"POST /runs HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n": b"HTTP/1.1 401",
+        b"POST /runs HTTP/1.1\r\nhost: evil.example\r\n": b"HTTP/1.1 421",
+        b"GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\n": b"HTTP/1.1 200",
+    }
+    async with house(Served({"chain": chain(1)}, agent=Desk().agent())) as client:
+        for head, answered in heads.items():
+            reader, writer = await raw(client.base_url.port or 0, head + length)
+            told = asyncio.ensure_future(reader.read())
+            async with asyncio.timeout(PATIENCE):
+                while not told.done():
+                    writer.write(b"x")
+                    await asyncio.wait([told], timeout=0.01)
+            assert told.exception() is not None or told.result().startswith(answered)
+            writer.close()
+
+
+async def test_the_oldest_idle_connection_of_a_crowd_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listening, "_PER_ADDRESS", 3)
+    async with house(Served({"chain": chain(1)}, agent=Desk().agent())) as client:
+        port = client.base_url.port or 0
+        crowd = [await raw(port, b"GET /health HTTP/1.1\r\n") for _ in range(3)]
+        assert (await client.get("/health")).status_code == 200
+        async with asyncio.timeout(PATIENCE):
+            assert await crowd[0][0].read() == b""
+        crowd[1][1].write(b"host: 127.0.0.1\r\n\r\n")
+        async with asyncio.timeout(PATIENCE):
+            assert (await crowd[1][0].readline()).startswith(b"HTTP/1.1 200")
+        for _, writer in crowd:
+            writer.close()
+
+
 async def test_two_hosts_or_a_body_of_unknown_length_get_nowhere_over_the_wire() -> None:
     async with house(Served({"chain": chain(1)}, agent=Desk().agent()), most_bytes=1000) as client:
         port = client.base_url.port or 0

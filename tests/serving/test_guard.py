@@ -40,6 +40,7 @@ async def asked(
     body: list[Any] | None = None,
     guard: Guard | None = None,
     behind: Behind | None = None,
+    scheme: str = "http",
 ) -> tuple[int, dict[str, str], bytes]:
     """What is answered to a request; `body` are its pieces, an exhausted list waits for ever."""
     own = guard or Guard(app=behind or Behind(), callers=Callers(TOKEN))
@@ -60,7 +61,7 @@ async def asked(
         "method": method,
         "path": path,
         "query_string": query.encode(),
-        "scheme": "http",
+        "scheme": scheme,
         "headers": [(name.encode(), value.encode()) for name, value in headers],
     }
     await own(scope, receive, send)
@@ -130,6 +131,13 @@ async def test_pages_of_other_origins_are_refused_even_with_the_token(origins: l
 
 async def test_its_own_pages_may_call_it_and_those_that_were_named() -> None:
     assert (await asked(HOST, BEARER, ("origin", "http://127.0.0.1:8765")))[0] == 200
+    assert (await asked(HOST, BEARER, ("origin", "https://127.0.0.1:8765")))[0] == 200  # behind a proxy
+
+
+async def test_a_page_of_the_same_host_without_tls_is_another_origin() -> None:
+    page = ("origin", "http://127.0.0.1:8765")
+    assert (await asked(HOST, BEARER, page, scheme="https"))[0] == 403
+    assert (await asked(HOST, BEARER, ("origin", "ftp://127.0.0.1:8765")))[0] == 403
     guard = Guard(app=Behind(), callers=Callers(TOKEN), origins=["http://localhost:5173"])
     page = ("origin", "http://localhost:5173")
     status, headers, _ = await asked(HOST, BEARER, page, guard=guard)
@@ -184,6 +192,71 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
     guard = Guard(app=behind, callers=Callers(TOKEN), patience=0.01)
     found = await asked(HOST, BEARER, JSON, method="POST", body=[b"{"], guard=guard)
     assert (found[0], found[1]["connection"], behind.seen) == (408, "close", [])
+
+
+async def test_a_body_that_comes_by_drops_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actum.serving.guard._GRACE", 0.0)
+    monkeypatch.setattr("actum.serving.guard._LEAST_RATE", 10**12)
+    found = await asked(HOST, BEARER, JSON, method="POST", body=[b"{", b"}", b""])
+    assert (found[0], json.loads(found[2])["error"]["code"]) == (408, "slow_body")
+
+
+async def test_a_refusal_ends_its_connection() -> None:
+    for headers in ([HOST], [("host", "evil.example"), BEARER], [HOST, BEARER, ("origin", "null")]):
+        status, answered, _ = await asked(*headers, JSON, method="POST", body=[])
+        assert (status in {401, 403, 421}, answered["connection"]) == (True, "close")
+
+
+async def test_a_caller_has_no_more_requests_open_than_its_share() -> None:
+    """Beyond its share one caller is told to come back; others are answered, until the server has too many in all."""
+    callers = Callers({"alice": "a" * 16, "mallory": "m" * 16}, Quota(streams=2))
+    inside, leave = asyncio.Semaphore(0), asyncio.Event()
+
+    async def held(scope: Any, receive: Any, send: Any) -> None:
+        inside.release()
+        await leave.wait()
+        await Behind()(scope, receive, send)
+
+    guard = Guard(app=held, callers=callers)
+    bearers = {name: ("authorization", f"Bearer {name[0] * 16}") for name in ("alice", "mallory")}
+    async with asyncio.TaskGroup() as tasks:
+        mallory = [tasks.create_task(asked(HOST, bearers["mallory"], guard=guard)) for _ in range(2)]
+        for _ in mallory:
+            await inside.acquire()
+        status, headers, body = await asked(HOST, bearers["mallory"], guard=guard)
+        assert (status, headers["retry-after"], json.loads(body)["error"]["code"]) == (429, "1", "too_many_streams")
+        alice = tasks.create_task(asked(HOST, bearers["alice"], guard=guard))
+        await inside.acquire()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("actum.serving.callers._MOST_OPEN", 3)
+            status, _, body = await asked(HOST, bearers["alice"], guard=guard)
+            assert (status, json.loads(body)["error"]["code"]) == (503, "busy")
+        leave.set()
+    assert [task.result()[0] for task in [*mallory, alice]] == [200, 200, 200]
+    assert (await asked(HOST, bearers["mallory"], guard=guard))[0] == 200
+
+
+async def test_a_large_answer_is_handed_on_in_pieces() -> None:
+    sizes: list[int] = []
+
+    async def large(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"x" * 200_000, "more_body": True})
+        await send({"type": "http.response.body", "body": b"y" * 65_537})
+
+    async def nothing() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            sizes.append(len(message["body"]))
+            ends.append(not message.get("more_body", False))
+
+    ends: list[bool] = []
+    scope: Json = {"type": "http", "method": "GET", "path": "/runs", "query_string": b"", "headers": []}
+    scope["headers"] = [(name.encode(), value.encode()) for name, value in (HOST, BEARER)]
+    await Guard(app=large, callers=Callers(TOKEN))(scope, nothing, send)
+    assert (sum(sizes), max(sizes), ends.count(True), ends[-1]) == (265_537, 65_536, 1, True)
 
 
 async def test_who_takes_nothing_of_the_answer_is_given_up() -> None:

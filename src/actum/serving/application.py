@@ -56,7 +56,7 @@ async def _answer(request: Request, error: ActumError) -> Response:
     headers = dict(error.headers) if isinstance(error, Refusal) else {}
     said = told(error)
     if request.url.path.startswith("/v1/"):  # where clients look for what kind of error it is
-        said["error"] |= {"type": "invalid_request_error", "param": None}
+        said["error"] |= {"type": "invalid_request_error", "param": error.path}
     return JSONResponse(said, status_code=status_of(error), headers=headers)
 
 

@@ -6,7 +6,9 @@ import hashlib
 import hmac
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hmac import compare_digest
 
@@ -16,17 +18,24 @@ from .refusals import Refusal
 
 _LEAST = 16
 """How many characters a token has at least."""
+_MOST_OPEN = 1_000
+"""How many requests of all callers may be open at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """How much one caller may ask for: runs under way at once, and requests a minute. None: as much as it likes."""
+    """How much one caller may ask for; None is as much as it likes.
+
+    `runs` counts those that are under way at once, `requests` those of a minute, `streams` the requests that are open
+    at once: streams of events, and what waits for an answer.
+    """
 
     runs: int | None = 100
     requests: int | None = 6_000
+    streams: int | None = 200
 
 
-UNBOUNDED = Quota(runs=None, requests=None)
+UNBOUNDED = Quota(runs=None, requests=None, streams=None)
 """For who has started the process: as much as it likes."""
 
 
@@ -59,6 +68,7 @@ class Callers:
         self._sessions = {name: _session_of(one) for name, one in self._tokens.items()}
         self._clock = clock
         self._left = {name: (float(self.quota.requests or 0), clock()) for name in named}
+        self._open = Counter[str]()
 
     def of_token(self, token: str) -> str | None:
         """The caller who has a token; None if nobody has it. All are compared, in the same time."""
@@ -89,6 +99,25 @@ class Callers:
             seconds = str(math.ceil((1 - left) * 60 / most))
             raise Refusal(429, "too_many_requests", "too many requests", headers=(("retry-after", seconds),))
         self._left[caller] = (left - 1, now)
+
+    @contextmanager
+    def asking(self, caller: str) -> Generator[None]:
+        """Count a request as open as long as the block lasts.
+
+        Raises:
+            Refusal: the caller has as many open as it may, or all callers together have.
+        """
+        most = self.quota.streams
+        retry = (("retry-after", "1"),)
+        if most is not None and self._open[caller] >= most:
+            raise Refusal(429, "too_many_streams", f"{most} requests are open, as many as may be", headers=retry)
+        if self._open.total() >= _MOST_OPEN:
+            raise Refusal(503, "busy", "the server answers as many requests as it can", headers=retry)
+        self._open[caller] += 1
+        try:
+            yield
+        finally:
+            self._open[caller] -= 1
 
 
 async def check_room(runs: Runs, caller: str, quota: Quota) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from os import urandom
 from typing import TYPE_CHECKING, Any
@@ -71,6 +71,7 @@ class _Chat:
     async def complete(self, request: Request) -> Response:
         """The answer of an Idea to what was said."""
         body = await body_of(request)
+        _check_parameters(body)
         answer = await self._answer(request, body)
         if body.get("stream"):
             options: Any = body.get("stream_options")
@@ -197,6 +198,61 @@ class _Answer:
         told = Usage.of(self.run.row.about.get("usage"))
         given, made = told.input_tokens or 0, told.output_tokens or 0
         return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+
+
+_WITHOUT_EFFECT: Mapping[str, Sequence[Json]] = {
+    "n": (1,),
+    "tools": ([],),
+    "functions": ([],),
+    "tool_choice": ("none", "auto"),
+    "function_call": ("none", "auto"),
+    "parallel_tool_calls": (True, False),
+    "response_format": ({"type": "text"},),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "stop": ([],),
+    "modalities": (["text"],),
+    "frequency_penalty": (0, 0.0),
+    "presence_penalty": (0, 0.0),
+    "logit_bias": ({},),
+    "store": (False,),
+    "service_tier": ("auto", "default"),
+    "max_tokens": (),
+    "max_completion_tokens": (),
+    "temperature": (1, 1.0),
+    "top_p": (1, 1.0),
+    "seed": (),
+    "audio": (),
+    "prediction": (),
+    "reasoning_effort": (),
+    "verbosity": (),
+    "web_search_options": (),
+}
+"""Parameters of chat completions that an Idea says itself, and the values with which they ask for nothing else."""
+_OWN = frozenset(
+    {
+        *("model", "messages", "input", "stream", "stream_options"),
+        *("user", "metadata", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"),
+    }
+)
+"""Parameters that count, and those that name who asks and what for: they change no answer."""
+
+
+def _check_parameters(body: Mapping[str, Any]) -> None:
+    """Refuse what asks for something that the answer won't be: none is ignored in silence.
+
+    Raises:
+        Refusal: 400, with the parameter's name.
+    """
+    for name, value in body.items():
+        if name in _OWN or value is None:
+            continue
+        if name not in _WITHOUT_EFFECT:
+            raise Refusal(400, "unknown_parameter", "the chat takes no such parameter", path=name)
+        if not any(type(value) is type(same) and value == same for same in _WITHOUT_EFFECT[name]):
+            raise Refusal(400, "unsupported_parameter", "this can't be set: the Idea says how it is asked", path=name)
+    if not isinstance(body.get("stream"), bool | None):
+        raise Refusal(400, "parameters", "it must be true or false", path="stream")
 
 
 def _id_for(caller: str, name: str, key: str) -> str:

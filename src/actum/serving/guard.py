@@ -1,8 +1,9 @@
 """`Guard`: the one ASGI door before everything that is served: who asks, from where, with what, and how much.
 
 What it refuses never reaches an application: other hosts (DNS rebinding, 421), other origins (403), callers without a
-token (401), bodies of other types (a form needs no preflight, 415), and bodies that are too large (413) or too slow
-(408). A body is read before the application is called, so that it can be refused with a status.
+token (401) or with too many requests (429), bodies of other types (a form needs no preflight, 415), and bodies that are
+too large (413) or too slow (408). A refusal ends its connection, so nobody holds one by sending what nobody reads. A
+body is read before the application is called, so that it can be refused with a status.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 from .callers import Callers
 from .headers import Headers
@@ -37,6 +38,13 @@ _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:[0-9]{1,5})?")
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _FORM_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_GRACE = 5.0
+"""Seconds after which a body has to have come at the least rate."""
+_LEAST_RATE = 1_024
+"""How many bytes of a body have to come in a second, on average."""
+_PIECE = 64 * 1024
+"""How many bytes of an answer are handed to a connection at once: what its peer doesn't take isn't buffered there."""
+_CLOSE = ("connection", "close")
 _NO_CACHE = (("cache-control", "no-store"), ("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer"))
 
 
@@ -45,8 +53,8 @@ class Guard:
     """Lets a request through to `app` that comes from who it should, as it should.
 
     `hosts` are the names under which this server is asked, each with its port, or without: then any port is meant.
-    `origins` are pages of other hosts that may call it (CORS), such as `http://localhost:5173`. `most` bounds a body in
-    bytes, `patience` how many seconds it may take to arrive, and a piece of an answer to be taken.
+    `origins` are pages of other hosts that may call it (CORS), for example `http://localhost:5173`. `most` bounds a
+    body in bytes, `patience` how many seconds it may take to arrive, and a piece of an answer to be taken.
     """
 
     app: App
@@ -83,17 +91,18 @@ class Guard:
         """What sends, and gives up on who takes nothing of the answer any more."""
 
         async def sending(message: Message) -> None:
-            try:
-                async with asyncio.timeout(self.patience):
-                    await send(message)
-            except TimeoutError:
-                raise _NotTaken from None
+            for piece in _pieces(message):
+                try:
+                    async with asyncio.timeout(self.patience):
+                        await send(piece)
+                except TimeoutError:
+                    raise _NotTaken from None
 
         return sending
 
     async def _judged(self, scope: Scope, headers: Headers, origin: str | None, receive: Receive, send: Send) -> None:
         host = self._host(headers)
-        self._check_origin(headers, origin, host)
+        self._check_origin(scope, headers, origin, host)
         if scope["method"] == "OPTIONS" and origin in self.origins:
             await _preflight(send, str(origin), headers.one("access-control-request-headers") or "")
             return
@@ -101,8 +110,14 @@ class Guard:
             if (moved := self._entered(scope, host)) is not None:
                 await _redirect(send, *moved)
                 return
-            scope[CALLER] = self._caller(scope, headers, host)
-            self.callers.count(scope[CALLER])
+            scope[CALLER] = caller = self._caller(scope, headers, host)
+            self.callers.count(caller)
+            with self.callers.asking(caller):
+                await self._let_in(scope, headers, receive, send)
+        else:
+            await self._let_in(scope, headers, receive, send)
+
+    async def _let_in(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         if scope["method"] in _WITH_BODY:
             self._check_type(scope, headers)
             receive = await self._body(headers, receive)
@@ -124,11 +139,16 @@ class Guard:
             raise Refusal(421, "host", "this server isn't asked under that name; --host-name adds one")
         return host
 
-    def _check_origin(self, headers: Headers, origin: str | None, host: str) -> None:
-        """Refuse pages of other origins, and of none (`null`)."""
+    def _check_origin(self, scope: Scope, headers: Headers, origin: str | None, host: str) -> None:
+        """Refuse pages of other origins, and of none (`null`).
+
+        A page of `https` may have been asked for under `http` here, behind a proxy that doesn't say so; never the
+        other way round.
+        """
         if origin is None and not headers.all("origin"):
             return
-        if origin is None or (origin not in self.origins and _netloc(origin) != host):
+        own = {f"{scheme}://{host}" for scheme in ("https", scope.get("scheme", "http"))}
+        if origin is None or (origin not in self.origins and origin.lower() not in own):
             raise Refusal(403, "origin", "pages of other origins may not call this server; --origin allows one")
 
     def _entered(self, scope: Scope, host: str) -> tuple[str, str] | None:
@@ -184,6 +204,8 @@ class Guard:
         if not announced.isdigit() or len(announced) > 18 or int(announced) > self.most:
             raise _too_large(self.most)
         body = bytearray()
+        now = asyncio.get_running_loop().time
+        owed = now() + _GRACE
         try:
             async with asyncio.timeout(self.patience):
                 while True:
@@ -195,9 +217,10 @@ class Guard:
                         raise _too_large(self.most)
                     if not message.get("more_body", False):
                         break
+                    if len(body) < (now() - owed) * _LEAST_RATE:
+                        raise TimeoutError
         except TimeoutError:
-            close = (("connection", "close"),)
-            raise Refusal(408, "slow_body", "the body took too long to arrive", headers=close) from None
+            raise Refusal(408, "slow_body", "the body took too long to arrive") from None
         first: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def given() -> Message:
@@ -210,11 +233,15 @@ class _NotTaken(Exception):
     """Who has asked takes nothing of the answer any more."""
 
 
-def _netloc(origin: str) -> str:
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:
-        return ""
+def _pieces(message: Message) -> Iterator[Message]:
+    """A message of an answer in pieces that a connection takes one after the other."""
+    body = message.get("body", b"")
+    if len(body) <= _PIECE:
+        yield message
+        return
+    for begin in range(0, len(body), _PIECE):
+        more = begin + _PIECE < len(body) or message.get("more_body", False)
+        yield {**message, "body": body[begin : begin + _PIECE], "more_body": more}
 
 
 def _cookie_name(host: str) -> str:
@@ -228,8 +255,7 @@ def _no_token() -> Refusal:
 
 
 def _too_large(most: int) -> Refusal:
-    # What is left of the body would be read as the next request.
-    return Refusal(413, "body", f"the body is larger than {most} bytes", headers=(("connection", "close"),))
+    return Refusal(413, "body", f"the body is larger than {most} bytes")
 
 
 def _with_headers(send: Send, shared: Sequence[tuple[str, str]]) -> Send:
@@ -248,7 +274,7 @@ def _with_headers(send: Send, shared: Sequence[tuple[str, str]]) -> Send:
 
 async def _refuse(send: Send, refusal: Refusal) -> None:
     body = json.dumps(told(refusal)).encode()
-    await _answer(send, refusal.status, [("content-type", "application/json"), *refusal.headers], body)
+    await _answer(send, refusal.status, [("content-type", "application/json"), _CLOSE, *refusal.headers], body)
 
 
 async def _redirect(send: Send, to: str, cookie: str) -> None:

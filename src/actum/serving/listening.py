@@ -9,7 +9,6 @@ import socket
 from collections.abc import Callable, Generator
 from typing import Any
 
-import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -18,37 +17,59 @@ from .desk import Desk
 from .guard import Guard
 
 _HEAD_SECONDS = 10.0
-"""How long the head of a request may take, and a connection may stand without any."""
+"""How long a connection may stand without a request under way: before its head is there, and after its answer."""
 _CONNECTIONS = 1_000
+_PER_ADDRESS = 250
 
 
 class _Patient(H11Protocol):
-    """Closes connections whose next request has not begun, or not got through its head, in time."""
+    """Closes connections that have no request under way: those that stand too long, and the oldest of too many.
+
+    A connection whose request was answered, but whose body still comes in, has none under way.
+    """
 
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._watch()
+        self._make_room()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._forget()
         super().connection_lost(exc)
 
+    @property
+    def _is_idle(self) -> bool:
+        return not self.cycle or self.cycle.response_complete  # there is no cycle before the first request
+
     def _watch(self) -> None:
-        """Have the timer run while a head is awaited, and only then."""
-        if self.conn.their_state is not h11.IDLE:
+        """Have the timer run while no request is under way, and only then."""
+        if not self._is_idle:
             self._forget()
-        elif self._timer is None:
+        elif self._timer is None and not self.transport.is_closing():
             self._timer = self.loop.call_later(_HEAD_SECONDS, self._late)
+
+    def _make_room(self) -> None:
+        """Close what has stood idle longest, where there are too many connections of all, or of this one's address."""
+        every = [one for one in self.connections if isinstance(one, _Patient) and not one.transport.is_closing()]
+        own = [one for one in every if one.client and self.client and one.client[0] == self.client[0]]
+        crowd = own if len(own) > _PER_ADDRESS else every if len(every) > _CONNECTIONS else []
+        idle = [(one._timer.when(), one) for one in crowd if one._timer is not None and one is not self]
+        if crowd:
+            min(idle, default=(0.0, self), key=lambda stood: stood[0])[1].transport.close()
 
     def _late(self) -> None:
         self._timer = None
-        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+        if self._is_idle and not self.transport.is_closing():
             self.transport.close()
 
     def _forget(self) -> None:
@@ -68,7 +89,6 @@ class Server(uvicorn.Server):
             log_config=None,
             access_log=False,  # URLs may hold a token
             server_header=False,
-            limit_concurrency=_CONNECTIONS,
             timeout_graceful_shutdown=5,
             lifespan="on",
         )

@@ -26,7 +26,7 @@ def taken_in(messages: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
 
 def _taken(index: int, message: Mapping[str, Any]) -> JsonObject:
     kind = message.get("type")
-    if kind not in _TAKEN:
+    if not isinstance(kind, str) or kind not in _TAKEN:
         raise Refusal(
             422, "message", f"a caller can't send messages of that type; {', '.join(sorted(_TAKEN))} are", index=index
         )

@@ -23,9 +23,9 @@ def turns_of(messages: Iterable[Mapping[str, Any]]) -> list[JsonObject]:
     found: list[JsonObject] = []
     for index, message in enumerate(messages):
         role = message.get("role")
-        if role in {"tool", "function", "reasoning", "activity"}:
+        if role in ("tool", "function", "reasoning", "activity"):  # a tuple: a role may be a list, which has no hash
             continue
-        if role not in _ROLES:
+        if not isinstance(role, str) or role not in _ROLES:
             raise Refusal(422, "message", f"a role is one of {', '.join(_ROLES)}", index=index)
         found += _turn(_ROLES[role], message.get("content"), index)
     return found
@@ -37,7 +37,7 @@ def _turn(kind: str, content: Any, index: int) -> Iterator[JsonObject]:
     parts: list[Any] = content if is_list(content) else [{"type": "text", "text": content}]
     texts: list[str] = []
     for part in parts:
-        text = part.get("text") if is_object(part) and part.get("type") in {"text", "input_text"} else None
+        text = part.get("text") if is_object(part) and part.get("type") in ("text", "input_text") else None
         if isinstance(text, str):
             texts.append(text)
             continue
