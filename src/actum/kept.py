@@ -19,10 +19,10 @@ from .app.begun import approve_of, as_begun
 from .app.coercion import blocking
 from .app.idea import Idea
 from .app.loading import Code, ready
-from .app.retracing import Replayed, Unasked, is_alike, replayed, replayed_output
+from .app.retracing import Replayed, is_alike, replayed, replayed_output, retracer
 from .errors import ActumError, IdeaError
 from .events import AnyEvent
-from .ideas.ticks import RUN, about_of, ticks_of
+from .ideas.ticks import RUN, about_of
 from .protocol.approvals import Pending
 from .protocol.solution import Result
 from .runs.handle import Run
@@ -31,7 +31,6 @@ from .runs.kept_run import KeptRun, Versions
 from .runs.run_folder import RunFolder
 from .runs.runs import Runs, run_in_file
 from .schema.json import Json
-from .schema.lowering import DIALECTS
 from .sources.files import path_given
 
 __all__ = [
@@ -262,14 +261,11 @@ async def replay(run: Idea | str | Path, *, activities: Sequence[str] = ()) -> R
     """
     name = str(run.file or "the run") if isinstance(run, Idea) else str(run)
     run = run if isinstance(run, Idea) else Idea.load(run)
-    known = about_of(run.meta, name)
-    ticks = ticks_of(known, name)
-    model = Unasked(DIALECTS.get(str(known.get("dialect"))))
     code = Code.to_read(activities)
-    agent = ready(run, name, model=model, code=code).agent()
+    agent, ticks = retracer(run, name, code)
     left_out = tuple(code.left_out)
     requests = tuple([one async for one in replayed(agent, run.context, run.schema, ticks)])
-    output: Any = known.get("output")
+    output: Any = about_of(run.meta, name).get("output")
     try:
         again = await replayed_output(agent, run.context, run.schema, ticks) if output is not None else None
     except ActumError as error:

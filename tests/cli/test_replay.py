@@ -199,7 +199,8 @@ def test_two_runs_stand_side_by_side_and_what_differs_is_marked(tmp_path: Path, 
 @pytest.mark.rule("X0")
 def test_why_a_value_is_what_it_is(tmp_path: Path, run: Runner) -> None:
     assert run(ANSWERS, "run", "idea.json", "-q", "--save", "one.json") == 0
-    told = lines("why", "one.json", cwd=tmp_path)
+    *told, unmade = lines("why", "one.json", cwd=tmp_path)
+    assert unmade.startswith("call 0.2 (lok) not made: tool 'lok': no tool 'lok' is offered")
     assert told[0].startswith('output = {"mark":0.5,"last":"seen seen seen ana"}  by model, the run, as answer 3')
     assert [line.strip().split(" = ")[0].split("  (")[0] for line in told] == [
         "output",

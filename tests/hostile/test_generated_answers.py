@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from actum import Agent, Config, Limits, Result, Tools, models
+from actum.schema.json import JsonObject as Json
 
 from ..effort import trials
-from .generating import Chunked, Json, changed, check_told, ended, written
+from .generating import Chunked, changed, check_told, ended, written
 
 tools = Tools()
 

@@ -10,10 +10,11 @@ import pytest
 
 from actum import Agent, Config, Idea, Limits, Result, Tools, errors, inspection, models
 from actum.ideas.file import read_idea
+from actum.schema.json import JsonObject as Json
 from actum.sources.fetch import Fetched, Fetcher
 
 from ..effort import trials
-from .generating import Chunked, Json, changed, check_told, ended, written
+from .generating import Chunked, changed, check_told, ended, written
 
 pytestmark = pytest.mark.rule("D11", "D12")
 

@@ -250,3 +250,75 @@ async def test_files_that_have_not_changed_are_not_read_again(tmp_path: Path, mo
         assert all(read.count(name) <= 1 for name in ("over", "owed", "held"))
         await runs.signal("held", "go", "on")
         assert {row.id for row in await runs.store.owed("", 10)} == {owed.id, "held"}
+
+
+async def test_a_submitted_run_that_its_user_goes_on_with_says_so_in_its_folder(tmp_path: Path) -> None:
+    desk = Desk()
+    async with Runs(tmp_path) as runs:
+        run = await runs.submit(chain(2), id="r")
+        async with serving(runs, desk.agent(approve=hold)) as worker:
+            await until(lambda: is_waiting(run, worker))
+        kept.approve(tmp_path / "r.json", "0.0")
+        assert ((await run.refresh()).state, await run.pending()) == ("queued", [])
+        result = await kept.resume(tmp_path / "r.json", desk.agent())
+        assert (result.output, desk.made) == ("go..", [("step", "go"), ("step", "go.")])
+        row = await run.refresh()
+        assert (row.state, row.output, row.waiting, row.is_over) == ("done", "go..", (), True)
+        assert row.ended is not None
+        async with serving(runs, desk.agent()):
+            assert (await run.result(timeout=PATIENCE)).output == "go.."
+    assert len(desk.made) == 2
+
+
+async def test_nobody_goes_on_by_hand_with_a_run_that_was_cancelled_and_it_can_be_read_and_forked(
+    tmp_path: Path,
+) -> None:
+    desk = Desk()
+    await kept.start(tmp_path / "mine.json", idea(**chain(2)), desk.agent(approve=hold))
+    async with Runs(tmp_path) as runs:
+        await runs.cancel("mine")
+        assert (await runs.get("mine")).state == "cancelled"
+    with pytest.raises(errors.IdeaError, match="the run was cancelled"):
+        await kept.resume(tmp_path / "mine.json", desk.agent())
+    assert [one.of for one in kept.waiting(tmp_path / "mine.json")] == ["0.0"]
+    with pytest.raises(errors.RunError, match="run mine is cancelled"):
+        kept.approve(tmp_path / "mine.json")
+    assert desk.made == []
+
+
+async def test_a_kept_file_is_read_and_decided_on_while_its_run_is_carried_out(tmp_path: Path) -> None:
+    path, desk = tmp_path / "mine.json", Desk()
+
+    async def hold_steps(call: Any, *_: Any) -> Any:
+        return HOLD if call.tool == "step" else True
+
+    calls = [{"_tool": "step", "of": "a"}, {"_tool": "wait", "of": "b"}]
+    own = idea(**plan(*calls, output=["†calls.0", "†calls.1"]))
+    task = asyncio.create_task(kept.start(path, own, desk.agent(approve=hold_steps)))
+    await asyncio.wait_for(desk.begun.wait(), PATIENCE)
+    assert [one.of for one in kept.waiting(path)] == ["0.0"]
+    assert kept.approve(path, "0.0") != []
+    assert kept.waiting(path) == []
+    with pytest.raises(errors.IdeaError, match="another process has this run open"):
+        await kept.resume(path, desk.agent())
+    desk.hold.set()
+    assert list((await task).waiting) == ["approval 0.0"]
+    assert kept.waiting(path) == []
+    assert (await kept.resume(path, desk.agent())).output == ["a.", "b…"]
+    assert desk.made == [("wait", "b"), ("step", "a")]
+
+
+@pytest.mark.parametrize("name", ["my run.json", "no-suffix", "läuft.yaml"])
+async def test_a_run_is_kept_in_a_file_of_any_name(tmp_path: Path, name: str) -> None:
+    desk = Desk()
+    await kept.start(tmp_path / name, idea(**chain(2)), desk.agent(approve=hold))
+    for of in ("0.0", "0.1"):
+        assert [one.of for one in kept.approve(tmp_path / name)] == [of]
+        result = await kept.resume(tmp_path / name, desk.agent(approve=hold))
+    assert (result.output, len(desk.made)) == ("go..", 2)
+    assert beside(tmp_path, name) == []
+
+
+def beside(folder: Path, name: str) -> list[str]:
+    """What lies in a folder that isn't a file of this run."""
+    return [path.name for path in folder.iterdir() if not path.name.startswith(name)]

@@ -10,15 +10,17 @@ from ..errors import ActumError
 from ..generation.compile import Frame
 from ..generation.media import EVERYTHING
 from ..generation.model import ModelRequest, Usage
-from ..ideas.ticks import Tick, answers_of, request_digest, spans
+from ..ideas.ticks import Tick, about_of, answers_of, request_digest, spans, ticks_of
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.marks import plan_marks, plan_message
 from ..protocol.tool import Tool
 from ..schema.infer import jsonable
 from ..schema.json import JsonObject, encode
-from ..schema.lowering import Dialect
+from ..schema.lowering import DIALECTS, Dialect
 from .agent import Agent, assembled
+from .idea import Idea
+from .loading import Code, ready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,17 @@ class Replayed:
     left: Sequence[JsonObject]
     sent: ModelRequest | None = None
     """What the model was sent, where that comes out as it was."""
+
+
+def retracer(run: Idea, name: str, code: Code) -> tuple[Agent, Sequence[Tick]]:
+    """What makes the requests of a kept run again, and what is known of them; nobody is asked and no code is run.
+
+    Raises:
+        IdeaError: no run is kept there.
+    """
+    about = about_of(run.meta, name)
+    model = Unasked(DIALECTS.get(str(about.get("dialect"))))
+    return ready(run, name, model=model, code=code).agent(), ticks_of(about, name)
 
 
 class Unasked:

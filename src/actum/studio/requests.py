@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..app.idea import Idea
-from ..app.loading import Code, ready
-from ..app.retracing import Unasked, replayed
+from ..app.loading import Code
+from ..app.retracing import replayed, retracer
 from ..errors import ActumError
-from ..ideas.ticks import about_of, ticks_of
 from ..schema.json import JsonObject, encode
-from ..schema.lowering import DIALECTS
 from .secrets import hidden
 
 _MOST_TEXT = 60_000
@@ -56,13 +54,11 @@ async def requests_of(run: Idea, name: str) -> tuple[RequestSent, ...]:
     Raises:
         ActumError: its Idea has changed so much that they can't be made.
     """
-    about = about_of(run.meta, name)
-    model = Unasked(DIALECTS.get(str(about.get("dialect"))))
-    agent = ready(run, name, model=model, code=Code.to_read()).agent()
+    agent, ticks = retracer(run, name, Code.to_read())
     found: list[RequestSent] = []
     before: Sequence[Any] = ()
     schema_before: JsonObject | None = None
-    async for one in replayed(agent, run.context, run.schema, ticks_of(about, name)):
+    async for one in replayed(agent, run.context, run.schema, ticks):
         if one.sent is None:
             found.append(RequestSent(number=one.number, is_known=False))
             continue
