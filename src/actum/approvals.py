@@ -1,4 +1,4 @@
-"""Decisions on calls: what of a context waits for one, and the context with it (L6, L8).
+"""Decisions on calls: what of a context waits for one, and the context with it.
 
 A call that waits, and a decision on it, are messages of the type `approval`: a run that waits is data like any other.
 No model is shown them, no scope lets them through, and no call can write them.

@@ -4,29 +4,29 @@
 ActumError
 ├── SchemaError             a tool, an output schema or an Activity can't be used: its author acts
 ├── MessageError            a message of the context is malformed: its author acts
-├── CallError               structural: a call was refused before it ran: the model acts (L2)
+├── CallError               structural: a call was refused before it ran: the model acts
 │   ├── UnknownTool             no such tool is offered
 │   ├── InvalidParameters       the parameters don't fit the tool's schema
 │   ├── UnresolvedReference     a path that nothing holds and no call will fill
 │   ├── NotAsExpected           what an element of a plan expects doesn't hold
 │   ├── ScopeDenied             a scope or a path that the call may not touch
 │   └── CyclicPlan              calls that wait for each other
-├── ApprovalDenied          a person or a policy said no (L6)
+├── ApprovalDenied          a person or a policy said no
 ├── ActivityError           the code behind a call failed
 │   └── InvalidResult           it was carried out, and what it returned can't be used
-├── AllCallsFailed          `any` had no success; holds every cause (C5)
+├── AllCallsFailed          `any` had no success; holds every cause
 ├── DelegateError           a delegate could not be carried out
 │   ├── DelegateNotFound
 │   ├── DelegateForbidden
 │   ├── DelegateDepthExceeded
-│   └── NotInValue              a reader: what it was asked for isn't in the value (D18)
+│   └── NotInValue              a reader: what it was asked for isn't in the value
 ├── ServerError             a tool server (MCP) can't be reached, ended, refused, or answered what can't be used
 ├── ModelError              the model or its provider failed
-├── SolutionError           the model's answers stayed unusable after every retry (L3)
-├── NoProgress              the same calls again, with nothing new between (L4)
-├── PlanFailed              a plan that no model wrote could not deliver its output (P5)
+├── SolutionError           the model's answers stayed unusable after every retry
+├── NoProgress              the same calls again, with nothing new between
+├── PlanFailed              a plan that no model wrote could not deliver its output
 │   └── PlanLeft                what it expects doesn't hold
-├── LimitExceeded           a limit of the run was reached (L5)
+├── LimitExceeded           a limit of the run was reached
 ├── IdeaError               an Idea could not be read, found or written
 │   └── NotWaiting              no call waits there for a decision, or another one than was shown
 └── RunError                a run that is kept could not be found, submitted, decided on or written
@@ -43,12 +43,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Self, TypeAlias
 
 Outcome: TypeAlias = Literal["not made", "failed", "unusable", "unknown"]
-"""What became of a call that has no result (C15): it was *not made*; it *failed*, and nothing says that it had an
+"""What became of a call that has no result: it was *not made*; it *failed*, and nothing says that it had an
 effect; it was carried out and its result is *unusable*; or it is *unknown* whether it had its effect."""
 OUTCOMES: Sequence[Outcome] = ("unknown", "unusable", "failed", "not made")
 """All of them, the least certain first."""
 LONGEST_MESSAGE = 4_000
-"""How many characters of a message are kept: it goes into the context, whoever wrote it (L5)."""
+"""How many characters of a message are kept: it goes into the context, whoever wrote it."""
 _SHORTEST_SECRET = 4
 """What is shorter may stand in a message for other reasons."""
 
@@ -62,7 +62,7 @@ class ActumError(Exception):
 
     code: str = "error"
     outcome: Outcome = "failed"
-    """What became of the call that ended so, where its code had begun (C15)."""
+    """What became of the call that ended so, where its code had begun."""
 
     def __init__(
         self,
@@ -167,45 +167,45 @@ _SOME_CODES = {
 
 
 def code_of(error: ActumError) -> str:
-    """The kind of a failure by the runtime's own list, whatever code a tool or a server has given it (C14, S10)."""
+    """The kind of a failure by the runtime's own list, whatever code a tool or a server has given it."""
     if error.code in _SOME_CODES:
         return error.code
     return next(str(kind.__dict__["code"]) for kind in type(error).__mro__ if kind.__module__ == __name__)
 
 
 class SchemaError(ActumError):
-    """A schema that can't be used (T3, A1, D8)."""
+    """A schema that can't be used."""
 
     code = "schema"
 
 
 class MessageError(ActumError):
-    """A malformed message of the context (M1-M3)."""
+    """A malformed message of the context."""
 
     code = "message"
 
 
 class CallError(ActumError):
-    """A call that was refused before it ran; the model is told and may correct it (L2)."""
+    """A call that was refused before it ran; the model is told and may correct it."""
 
     code = "call"
     outcome = "not made"
 
 
 class UnknownTool(CallError):
-    """`_tool` names no offered tool (C2)."""
+    """`_tool` names no offered tool."""
 
     code = "unknown_tool"
 
 
 class InvalidParameters(CallError):
-    """Parameters, or what a model wrote as a result, that don't fit the tool's own schema (C3, C4)."""
+    """Parameters, or what a model wrote as a result, that don't fit the tool's own schema."""
 
     code = "invalid_parameters"
 
 
 class UnresolvedReference(CallError):
-    """A reference that can't be read, to a path that nothing holds and no call will fill (C7)."""
+    """A reference that can't be read, to a path that nothing holds and no call will fill."""
 
     code = "unresolved_reference"
     is_consequence = False
@@ -218,25 +218,25 @@ class UnresolvedReference(CallError):
 
 
 class ScopeDenied(CallError):
-    """A scope outside what the tool allows, or a path that the call may not write (S2, C7)."""
+    """A scope outside what the tool allows, or a path that the call may not write."""
 
     code = "scope_denied"
 
 
 class NotAsExpected(CallError):
-    """What an `_expect` says doesn't hold; the message tells the expression and the kinds that it has read (C16)."""
+    """What an `_expect` says doesn't hold; the message tells the expression and the kinds that it has read."""
 
     code = "not_as_expected"
 
 
 class CyclicPlan(CallError):
-    """Calls that wait for each other; the message prints the cycle (P1)."""
+    """Calls that wait for each other; the message prints the cycle."""
 
     code = "cyclic_plan"
 
 
 class ApprovalDenied(ActumError):
-    """The approver said no; the message holds the reason (L6)."""
+    """The approver said no; the message holds the reason."""
 
     code = "approval_denied"
     outcome = "not made"
@@ -249,9 +249,9 @@ class ActivityError(ActumError):
 
 
 class InvalidResult(ActivityError):
-    """What the code behind a call, or its delegate, returned can't be used; `value` is what that was (A4).
+    """What the code behind a call, or its delegate, returned can't be used; `value` is what that was.
 
-    The call was carried out all the same (C15).
+    The call was carried out all the same.
     """
 
     code = "invalid_result"
@@ -271,7 +271,7 @@ class InvalidResult(ActivityError):
 
 
 class AllCallsFailed(ActumError):
-    """No call of `any` succeeded; `errors` holds every cause, in call order (C5)."""
+    """No call of `any` succeeded; `errors` holds every cause, in call order."""
 
     code = "all_calls_failed"
 
@@ -281,7 +281,7 @@ class AllCallsFailed(ActumError):
 
 
 class DelegateError(ActumError):
-    """A delegate could not be carried out; `chain` are the delegates that led to where it failed (D10, D11).
+    """A delegate could not be carried out; `chain` are the delegates that led to where it failed.
 
     The message tells why in words that hold nothing of a delegate's private context.
     """
@@ -312,21 +312,21 @@ class DelegateNotFound(DelegateError):
 
 
 class DelegateForbidden(DelegateError):
-    """The delegate exists, but this run may not load it or it may not do what it asks (D12)."""
+    """The delegate exists, but this run may not load it or it may not do what it asks."""
 
     code = "delegate_forbidden"
     outcome = "not made"
 
 
 class DelegateDepthExceeded(DelegateError):
-    """Delegates nested deeper than the run allows (D10)."""
+    """Delegates nested deeper than the run allows."""
 
     code = "delegate_depth_exceeded"
     outcome = "not made"
 
 
 class NotInValue(DelegateError):
-    """Some of what a reader was asked for isn't in the value that it was given, which may say where it is (D18)."""
+    """Some of what a reader was asked for isn't in the value that it was given, which may say where it is."""
 
     code = "not_in_value"
 
@@ -395,13 +395,13 @@ class ModelError(ActumError):
 
 
 class SolutionError(ActumError):
-    """The model's answer was unusable, and so were the corrected ones (L3)."""
+    """The model's answer was unusable, and so were the corrected ones."""
 
     code = "solution"
 
 
 class NoProgress(ActumError):
-    """The model asked for the same calls again and nothing was written between; `errors` holds the last ones (L4)."""
+    """The model asked for the same calls again and nothing was written between; `errors` holds the last ones."""
 
     code = "no_progress"
 
@@ -411,19 +411,19 @@ class NoProgress(ActumError):
 
 
 class PlanFailed(ActumError):
-    """A plan that no model wrote has no output to deliver; `__cause__` is why, `result` holds what was done (P5)."""
+    """A plan that no model wrote has no output to deliver; `__cause__` is why, `result` holds what was done."""
 
     code = "plan_failed"
 
 
 class PlanLeft(PlanFailed):
-    """A plan that no model wrote expected what doesn't hold, and is left (P5)."""
+    """A plan that no model wrote expected what doesn't hold, and is left."""
 
     code = "plan_left"
 
 
 class LimitExceeded(ActumError):
-    """A limit of the run was reached; `limit` names it (L5)."""
+    """A limit of the run was reached; `limit` names it."""
 
     code = "limit_exceeded"
 
@@ -433,7 +433,7 @@ class LimitExceeded(ActumError):
 
 
 class IdeaError(ActumError):
-    """An Idea that can't be read, found or written (X1-X5)."""
+    """An Idea that can't be read, found or written."""
 
     code = "idea"
 

@@ -37,7 +37,7 @@ class CallEvent(Event):
 
     call: Call
     place: Place = _NOWHERE
-    """The address of the call (C9), from the outermost run: `3.0`, for an item of an `_each` `3.0.17`, in a delegate
+    """The address of the call, from the outermost run: `3.0`, for an item of an `_each` `3.0.17`, in a delegate
     `3.0/1.2`. `place.parent` is that of the call for all items."""
 
 
@@ -66,9 +66,9 @@ class CallStarted(CallEvent):
     """The call is being carried out.
 
     `made` is the call with values for its references. `delegate` is what carries it out in isolation, None
-    inline; `passed_over` the Activity that merely has the tool's name where a delegate does (D13); `crossed` all of the
-    context that it is given (S4). `key` is its idempotency key (C9). `derived` are the places in it whose values a
-    reader or an expression has made of what calls have brought (S10).
+    inline; `passed_over` the Activity that merely has the tool's name where a delegate does; `crossed` all of the
+    context that it is given. `key` is its idempotency key. `derived` are the places in it whose values a
+    reader or an expression has made of what calls have brought.
     """
 
     made: Call | None = None
@@ -95,7 +95,7 @@ class CallProgress(CallEvent):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRetried(CallEvent):
     """The code behind the call raised `error`, and is tried again in `seconds`: for the `attempt`-th time after the
-    first (T14)."""
+    first."""
 
     error: ActumError
     attempt: int
@@ -104,7 +104,7 @@ class CallRetried(CallEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFinished(CallEvent):
-    """The call is done; `overwrote` says that another call of its answer has written its path, too (O8)."""
+    """The call is done; `overwrote` says that another call of its answer has written its path, too."""
 
     value: Any = None
     overwrote: bool = False
@@ -113,9 +113,9 @@ class CallFinished(CallEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFailed(CallEvent):
-    """The call was refused or failed; `outcome` tells what became of it (C15).
+    """The call was refused or failed; `outcome` tells what became of it.
 
-    Where it `is_replaced`, its `_else` stands for it: as what, CallFinished says next (C14).
+    Where it `is_replaced`, its `_else` stands for it: as what, CallFinished says next.
     """
 
     error: ActumError
@@ -125,14 +125,14 @@ class CallFailed(CallEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallWaiting(CallEvent):
-    """The call waits for references; at the end of a run, a proposal waits for its gates (C7)."""
+    """The call waits for references; at the end of a run, a proposal waits for its gates."""
 
     on: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSkipped(CallEvent):
-    """The call will not run, which is not an error (C7)."""
+    """The call will not run, which is not an error."""
 
     why: str = ""
 
@@ -163,7 +163,7 @@ class OutputDelta(Event):
 class TextDelta(Event):
     """The new characters of a string of the output; `member` is its path as references write it, `""` the output.
 
-    Those that are not `provisional` can't be withheld any more (O9): together they are the strings of the output that
+    Those that are not `provisional` can't be withheld any more: together they are the strings of the output that
     is delivered. Provisional ones come earlier, and come again when that is certain. A text begins anew with the next
     request of the run, and where an answer is asked for again (`Retried`).
     """
@@ -184,14 +184,14 @@ class RequestFinished(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retried(Event):
-    """The answer was unusable, or the model failed, and it is asked for again (L3), perhaps another model."""
+    """The answer was unusable, or the model failed, and it is asked for again, perhaps another model."""
 
     error: ActumError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairStarted(Event):
-    """A plan that no model wrote has failed, and the model is asked to go on with it: `Config(repair=…)` (P5).
+    """A plan that no model wrote has failed, and the model is asked to go on with it: `Config(repair=…)`.
 
     `answer` is its number, what the places of its calls begin with; `error` what the run would have ended with.
     """

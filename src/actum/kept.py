@@ -1,4 +1,4 @@
-"""Runs that are kept in files: started, listed, resumed, forked, decided on and replayed (L6, L8, X5).
+"""Runs that are kept in files: started, listed, resumed, forked, decided on and replayed.
 
 A kept run is an Idea file whose context holds what the run has left, and a log beside it (`FILE.log`) for what is newer
 than the file; a process that was killed loses nothing that was logged. It is a run of the folder it lies in, as
@@ -131,7 +131,7 @@ async def resume(
     keeps_approve: bool = True,
     anew: bool = False,
 ) -> Result[Any]:
-    """Continue a run that was cut, or that waited for a decision (L8).
+    """Continue a run that was cut, or that waited for a decision.
 
     Calls whose results are recorded are not made again; calls that still wait for a decision keep waiting. What was
     begun to be held, or to be asked about, is held whatever the agent's own approver lets run, and what was to run
@@ -143,7 +143,7 @@ async def resume(
         show: gets every event.
         versions: where every request with its answer is saved.
         keeps_approve: False lets the agent's own approver alone decide.
-        anew: the agent's limits begin anew; they count from the run's beginning (L5).
+        anew: the agent's limits begin anew; they count from the run's beginning.
 
     Raises:
         IdeaError: no run is kept there, or another process has it open.
@@ -180,7 +180,7 @@ def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], obj
 
 
 def fork(run: str | Path, new: str | Path, *, at: int, input: Mapping[str, Any] | None = None) -> None:
-    """Begin a new run as another was before its request `at` (from 1), with other values in its input (X5).
+    """Begin a new run as another was before its request `at` (from 1), with other values in its input.
 
     `resume` continues it from there.
 
@@ -206,7 +206,7 @@ def keep(run: Idea, file: str | Path) -> None:
 
 
 def waiting(run: str | Path) -> list[Pending]:
-    """The calls of a run that wait for a decision, including those of its delegates (L6).
+    """The calls of a run that wait for a decision, including those of its delegates.
 
     Raises:
         IdeaError: no run is kept there.
@@ -240,7 +240,7 @@ def deny(run: str | Path, of: str | None = None, *, reason: str = "denied") -> l
 
 
 def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
-    """Put a value at a gate, such as `†state.approvals.budget`: calls that wait for it run on `resume` (C7).
+    """Put a value at a gate, such as `†state.approvals.budget`: calls that wait for it run on `resume`.
 
     Raises:
         IdeaError: `gate` names no gate, or no delegate waits there.
@@ -249,7 +249,7 @@ def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
 
 
 async def replay(run: Idea | str | Path, *, activities: Sequence[str] = ()) -> Replay:
-    """Make every request and the output of a run again, and compare them with what was recorded (X5).
+    """Make every request and the output of a run again, and compare them with what was recorded.
 
     No model is asked, no call is carried out, nothing is changed, and Python is read rather than run. `activities` are
     modules or files with Activities, beside those that the Idea names. `run` may also be the address that a run was

@@ -57,14 +57,14 @@ class Agent:
         model: a name such as "openai:gpt-5.2", any `Model`, or None for plans of explicit calls.
         tools: the registry, or a list of functions; the process-wide `actum.tools` if none is given.
         config: how requests are made; limits: what a run may spend.
-        approve: is asked before every call (L6).
+        approve: is asked before every call.
         delegates: what the names in `_delegate` mean: an Idea, a dict or a path.
         roots: the folders that delegates' paths may lead into.
-        resolver: finds delegates its own way, instead of `delegates`, `roots` and `fetcher` (D2).
-        fetcher: fetches delegates from URLs; bounds and cache are its own (D12).
-        store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one (X4).
+        resolver: finds delegates its own way, instead of `delegates`, `roots` and `fetcher`.
+        fetcher: fetches delegates from URLs; bounds and cache are its own.
+        store: where `idea:` addresses are looked up, before the roots: a `Store`, or the URL or path of one.
         tokens: for other servers that carry out delegates, by host; beside those of ACTUM_TOKENS.
-        message_types: further message types: a handler, or `dict` for a data kind with the short form (M2, M3).
+        message_types: further message types: a handler, or `dict` for a data kind with the short form.
         trace: how runs are traced; by default as soon as OpenTelemetry or `logging` has somebody to tell, False never.
 
     Raises:
@@ -176,10 +176,10 @@ class Agent:
     def stream_text(
         self, context: Given, schema: Any = str, *, input: Mapping[str, Any] | None = None, member: str = ""
     ) -> AsyncGenerator[str]:
-        """The text of the output, piece by piece: at once where no call can still fail, else when they are done (O9).
+        """The text of the output, piece by piece: at once where no call can still fail, else when they are done.
 
         `member` is the path of the text in an output that is none itself, such as `answer` or `items[0].title`.
-        A run that ends without an output gives no text. Closing the iterator early cancels the run (L7).
+        A run that ends without an output gives no text. Closing the iterator early cancels the run.
 
         Raises:
             SchemaError: the schema has no text there.
@@ -207,7 +207,7 @@ class Agent:
         most: int | None = None,
         summary: bool = False,
     ) -> Conversation:
-        """Turns over one context, which begins with this one or goes on with that of an earlier conversation (M4, M7).
+        """Turns over one context, which begins with this one or goes on with that of an earlier conversation.
 
         `schema` is that of what is answered, `member` the path of the text in it (see `stream_text`). `most` cuts the
         oldest turns where the context is longer than so many characters. With `summary` the model writes down in short
@@ -239,7 +239,7 @@ class Agent:
     async def request(
         self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> Solution[Any]:
-        """Ask exactly once (an unusable answer is asked for again, L3); nothing is carried out.
+        """Ask exactly once, again where the answer is unusable; nothing is carried out.
 
         Raises:
             SchemaError: there is no model. Otherwise as `run`.
@@ -259,7 +259,7 @@ class Agent:
     async def resume(
         self, context: Given | SavedIdea, schema: Any = None, *, input: Mapping[str, Any] | None = None
     ) -> Result[Any]:
-        """Continue a run that was cut, from its context alone; calls that have left messages aren't made again (L8).
+        """Continue a run that was cut, from its context alone; calls that have left messages aren't made again.
 
         What a kept run was begun with is kept to: as in `kept.resume`, the stricter of that and `approve` decides.
         """
@@ -271,15 +271,15 @@ class Agent:
         return await self.run(context, schema, input=input)
 
     def compose(self, context: Given = (), schema: Any = None) -> JsonObject:
-        """The exact JSON Schema that the model would be given (T5).
+        """The exact JSON Schema that the model would be given.
 
         Raises:
-            DelegateError: a delegate that is resolved beforehand is not available (D8). Otherwise as `run`.
+            DelegateError: a delegate that is resolved beforehand is not available. Otherwise as `run`.
         """
         return assembled(self).first_request(context, schema)[1].schema
 
     def render(self, context: Given = (), schema: Any = None) -> list[dict[str, Any]]:
-        """The exact messages that the model would be given (M7, M10).
+        """The exact messages that the model would be given.
 
         Raises:
             MessageError: an image, audio or a file can't be read, or the model takes none. Otherwise as `compose`.

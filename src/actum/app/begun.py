@@ -1,4 +1,4 @@
-"""Who decides on the calls of a kept run: what it was begun with holds for whoever goes on with it (L6)."""
+"""Who decides on the calls of a kept run: what it was begun with holds for whoever goes on with it."""
 
 from __future__ import annotations
 

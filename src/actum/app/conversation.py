@@ -1,4 +1,4 @@
-"""Conversations: turn after turn over one context, in which the outputs are the assistant's (M4, M7)."""
+"""Conversations: turn after turn over one context, in which the outputs are the assistant's."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Conversation:
         self._member = member
         self._is_open = False
         self._spent = Spent()
-        """What the last turn has spent, which counts where it goes on (L5)."""
+        """What the last turn has spent, which counts where it goes on."""
 
     def stream(self, said: Given | None = None) -> Turn:
         """The next turn as an async context manager and iterator of its events; `.result` when it is over.

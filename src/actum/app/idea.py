@@ -1,4 +1,4 @@
-"""`Idea`: a saved Request that can be run (X1)."""
+"""`Idea`: a saved Request that can be run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Idea(SavedIdea):
 
         A model given here comes before the one that its config names; without any, its saved solution is the plan. An
         agent's limits, and what bounds its runs, stay in force; the Idea's own may narrow these limits, each by itself.
-        Without an agent, its delegates lie below its roots (D17).
+        Without an agent, its delegates lie below its roots.
 
         Raises:
             IdeaError: its config can't be used; the message names the file and the field. Otherwise as `Agent.run`.

@@ -1,4 +1,4 @@
-"""A kept run made again from its record: no model is asked and no call is carried out (X5)."""
+"""A kept run made again from its record: no model is asked and no call is carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A saved Request, perhaps with its Solution, as a portable file (X1): all of an `Idea` that needs no agent."""
+"""A saved Request, perhaps with its Solution, as a portable file: all of an `Idea` that needs no agent."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class SavedIdea:
 
     @property
     def roots(self) -> list[Path]:
-        """The folders that its paths may lead into, unless its user names others (D17).
+        """The folders that its paths may lead into, unless its user names others.
 
         They are told by where it lies; nothing that it says widens them.
         """
@@ -184,7 +184,7 @@ class SavedIdea:
         has_model: bool = False,
         grants: Sequence[str] = (),
     ) -> IdeaConfig:
-        """What its `config` says that counts; one from outside is refused what was not granted to it (D12, D15).
+        """What its `config` says that counts; one from outside is refused what was not granted to it.
 
         `name` is what it is called in messages, its file by default; `has_model` says that its user names the model.
 
@@ -216,18 +216,18 @@ class SavedIdea:
         return limits.narrowed(self.config.get("limits", {}))
 
     def identified(self, config: Config) -> Self:
-        """The Idea with its `meta` shown where the model is asked to raise it (T5)."""
+        """The Idea with its `meta` shown where the model is asked to raise it."""
         if config.meta is False:
             return self
         own = self.context
         return replace(self, context=Context.checked(identified(own, self.meta), own.data_kinds, own.origin))
 
     def without_model(self) -> Context:
-        """Its context with its saved solution as the plan: what runs if there is no model to ask (P3)."""
+        """Its context with its saved solution as the plan: what runs if there is no model to ask."""
         return self.context.extended(plan_of(self.solution, self.meta))
 
     def as_tool(self, name: str) -> Tool:
-        """The Idea as a tool: parameters from its input, `_output` from its schema, `_delegate` its file (X2).
+        """The Idea as a tool: parameters from its input, `_output` from its schema, `_delegate` its file.
 
         Raises:
             SchemaError: the input's schema makes no tool.

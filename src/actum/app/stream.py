@@ -24,7 +24,7 @@ class Stream(Generic[T_co]):
     """`async with agent.stream(…) as run: async for event in run: …`, then `run.result`.
 
     The run continues at its own pace while its events wait to be read. Leaving the block before it is over cancels it;
-    `context` is what it had left, ready to be resumed (L8).
+    `context` is what it had left, ready to be resumed.
     """
 
     def __init__(self, begin: Callable[[Callable[[AnyEvent], None]], Awaitable[Loop]]) -> None:
@@ -91,7 +91,7 @@ class Stream(Generic[T_co]):
 
     @property
     def makers(self) -> dict[str, str]:
-        """Who has carried out the calls of each tool so far (X0)."""
+        """Who has carried out the calls of each tool so far."""
         return self._loop.makers if self._loop is not None else {}
 
     @property

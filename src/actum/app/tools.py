@@ -1,4 +1,4 @@
-"""`Tools`: the registry, and calls of its tools outside a run (C5)."""
+"""`Tools`: the registry, and calls of its tools outside a run."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _CALL = "{'_tool': 'name', …}"
 
 
 class CallOptions(TypedDict, total=False):
-    """What calls outside a run may be given, as an agent is (D16).
+    """What calls outside a run may be given, as an agent is.
 
     `context` is what their references and scopes read; it is never changed. A latent call without `_output`, and a
-    delegated one, need a `model`. `approve` holds every call for a decision (L6). `delegates`, `roots` and `config`
+    delegated one, need a `model`. `approve` holds every call for a decision. `delegates`, `roots` and `config`
     mean what they mean for an `Agent`, and so does `trace`.
     """
 
@@ -76,7 +76,7 @@ class Tools(Registry):
         return (await self._group([call], "all", **options))[0]
 
     async def all(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions]) -> list[Any]:
-        """Carry out all calls or none: if one fails, the rest are cancelled and the finished ones undone (C5).
+        """Carry out all calls or none: if one fails, the rest are cancelled and the finished ones undone.
 
         Returns:
             The values in call order.
@@ -85,7 +85,7 @@ class Tools(Registry):
         return await self._group(group, "all", **options) if group else []
 
     async def any(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions]) -> Any:
-        """The value of the first call that succeeds; the rest are cancelled (C5).
+        """The value of the first call that succeeds; the rest are cancelled.
 
         Raises:
             AllCallsFailed: holding every cause.
@@ -94,7 +94,7 @@ class Tools(Registry):
         return (await self._group(_some(calls, "any"), "any", **options))[0]
 
     async def race(self, calls: Iterable[Mapping[str, Any]], **options: Unpack[CallOptions]) -> Any:
-        """The value or the error of the first call to end; the rest are cancelled (C5).
+        """The value or the error of the first call to end; the rest are cancelled.
 
         Raises:
             ValueError: there are no calls.

@@ -42,7 +42,7 @@ class Server:
     query: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """What stands in the query of every request to an API, such as its key."""
     trusted: bool = False
-    """Whether it is believed which of its tools only read: those are not held for a decision then (L6)."""
+    """Whether it is believed which of its tools only read: those are not held for a decision then."""
     only: Sequence[str] | None = None
     """Which of its tools are offered, by their own names; None for all."""
     without: Sequence[str] = ()
@@ -56,7 +56,7 @@ class Server:
     most_bytes: int = 16 * 2**20
     """How large one of its messages may be, and its list of tools."""
     allow_hosts: Sequence[str] = ()
-    """Hosts that `url` may lead to although their address is private (D12)."""
+    """Hosts that `url` may lead to although their address is private."""
     protocol: Literal["auto", "legacy"] = "auto"
     """Whether it is asked for the newest protocol first, or addressed in that before 2026-07-28 at once."""
     shown: str = ""

@@ -57,7 +57,7 @@ class ModelRequest:
     schema that the provider does not enforce, `prompted` not natively at all (the messages already state it).
 
     `stable` is how many of the messages the next request of the run is sure to begin with, zero where there may be
-    none: what a provider may cache (M7).
+    none: what a provider may cache.
     """
 
     messages: tuple[ModelMessage, ...]

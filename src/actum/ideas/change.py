@@ -1,4 +1,4 @@
-"""What a change of an Idea means to those who use it: worked out from the two schemas of either side (X3)."""
+"""What a change of an Idea means to those who use it: worked out from the two schemas of either side."""
 
 from __future__ import annotations
 

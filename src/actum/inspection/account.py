@@ -33,7 +33,7 @@ class CallSeen:
     """One call of a run. `value` is what it has left, if `has_left`; `by` who carried it out, in words.
 
     `row` is how it went, `spent` what the requests of its delegate have cost, and `calls` and `requests` are those of
-    the delegate: only when and how they went is known of them (D11).
+    the delegate: only when and how they went is known of them.
     """
 
     place: str
@@ -104,7 +104,7 @@ class Account:
         return next((call for call in self.calls if call.place == place), None)
 
     def why(self, place: str | None = None) -> Origin | None:
-        """Where the value of a call came from, that of the output without a place (X0)."""
+        """Where the value of a call came from, that of the output without a place."""
         if not self._provenance:
             ticks = ticks_of(self.about, self.name)
             makers = self.about.get("makers", {})

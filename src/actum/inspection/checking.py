@@ -1,4 +1,4 @@
-"""Every problem of an Idea and of the local delegates that it leads to, found without running anything (D17)."""
+"""Every problem of an Idea and of the local delegates that it leads to, found without running anything."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Check:
     forms: tuple[Form, ...] = ()
     left_out: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    """What is right and may surprise, line by line: an Activity that is passed over (D13)."""
+    """What is right and may surprise, line by line: an Activity that is passed over."""
     served: Serving | None = None
     """How it would be served to hosts of MCP, if there are no problems."""
 

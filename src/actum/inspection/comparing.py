@@ -1,4 +1,4 @@
-"""Two Ideas compared: what a change means to their users, or two kept runs request by request (X3, X5)."""
+"""Two Ideas compared: what a change means to their users, or two kept runs request by request."""
 
 from __future__ import annotations
 

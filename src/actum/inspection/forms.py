@@ -1,4 +1,4 @@
-"""The form in which each provider would get the schema of an answer, and what that changes (T9)."""
+"""The form in which each provider would get the schema of an answer, and what that changes."""
 
 from __future__ import annotations
 

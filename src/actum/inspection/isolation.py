@@ -1,4 +1,4 @@
-"""What a call would be given of its context, and what not (S1-S6, D4)."""
+"""What a call would be given of its context, and what not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the values of a kept run came from (X0), and what its calls came to (C15)."""
+"""Where the values of a kept run came from, and what its calls came to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph of a plan's calls: which reads what from which, and which comes after which (P1, P4, C11, T14, E7).
+"""The graph of a plan's calls: which reads what from which, and which comes after which.
 
 For those who show, price or draw a plan; a run has its own.
 """
@@ -38,8 +38,8 @@ class Vertex:
     reference of a value, else what it is. `index` is its place in `calls`, `literals` those of its parameters that
     refer to nothing, `computed` the others that are more than a reference, by their paths, `writes` its output path.
     `condition` decides whether it is made, or is what is expected; it is made for each of the `items`, and `otherwise`
-    stands for it where it fails (C10, C12, C14, C16); all as they were authored. `derived` are the paths that will hold
-    what a reader or an expression makes of data (S10).
+    stands for it where it fails; all as they were authored. `derived` are the paths that will hold
+    what a reader or an expression makes of data.
     """
 
     kind: ElementKind | Literal["value", "output"]
@@ -58,7 +58,7 @@ class Vertex:
 class Edge:
     """What `target` reads from `source`, by which reference; both are indices of vertices.
 
-    One of the kind `order` passes no value: `target` comes after `source` (C11, T14).
+    One of the kind `order` passes no value: `target` comes after `source`.
     """
 
     source: int

@@ -1,4 +1,4 @@
-"""What a plan will take, known before anything of it runs: its calls by maker, its steps, its requests (P4)."""
+"""What a plan will take, known before anything of it runs: its calls by maker, its steps, its requests."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Price:
     """What a plan will take.
 
     `makers` counts its calls by who carries them out: `code`, `model`, `the delegate NAME`, or `nobody` where no such
-    tool is offered. What only computes or orders is no call (C11, C13). `conditional` are those that may be skipped
-    (C10), `repeated` those that are made for each item of a list that isn't known before: each counts once. `steps` is
-    the length of its longest chain of calls. `requests` is the least number of requests to a model: how many a delegate
-    will make is not known before, but that it makes one is. `planning` is what making the plan has cost.
+    tool is offered. What only computes or orders is no call. `conditional` are those that may be skipped, `repeated`
+    those that are made for each item of a list that isn't known before: each counts once. `steps` is the length of its
+    longest chain of calls. `requests` is the least number of requests to a model: how many a delegate will make is not
+    known before, but that it makes one is. `planning` is what making the plan has cost.
     """
 
     calls: int

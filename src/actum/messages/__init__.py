@@ -48,7 +48,7 @@ __all__ = [
 
 
 class MessageObject(Protocol):
-    """A message as an object: what an Activity may return to have it appended as it is (A4)."""
+    """A message as an object: what an Activity may return to have it appended as it is."""
 
     def to_dict(self) -> JsonObject:
         """The message as JSON."""

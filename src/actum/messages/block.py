@@ -1,4 +1,4 @@
-"""A block of rendered text: one message as a model sees it (M7, M8)."""
+"""A block of rendered text: one message as a model sees it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK_SIGIL = "¶"
 
 
 class Volatility(IntEnum):
-    """How soon a block changes: never in a run, only by growing, or with every tick (M7)."""
+    """How soon a block changes: never in a run, only by growing, or with every tick."""
 
     FROZEN = 0
     APPENDED = 1
@@ -27,7 +27,7 @@ class Block:
     text: str
     volatility: Volatility = Volatility.FROZEN
     media: JsonObject | None = None
-    """The message whose content goes with the text (M10)."""
+    """The message whose content goes with the text."""
 
 
 def of_origin(message: JsonObject) -> Volatility:

@@ -1,4 +1,4 @@
-"""`input`, `state` and `data`: shown once per kind, folded, with description and schema (M5-M7)."""
+"""`input`, `state` and `data`: shown once per kind, folded, with description and schema."""
 
 from __future__ import annotations
 

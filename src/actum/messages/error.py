@@ -1,4 +1,4 @@
-"""`error` `{call, error}`: what went wrong with a call or an answer, told to the model (L2)."""
+"""`error` `{call, error}`: what went wrong with a call or an answer, told to the model."""
 
 from __future__ import annotations
 

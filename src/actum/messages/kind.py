@@ -1,4 +1,4 @@
-"""A kind of message: its form, what its keys mean, and how it is shown (M1-M3, M7). One file of this package a kind.
+"""A kind of message: its form, what its keys mean, and how it is shown. One file of this package a kind.
 
 From the kinds are computed: what a context takes, the published format of an Idea, what an Activity may return, and
 what a model is shown.
@@ -23,19 +23,19 @@ class View(Protocol):
 
     @property
     def instances(self) -> Sequence[str]:
-        """The ids of the instances (I1)."""
+        """The ids of the instances."""
         ...
 
     def kind_of(self, message: JsonObject) -> str | None:
-        """The kind of a data message, None for other messages (M5)."""
+        """The kind of a data message, None for other messages."""
         ...
 
     def trace_of(self, message: JsonObject) -> Trace | None:
-        """Which trace of a call without an output path a message is, None for any other message (C8)."""
+        """Which trace of a call without an output path a message is, None for any other message."""
         ...
 
     def number(self, message: JsonObject) -> int:
-        """The number under which a result is shown (M9)."""
+        """The number under which a result is shown."""
         ...
 
     def failed(self, message: JsonObject) -> str:
@@ -59,7 +59,7 @@ class View(Protocol):
         ...
 
     def is_first(self, kind: str) -> bool:
-        """Whether a data kind is shown for the first time; it is shown once (M7)."""
+        """Whether a data kind is shown for the first time; it is shown once."""
         ...
 
     def is_written(self, kind: str) -> bool:
@@ -125,9 +125,9 @@ class Kind:
     judge: Callable[[JsonObject], str | None] | None = None
     """What else is wrong with the form of a message whose keys are right."""
     value: type[Any] | None = None
-    """Its messages as objects, which an Activity may return (A4); None if no Activity may leave one."""
+    """Its messages as objects, which an Activity may return; None if no Activity may leave one."""
     has_short_form: bool = False
-    """Whether it is data whose own key may be left out: other keys are the data then (M2)."""
+    """Whether it is data whose own key may be left out: other keys are the data then."""
 
     def complaint(self, message: JsonObject) -> str | None:
         """What is wrong with the form of a message of this kind, None if nothing is."""

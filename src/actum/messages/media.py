@@ -1,4 +1,4 @@
-"""`image`, `audio` and `file` `{url | path | data, media_type?, …}`: what a model is to look at, hear or read (M10)."""
+"""`image`, `audio` and `file` `{url | path | data, media_type?, …}`: what a model is to look at, hear or read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plan` `{plan, mode?, output?}`: the calls of an answer that carry over into the next tick (P2, P3).
+"""`plan` `{plan, mode?, output?}`: the calls of an answer that carry over into the next tick.
 
 A plan itself is not shown: the run knows which of its calls are still open, and shows those.
 """

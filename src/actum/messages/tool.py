@@ -1,4 +1,4 @@
-"""`tool` `{tool: {name: schema, …}}`, or one schema with its `_tool`: tools that a context brings along (T4)."""
+"""`tool` `{tool: {name: schema, …}}`, or one schema with its `_tool`: tools that a context brings along."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class Fallback:
     """Asks the first model; where that is down (after its own retries) or declines to answer, the next one.
 
     A run stays with the model that has answered. What a model that failed had begun is taken back, but for the calls
-    that have started, which aren't made twice (L3). Each model gets the schema in the form that its provider takes.
+    that have started, which aren't made twice. Each model gets the schema in the form that its provider takes.
     It is told by `Retried` with the error, by `RequestFinished.model`, and by `Usage.fallbacks`.
 
     `models` are models, or their names as `load` takes them.
@@ -45,7 +45,7 @@ class Fallback:
 
     @property
     def takes(self) -> Takes:
-        """What the first model takes beside text (M10)."""
+        """What the first model takes beside text."""
         return takes_of(self.chain[0])
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:

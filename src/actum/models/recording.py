@@ -54,7 +54,7 @@ class Recording:
 
     @property
     def takes(self) -> Takes:
-        """What the model that answers takes beside text (M10)."""
+        """What the model that answers takes beside text."""
         return takes_of(self._model)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Usage]:

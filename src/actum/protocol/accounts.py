@@ -1,4 +1,4 @@
-"""What each call of a run came to: worked out of what the run has left, when somebody asks (C9, C15)."""
+"""What each call of a run came to: worked out of what the run has left, when somebody asks."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class CallAccount:
     """What one call came to.
 
     `arguments` are as it was carried out: with values in the place of references, and an approver's edits; of one that
-    was not made, as they were authored. `state` says what became of it (C15), `value` what it gave: its result, what
+    was not made, as they were authored. `state` says what became of it, `value` what it gave: its result, what
     its `_else` stands for it with, or what it returned where that is unusable. `by` is who carried it out, as in an
     `Origin`.
     """
 
     place: str
-    """Its address in the run (C9): `3.0`, for an item of an `_each` `3.0.17`."""
+    """Its address in the run: `3.0`, for an item of an `_each` `3.0.17`."""
     tool: str
     arguments: JsonObject
     state: State

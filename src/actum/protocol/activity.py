@@ -1,4 +1,4 @@
-"""An Activity: the code behind a tool, and how a call becomes its arguments (A1-A7)."""
+"""An Activity: the code behind a tool, and how a call becomes its arguments."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Undoing:
 
 @dataclass(eq=False)
 class Activity(Generic[P, R_co]):
-    """A named function. Called directly, it is that function; `undo` declares its compensation for `all` (C5).
+    """A named function. Called directly, it is that function; `undo` declares its compensation for `all`.
 
     It may take `call`, `tool`, `context`, the call's idempotency `key`, `progress` to tell how far it is, and any
     parameter by its own name, typed.
@@ -80,7 +80,7 @@ class Activity(Generic[P, R_co]):
         return self._undoing.function
 
     def under(self, name: str, tool: Tool | None = None) -> Activity[P, R_co]:
-        """The same function under another name, with the same `undo` (A6); how often it is tried again is said anew."""
+        """The same function under another name, with the same `undo`; how often it is tried again is said anew."""
         return Activity(name=name, function=self.function, tool=tool or self.tool, _undoing=self._undoing)
 
     def of(self, _call: Call) -> Activity[P, R_co]:
@@ -108,7 +108,7 @@ class Activity(Generic[P, R_co]):
         """Whether a call of the tool gives the function everything it must have, and may be made again if it should.
 
         Raises:
-            SchemaError: naming the argument that no call would fill; it is tried again, which isn't safe (T14).
+            SchemaError: naming the argument that no call would fill; it is tried again, which isn't safe.
         """
         self.check_retries(tool)
         known = tool.parameters["properties"]
@@ -126,11 +126,11 @@ class Activity(Generic[P, R_co]):
                 )
 
     def retries_of(self, tool: Tool) -> int:
-        """How often it is tried again for a call of the tool that has failed (T14)."""
+        """How often it is tried again for a call of the tool that has failed."""
         return self.retries if tool.retries is None else tool.retries
 
     def check_retries(self, tool: Tool) -> None:
-        """Whether what has failed may be tried again for a call of the tool, where it is to be (T14).
+        """Whether what has failed may be tried again for a call of the tool, where it is to be.
 
         Raises:
             SchemaError: it may have done something before it failed, and nothing would tell the second attempt.
@@ -154,7 +154,7 @@ class Activity(Generic[P, R_co]):
         return any(reserved == _KEY and name not in own for name, reserved in self._named)
 
     def arguments(self, call: Call, tool: Tool, context: Context) -> dict[str, Any]:
-        """The keyword arguments for one call whose parameters have been resolved and validated (A2, A5).
+        """The keyword arguments for one call whose parameters have been resolved and validated.
 
         Raises:
             InvalidParameters: a value doesn't fit the type of the argument.
@@ -192,7 +192,7 @@ class Activity(Generic[P, R_co]):
 
     @cached_property
     def sees_context(self) -> bool:
-        """Whether it is handed the scoped context, or what comes with it (A3, A7)."""
+        """Whether it is handed the scoped context, or what comes with it."""
         return any(reserved in {"context", *_OF_CONTEXT} for _, reserved in self._named)
 
     @cached_property

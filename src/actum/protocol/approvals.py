@@ -1,4 +1,4 @@
-"""Decisions on calls, and delegates that wait for one, as messages: a run that waits is data like any other (L6, L8).
+"""Decisions on calls, and delegates that wait for one, as messages: a run that waits is data like any other.
 
 `{"type": "approval", "of": "3.0", "call": …, "decision": "held" | "approve" | "deny", "reason"?, "as"?,
 "shown"?, "takes"?}` is about call 0 of answer 3, which must be `call`; `as` is
@@ -62,10 +62,10 @@ def is_decision(message: JsonObject, data_kinds: Collection[str] = DATA_KINDS) -
 
 
 class Asked(Call):
-    """A call as an approver is asked about it: with its values, and its condition as it was authored (C10, E7).
+    """A call as an approver is asked about it: with its values, and its condition as it was authored.
 
     The condition has come to true. `sources` says as what each parameter that is no literal was authored, by its path;
-    `derived` are the paths whose values a reader or an expression has made of what calls have brought (S10).
+    `derived` are the paths whose values a reader or an expression has made of what calls have brought.
     """
 
     __slots__ = ("derived", "sources")
@@ -190,7 +190,7 @@ class Pending:
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     """As what its parameters that are no literals were authored, by their paths."""
     derived: tuple[str, ...] = ()
-    """The places in it whose values a reader or an expression has made of what calls have brought (S10)."""
+    """The places in it whose values a reader or an expression has made of what calls have brought."""
     delegates: tuple[str, ...] = ()
     """The calls that led to it, by tool."""
     takes: JsonObject | None = None

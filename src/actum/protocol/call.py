@@ -1,4 +1,4 @@
-"""A call: an instance of a tool, as JSON that can't be changed. Its meta-properties say how it is carried out (C1)."""
+"""A call: an instance of a tool, as JSON that can't be changed. Its meta-properties say how it is carried out."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Call(dict[str, Any]):
     """A call as it was authored: `call["city"]`, `call.tool`, `call.parameters`.
 
     A JSON object like any other, but immutable. It is made of a mapping, of keywords, or of both: `Call(call, days=3)`
-    is the same call with another parameter. Other spellings of meta-properties are normalised (T2).
+    is the same call with another parameter. Other spellings of meta-properties are normalised.
 
     Raises:
         InvalidParameters: it is not JSON, or two spellings of one meta-property differ.
@@ -90,12 +90,12 @@ class Call(dict[str, Any]):
 
     @property
     def is_then(self) -> bool:
-        """Whether this element of `calls` is no call, but orders those before and behind it (C11)."""
+        """Whether this element of `calls` is no call, but orders those before and behind it."""
         return THEN in self
 
     @property
     def has_value(self) -> bool:
-        """Whether `†calls.N` may name this element; what orders the others has none (C11, C16)."""
+        """Whether `†calls.N` may name this element; what orders the others has none."""
         return THEN not in self and EXPECT not in self
 
     @property
@@ -105,12 +105,12 @@ class Call(dict[str, Any]):
 
     @property
     def instance(self) -> str | None:
-        """The instance it is for, None for the shared layer (I2)."""
+        """The instance it is for, None for the shared layer."""
         return self.get("_instance")
 
     @property
     def output(self) -> Json:
-        """The result that the model wrote itself, None if it has not (C4)."""
+        """The result that the model wrote itself, None if it has not."""
         return self.get("_output")
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride] -- immutable, unlike dict

@@ -27,57 +27,57 @@ class Config:
     """How requests are made. Every field has a default that is right for most."""
 
     meta: bool | None = None
-    """Asks for the identity of the Idea; None only where the request has one (T5)."""
+    """Asks for the identity of the Idea; None only where the request has one."""
     reasoning: bool = False
-    """Asks for a reason with every call (T7)."""
+    """Asks for a reason with every call."""
     flow: bool = True
-    """Offers conditions, lists, order and computed values (T16)."""
+    """Offers conditions, lists, order and computed values."""
     paths: bool | None = None
-    """Offers an output path for every call; None only where the context holds data (T8)."""
+    """Offers an output path for every call; None only where the context holds data."""
     shapes: bool = True
-    """Tells what tools return (T13)."""
+    """Tells what tools return."""
     readers: bool = True
-    """Offers the reader where a result may be prose (D18)."""
+    """Offers the reader where a result may be prose."""
     reader: Any = None
-    """The model that carries the reader out, or its name; None the run's own (D18)."""
+    """The model that carries the reader out, or its name; None the run's own."""
     sealed: bool = False
-    """Keeps what calls bring from the model that plans (S10)."""
+    """Keeps what calls bring from the model that plans."""
     upfront: bool = False
-    """Resolves delegates before composition, so that their schemas are a contract (D8)."""
+    """Resolves delegates before composition, so that their schemas are a contract."""
     retries: int = 2
-    """How often an unusable answer is asked for again (L3)."""
+    """How often an unusable answer is asked for again."""
     repair: bool | Literal["always"] = False
     """Whether the model is asked to go on with a plan that no model wrote where that fails: as long as no effect of it
-    has begun, or "always"; else the run ends with `PlanFailed` (P5)."""
+    has begun, or "always"; else the run ends with `PlanFailed`."""
     instanced_output: bool = False
-    """Asks for one output per instance (I4)."""
+    """Asks for one output per instance."""
     mode: Literal["eager", "lazy"] = "eager"
-    """Whether calls are made as they arrive, or, "lazy", only planned (P2)."""
+    """Whether calls are made as they arrive, or, "lazy", only planned."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Settings such as temperature, which go to the model as they are."""
     tool_budget: int = 16_000
-    """How many tokens, roughly, tools' schemas may take before only their names are offered (T12)."""
+    """How many tokens, roughly, tools' schemas may take before only their names are offered."""
     references: Literal["wide", "aside"] | None = None
-    """The form of references in the composed schema; None leaves it to the model's profile (T9)."""
+    """The form of references in the composed schema; None leaves it to the model's profile."""
     spread: bool | Sequence[str] = False
     """Has delegates and the items of an `_each` carried out as runs of their own, those of all tools or of these; where
     nobody keeps runs (`Runs`), the run carries them out itself."""
     parallel: int = 1_000
     """How many calls run at once."""
     drain: float = 10.0
-    """How many seconds a run waits at its end for calls that nothing waits for (C8)."""
+    """How many seconds a run waits at its end for calls that nothing waits for."""
     tools: Sequence[str] | None = None
     """The names of the registered tools that are offered; None for all, for a delegate those that its config names."""
     allow_hosts: Sequence[str] = ()
-    """Hosts that a delegate may be fetched from although their address is private (D12)."""
+    """Hosts that a delegate may be fetched from although their address is private."""
     grants: Sequence[str] = ()
-    """Tools, Activities and models that a delegate from outside may use (D12)."""
+    """Tools, Activities and models that a delegate from outside may use."""
     max_delegate_bytes: int = 1_000_000
-    """How large a delegate may be that is fetched (D12)."""
+    """How large a delegate may be that is fetched."""
     max_depth: int = 8
-    """How deep delegates may call each other (D10)."""
+    """How deep delegates may call each other."""
     max_media_bytes: int = 20_000_000
-    """How many bytes all images, audio and files of a run may have together, each counted once (M10)."""
+    """How many bytes all images, audio and files of a run may have together, each counted once."""
 
     def __post_init__(self) -> None:
         for name, (taken, choices) in _CHOICES.items():

@@ -1,4 +1,4 @@
-"""The context: an append-only log of messages, and the folded value of every data kind in it (M1-M6, I2)."""
+"""The context: an append-only log of messages, and the folded value of every data kind in it."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Context(Sequence[JsonObject]):
         origin: str | None = None,
         brought: Sequence[Any] = (),
     ) -> Context:
-        """A context of messages that have been judged before; `brought` are the marks that they have no more (S10)."""
+        """A context of messages that have been judged before; `brought` are the marks that they have no more."""
         context = cls(data_kinds=data_kinds, origin=origin)
         context._messages = tuple(messages)
         context._brought = tuple(brought)
@@ -218,7 +218,7 @@ class Context(Sequence[JsonObject]):
 
     @property
     def key(self) -> str:
-        """The idempotency key of the call that this context was handed to, empty outside of a call (A7)."""
+        """The idempotency key of the call that this context was handed to, empty outside of a call."""
         return self._key
 
     @property
@@ -245,7 +245,7 @@ class Context(Sequence[JsonObject]):
         return view
 
     def of(self, instance: str) -> Context:
-        """The same context as one of its instances sees it: its own values over the shared ones (I2)."""
+        """The same context as one of its instances sees it: its own values over the shared ones."""
         view = Context.checked(self._messages, self._data_kinds, self._origin, self._brought)
         view._memory, view._instance, view._key, view._lease = self._memory, instance, self._key, self._lease
         view._progress = self._progress
@@ -253,7 +253,7 @@ class Context(Sequence[JsonObject]):
 
     @property
     def instances(self) -> list[str]:
-        """The ids of the instances, in the order of their first message (I1)."""
+        """The ids of the instances, in the order of their first message."""
         found = (instance_of(message) for message in self._messages)
         return list(dict.fromkeys(instance for instance in found if instance is not None))
 
@@ -269,7 +269,7 @@ class Context(Sequence[JsonObject]):
         return list(self._messages)
 
     def kind_of(self, message: JsonObject) -> str | None:
-        """The kind of a data message of this context, None for other messages (M5)."""
+        """The kind of a data message of this context, None for other messages."""
         return kind_of(message, self._data_kinds)
 
     @property

@@ -1,4 +1,4 @@
-"""Where a value of a run came from: which call wrote it, who carried that out, and what it was made of (X0, E7)."""
+"""Where a value of a run came from: which call wrote it, who carried that out, and what it was made of."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Origin:
 
     `by` is who made it: `given` (it was in the context), `model`, `code`, `delegate NAME`, `nobody` where the call was
     skipped, or `unknown` where the record doesn't say. `message` is its index in the run's context; `call` the call
-    that wrote it, as it was authored, `place` is where it was made (C9), `answer` the number of the answer that
+    that wrote it, as it was authored, `place` is where it was made, `answer` the number of the answer that
     authored it, None for a given plan. `of` are the origins of what the call refers to; what else is in the call, its
     author wrote. `expressions` are its condition and its computed values, with the references that each read, `filters`
-    how many items they have kept (E7). `derived` are the places in the call that a reader or an expression has made of
-    data, the empty one where the value itself is such (S10). `failed` is how the call has failed where its `_else`
-    stands for it: then `by` is who wrote the call (C14). `scopes` is what of the context was handed to it besides.
+    how many items they have kept. `derived` are the places in the call that a reader or an expression has made of
+    data, the empty one where the value itself is such. `failed` is how the call has failed where its `_else`
+    stands for it: then `by` is who wrote the call. `scopes` is what of the context was handed to it besides.
     """
 
     reference: str

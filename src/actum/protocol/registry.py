@@ -1,4 +1,4 @@
-"""The registry: interfaces (tools) and implementations (Activities), held apart and joined by name (A1)."""
+"""The registry: interfaces (tools) and implementations (Activities), held apart and joined by name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AnyTools: TypeAlias = "Registry | Iterable[Tool | Callable[..., Any]]"
 
 
 class MetaOptions(TypedDict, total=False):
-    """Meta-properties that a decorator fixes, each by its value, or leaves open by a schema (T1)."""
+    """Meta-properties that a decorator fixes, each by its value, or leaves open by a schema."""
 
     _activity: Any
     _delegate: Any
@@ -49,7 +49,7 @@ class MetaOptions(TypedDict, total=False):
 
 
 class Registry:
-    """Tools by name and Activities by name. `backoff` is how long those that are tried again wait before (T14)."""
+    """Tools by name and Activities by name. `backoff` is how long those that are tried again wait before."""
 
     def __init__(self, *, backoff: Backoff | None = None) -> None:
         self.backoff = backoff or Backoff()
@@ -58,7 +58,7 @@ class Registry:
         self._of_modules: dict[str, Registry] = {}
         """What the code of modules has registered here that were loaded for those who name them, by module."""
         self._closed: Mapping[str, Activity | None] = {}
-        """The tools that a delegate's own messages define, each with what serves it by its name all the same (D13)."""
+        """The tools that a delegate's own messages define, each with what serves it by its name all the same."""
         self._around: Mapping[str, object] = {}
         """What was registered before the module that is being loaded: names that it may use as well."""
 
@@ -107,10 +107,10 @@ class Registry:
         """Make an interface and its implementation from one typed function.
 
         Name, description, parameters and `_output` come from the function; `name=` and `description=` overrule.
-        `effects` says what its calls do (T14), `timeout` how many seconds one may take, `retries` how often a function
-        that has raised is tried again, `delegate` in whose place it runs (D13); further keywords fix meta-properties
+        `effects` says what its calls do, `timeout` how many seconds one may take, `retries` how often a function
+        that has raised is tried again, `delegate` in whose place it runs; further keywords fix meta-properties
         (`_outputPath="†state.x"`, `_scopes=["state"]`). A function that returns None has no result: it is started and
-        not waited for (C8). `replace` takes the place of what has this name already.
+        not waited for. `replace` takes the place of what has this name already.
 
         Raises:
             SchemaError: no schema can be made of its types, a meta-property has a value that it can't have, there is
@@ -185,7 +185,7 @@ class Registry:
             raise _taken(name, "an Activity", other)
 
     def register(self, tool: str | Tool, schema: Mapping[str, Any] | None = None, *, replace: bool = False) -> Tool:
-        """Register an interface: a name and a schema, or a tool that was made elsewhere (T1-T3).
+        """Register an interface: a name and a schema, or a tool that was made elsewhere.
 
         `replace` takes the place of another one of this name.
 
@@ -214,9 +214,9 @@ class Registry:
     def activity(
         self, name: str, function: Callable[..., Any] | None = None, *, retries: int = 0, replace: bool = False
     ) -> Any:
-        """Register an implementation under a name, as a decorator or at once; under several, one by one (A1, A6).
+        """Register an implementation under a name, as a decorator or at once; under several, one by one.
 
-        `retries` is how often it is tried again where its tool doesn't say, `_retries` (T14); `replace` takes the place
+        `retries` is how often it is tried again where its tool doesn't say, `_retries`; `replace` takes the place
         of another one of this name.
 
         Raises:
@@ -267,7 +267,7 @@ class Registry:
         return own
 
     def granted(self, names: Collection[str]) -> Registry:
-        """What is left of it for a delegate from outside: the tools and Activities that are granted by name (D12)."""
+        """What is left of it for a delegate from outside: the tools and Activities that are granted by name."""
         rest = Registry(backoff=self.backoff)
         rest._tools = {name: tool for name, tool in self._tools.items() if name in names}
         rest._activities = {name: activity for name, activity in self._activities.items() if name in names}
@@ -323,7 +323,7 @@ class Registry:
         """The registry of a delegate: with what others hold, of two of one name the later; its own names win.
 
         `own` are the tools that its messages define, each with whether they are its own: of these none is served by its
-        name, but by what others hold. The rest has crossed, and is served as it was where it came from (D13).
+        name, but by what others hold. The rest has crossed, and is served as it was where it came from.
         """
         loaded = Registry(backoff=self.backoff)
         for one in others:
@@ -341,10 +341,10 @@ class Registry:
         return both
 
     def serving(self, tool: Tool, delegate: str | None = None) -> Activity | Choice | None:
-        """The Activity that carries out a tool: the one it names, else the one of its own name, else none (A1).
+        """The Activity that carries out a tool: the one it names, else the one of its own name, else none.
 
         Where it names several, each call chooses. In a delegate's place an Activity runs that is said: one that merely
-        has the tool's name doesn't, but where the delegate is anonymous (D13). `delegate` is which a call has chosen.
+        has the tool's name doesn't, but where the delegate is anonymous. `delegate` is which a call has chosen.
 
         Raises:
             SchemaError: it names one that isn't registered.
@@ -360,18 +360,18 @@ class Registry:
         return self._activities.get(tool.name) if tool.name not in self._closed else self._closed[tool.name]
 
     def passed_over(self, tool: Tool, delegate: str | None = None) -> str:
-        """The Activity that merely has the name of a tool whose delegate carries out the call, empty if none (D13)."""
+        """The Activity that merely has the name of a tool whose delegate carries out the call, empty if none."""
         if "_activity" in tool.meta or not _goes_out(tool, delegate) or delegate == tool.name:
             return ""
         return tool.name if self._closed.get(tool.name, self._activities.get(tool.name)) is not None else ""
 
     def keeps_from(self, tool: Tool) -> bool:
-        """Whether an Activity has the name of a delegate's own tool, and doesn't serve it for that alone (D13)."""
+        """Whether an Activity has the name of a delegate's own tool, and doesn't serve it for that alone."""
         is_closed = tool.name in self._closed and self._closed[tool.name] is None
         return is_closed and tool.name in self._activities and not {"_activity", "_delegate"} & tool.meta.keys()
 
     def holds(self, tool: Tool) -> bool:
-        """Whether calls of a tool wait for a decision where nobody can be asked (L6).
+        """Whether calls of a tool wait for a decision where nobody can be asked.
 
         What holds a registered tool holds whoever hands calls to its Activity: by its name, `_activity` or `_delegate`.
         """

@@ -21,7 +21,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution(Generic[T_co]):
-    """One answer of a model. `calls` are as it wrote them; `errors` are about elements that aren't calls (L3)."""
+    """One answer of a model. `calls` are as it wrote them; `errors` are about elements that aren't calls."""
 
     output: T_co
     calls: list[Call] = field(default_factory=list[Call])
@@ -30,13 +30,13 @@ class Solution(Generic[T_co]):
     instances: list[str] = field(default_factory=list[str])
     usage: Usage = field(default_factory=Usage)
     authored: Any = None
-    """The output as it was written, its references unresolved (O7)."""
+    """The output as it was written, its references unresolved."""
     start: int = 0
     """How many messages of the run's context it was asked with."""
     number: int = 0
-    """Its number in that context: what the places of its calls begin with (C9)."""
+    """Its number in that context: what the places of its calls begin with."""
     places: Mapping[int, Place] = field(default_factory=dict[int, Place])
-    """The places of the calls that an earlier attempt of the answer had started, by index (L3)."""
+    """The places of the calls that an earlier attempt of the answer had started, by index."""
 
     def to_dict(self) -> JsonObject:
         """The answer as a run keeps it: what was authored, and where it is in its run."""
@@ -51,7 +51,7 @@ class Solution(Generic[T_co]):
 
     @property
     def by_instance(self) -> dict[str, list[Call]]:
-        """The calls of each instance of the request; one that has none has an empty list (I3)."""
+        """The calls of each instance of the request; one that has none has an empty list."""
         found: dict[str, list[Call]] = {instance: [] for instance in self.instances}
         for call in self.calls:
             if call.instance in found:
@@ -64,9 +64,9 @@ class Result(Generic[T_co]):
     """The result of a run.
 
     `context` is everything it started with and wrote, fit for `resume`; `errors` the errors of calls and answers in the
-    order they came up; `waiting` the gates that proposals wait for, as references (C7). `makers` says of each tool that
+    order they came up; `waiting` the gates that proposals wait for, as references. `makers` says of each tool that
     was called who carried it out. `not_undone` are the calls, as they were carried out, that a failed group could
-    not undo (A5).
+    not undo.
     """
 
     output: T_co
@@ -82,7 +82,7 @@ class Result(Generic[T_co]):
 
     @property
     def calls(self) -> list[CallAccount]:
-        """What each call came to, in the order of places, whether the run has ended well or not (C15).
+        """What each call came to, in the order of places, whether the run has ended well or not.
 
         Of a call for every item there are the items; a delegate's own calls are of its own run, and told by events. Of
         calls that were made before the run was resumed, arguments that an expression computes stand as they were
@@ -98,7 +98,7 @@ class Result(Generic[T_co]):
         ]
 
     def provenance(self, reference: str | None = None, instance: str | None = None) -> tuple[Origin, ...]:
-        """Where what a reference names came from, the output without one: code or model, back to the inputs (X0).
+        """Where what a reference names came from, the output without one: code or model, back to the inputs.
 
         Raises:
             MessageError: the text is not a reference, or there is no value.

@@ -1,4 +1,4 @@
-"""A tool: an interface as pure JSON Schema, with what its meta-properties say (T1). `declaration` reads it."""
+"""A tool: an interface as pure JSON Schema, with what its meta-properties say. `declaration` reads it."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Tool:
     schema: JsonObject
     meta: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     is_contracted: bool = False
-    """Whether its delegate's schemas have been merged into its own (D8)."""
+    """Whether its delegate's schemas have been merged into its own."""
     bound: object = None
-    """What its `_delegate` names, for a tool that was made of an Idea in code (X2)."""
+    """What its `_delegate` names, for a tool that was made of an Idea in code."""
     is_held: bool = False
-    """Whether its calls wait for a decision where a run has nobody to ask (L6)."""
+    """Whether its calls wait for a decision where a run has nobody to ask."""
     origin: str | None = None
-    """The file that defined it, None for code: what a relative `_delegate` starts from (D2)."""
+    """The file that defined it, None for code: what a relative `_delegate` starts from."""
 
     @cached_property
     def parameters(self) -> JsonObject:
-        """The schema of its parameters alone: the registered one without meta-properties (C3)."""
+        """The schema of its parameters alone: the registered one without meta-properties."""
         rest = {key: value for key, value in self.schema.items() if not key.startswith("_")}
         properties: JsonObject = rest.get("properties", {})
         rest["properties"] = {key: _unmarked(value) for key, value in properties.items() if not key.startswith("_")}
@@ -85,12 +85,12 @@ class Tool:
 
     @cached_property
     def returns(self) -> Type:
-        """What is declared of its results, anything where nothing is (O11)."""
+        """What is declared of its results, anything where nothing is."""
         return ANYTHING if self.output is None else type_of({**self._definitions, **self.output})
 
     @cached_property
     def takes(self) -> Type:
-        """What is declared of its parameters (O11)."""
+        """What is declared of its parameters."""
         return type_of(self.parameters, is_open=True)
 
     def is_like(self, other: Tool) -> bool:
@@ -101,16 +101,16 @@ class Tool:
 
     @cached_property
     def size(self) -> int:
-        """The characters of its schema (T12)."""
+        """The characters of its schema."""
         return len(encode(self.schema))
 
     @cached_property
     def accepts_null(self) -> bool:
-        """Whether null is a result, so that it can't mean "not yet" (C4)."""
+        """Whether null is a result, so that it can't mean "not yet"."""
         return bool(self.output) and self.output_validator is not None and self.output_validator.accepts(None)
 
     def fixed(self, key: str) -> Any:
-        """The value that the author fixed for a meta-property, None if it is open or not declared (T8)."""
+        """The value that the author fixed for a meta-property, None if it is open or not declared."""
         return self.meta.get(key, {}).get("const")
 
     def is_fixed(self, key: str) -> bool:
@@ -124,7 +124,7 @@ class Tool:
 
     @cached_property
     def constants(self) -> JsonObject:
-        """The meta-properties of its calls that the author fixed (T8)."""
+        """The meta-properties of its calls that the author fixed."""
         return {key: schema["const"] for key, schema in self.meta.items() if "const" in schema and key in META}
 
     def choices(self, key: str) -> list[Any] | None:
@@ -133,12 +133,12 @@ class Tool:
 
     @cached_property
     def names_instances(self) -> bool:
-        """Whether it says itself which instances its calls may be for (I5)."""
+        """Whether it says itself which instances its calls may be for."""
         return not {"const", "enum"}.isdisjoint(self.meta.get("_instance", ()))
 
     @property
     def resolution(self) -> Literal["execution", "upfront"] | None:
-        """When its delegate is resolved, None if the request decides (D8)."""
+        """When its delegate is resolved, None if the request decides."""
         return self.fixed("_resolution")
 
     @cached_property
@@ -161,22 +161,22 @@ class Tool:
 
     @cached_property
     def is_delegated(self) -> bool:
-        """Whether it is carried out in isolation (D1)."""
+        """Whether it is carried out in isolation."""
         return "_delegate" in self.meta
 
     def is_upfront(self, default: bool) -> bool:
-        """Whether its delegate is resolved before composition: as it says itself, else as the request does (D8)."""
+        """Whether its delegate is resolved before composition: as it says itself, else as the request does."""
         wanted = default if self.resolution is None else self.resolution == "upfront"
         return wanted and not {ANONYMOUS}.issuperset(self.delegates)
 
     @cached_property
     def effects(self) -> Effects:
-        """What its calls do: nothing but read, something unknown, or what must keep the order of the answer (T14)."""
+        """What its calls do: nothing but read, something unknown, or what must keep the order of the answer."""
         return self.fixed("_effects") or "some"
 
     @cached_property
     def underivable(self) -> frozenset[str]:
-        """The parameters that take nothing that a reader or an expression has made of data (S10)."""
+        """The parameters that take nothing that a reader or an expression has made of data."""
         properties: JsonObject = self.schema.get("properties", {})
         refusing = (name for name, one in properties.items() if is_object(one) and one.get(DERIVED) is False)
         return frozenset(refusing)
@@ -188,7 +188,7 @@ class Tool:
 
     @cached_property
     def retries(self) -> int | None:
-        """How often its Activity is tried again (T14), None where its author leaves that to the Activity."""
+        """How often its Activity is tried again, None where its author leaves that to the Activity."""
         return self.fixed("_retries")
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What requests cost, in counts and money (L5)."""
+"""What requests cost, in counts and money."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBERS = frozenset({int, float})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What requests cost. A count or price that is not known is None, never zero (L5); nor is one known that can't be:
+    """What requests cost. A count or price that is not known is None, never zero; nor is one known that can't be:
     a negative count, a price that is no number. It may come from a provider, a recording, or a program of others.
 
     `saved_usd` is what the provider's prompt cache has saved, what filling it has cost included: less than nothing

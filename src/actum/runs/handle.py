@@ -133,7 +133,7 @@ class Run:
         return error
 
     async def context(self) -> Context:
-        """The context that it has reached, fit to be resumed (L8); that of its Idea if it hasn't begun."""
+        """The context that it has reached, fit to be resumed; that of its Idea if it hasn't begun."""
         source = await self._source()
         own = [entry for entry in await self._entries() if not is_note(entry)]
         idea = submitted_idea(source)
@@ -276,7 +276,7 @@ class Run:
         input: Mapping[str, Any] | None = None,
         changes: Mapping[int, JsonObject | None] | None = None,
     ) -> Idea:
-        """The run as it was before its request `at` (from 1), as an Idea: submitted, or kept, it is another run (X5).
+        """The run as it was before its request `at` (from 1), as an Idea: submitted, or kept, it is another run.
 
         Args:
             at: the request, from 1.
@@ -290,7 +290,7 @@ class Run:
         return forked(await self.idea(), self.id, at=at, input=input, changes=changes)
 
     async def resume(self, *, anew: bool = False) -> None:
-        """Have workers go on with a run that `actum run --save` has kept and that was cut (L8).
+        """Have workers go on with a run that `actum run --save` has kept and that was cut.
 
         Its limits count from its beginning; `anew` lets them begin anew.
 

@@ -1,4 +1,4 @@
-"""The file of a kept run: an Idea whose context is what the run has left, and beside it a log of what is new (L8)."""
+"""The file of a kept run: an Idea whose context is what the run has left, and beside it a log of what is new."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class KeptRun:
     ) -> Result[Any]:
         """Go on with it in this process; whatever ends it, the file holds what had been done.
 
-        Its limits count from its beginning, in a conversation from that of the turn; or they begin `anew` (L5).
+        Its limits count from its beginning, in a conversation from that of the turn; or they begin `anew`.
         """
         progress = self._progress(anew=anew or self._is_anew)
         before, ended = self.about.get(COURSE), dict[str, Any](output=None, waiting=[])

@@ -162,7 +162,7 @@ class Runs:
     async def decide(
         self, id: str, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
     ) -> None:
-        """Decide on the call of a run that waits at a place: the run goes on. `parameters` replace its own (L6).
+        """Decide on the call of a run that waits at a place: the run goes on. `parameters` replace its own.
 
         Raises:
             RunError: there is no such run, or it is over.
@@ -171,7 +171,7 @@ class Runs:
         await (await self.get(id)).decide(of, ruling, reason=reason, parameters=parameters)
 
     async def signal(self, id: str, name: str, value: Json = True, *, at: datetime | None = None) -> None:
-        """Put a value at the gate `†state.approvals.NAME` of a run, now or at a time: what waits for it goes on (C7).
+        """Put a value at the gate `†state.approvals.NAME` of a run, now or at a time: what waits for it goes on.
 
         Raises:
             RunError: there is no such run, or it is over.

@@ -77,7 +77,7 @@ class Worker:
         queues: the queues that it takes from, with the slots of each. A slot is a task, not a thread.
         lease: after how many seconds of silence others go on with its runs.
         drain: how many seconds its runs have to end once it is to stop; then others go on with them.
-        roots: the folders that Ideas may lie in and read from; the current one by default (D12, D17).
+        roots: the folders that Ideas may lie in and read from; the current one by default.
         attempts: how many workers in a row may be lost with a run, nothing recorded, before it fails as poisoned.
         tags: what it has, such as the Activities of a desk: runs that ask for another tag are left to others.
         keep: for how many days runs that are over are kept, by state; the others, if none is named, for good.

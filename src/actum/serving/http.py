@@ -36,7 +36,7 @@ class Served:
         ideas: by name: an `Idea`, its JSON, or its file.
         agent: what carries runs out, as for `Worker`.
         store: the runs, or their place as for `Runs`; `:memory:` forgets them with the process.
-        roots: the folders that Ideas may read from, beside those of the Ideas that are served (D17).
+        roots: the folders that Ideas may read from, beside those of the Ideas that are served.
         slots: how many runs are carried out here at once; 0 leaves them to workers.
         drain: how many seconds runs under way have to end when the server stops.
 

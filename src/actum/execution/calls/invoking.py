@@ -1,4 +1,4 @@
-"""Running the Activity behind a call, and judging what it returns (A2-A5)."""
+"""Running the Activity behind a call, and judging what it returns."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 class Output:
     """What an Activity returns to say more than a value.
 
-    `path` names which of its call's alternative output paths it fills (O5). `beside` are images, audio and files that
-    are appended with it, for the model to look at (M10).
+    `path` names which of its call's alternative output paths it fills. `beside` are images, audio and files that
+    are appended with it, for the model to look at.
     """
 
     value: Any
