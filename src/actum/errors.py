@@ -57,7 +57,7 @@ class ActumError(Exception):
     """The root. `str()` is one line that says what was wrong and where; `result` is what the run had produced.
 
     `tool` is a tool's name, `path` a JSON path inside what was judged, `index` a message's index in its context,
-    `data` anything more, JSON only.
+    `data` anything more, JSON only; `outcome` what became of the call, where that differs from the class's own.
     """
 
     code: str = "error"
@@ -251,7 +251,7 @@ class ActivityError(ActumError):
 class InvalidResult(ActivityError):
     """What the code behind a call, or its delegate, returned can't be used; `value` is what that was.
 
-    The call was carried out all the same.
+    The call was carried out all the same. `message`, `tool` and `path` are as for `ActumError`.
     """
 
     code = "invalid_result"
@@ -283,7 +283,8 @@ class AllCallsFailed(ActumError):
 class DelegateError(ActumError):
     """A delegate could not be carried out; `chain` are the delegates that led to where it failed.
 
-    The message tells why in words that hold nothing of a delegate's private context.
+    `reason` tells why in words that hold nothing of a delegate's private context; `tool` and `outcome` are as for
+    `ActumError`.
     """
 
     code = "delegate"
@@ -337,7 +338,7 @@ class ServerError(ActumError):
     `server` is its name. `data["said"]` are its own words where there are any: for people, never for a model. `code`
     tells the kinds apart: `server_config` is a file of servers that can't be used, `server_start` a server that didn't
     start, `server_lost` one that ended during a call, `server_changed` one whose tool isn't the registered one any
-    more, `server` the rest.
+    more, `server` the rest. `kind` is what the message calls it; `tool`, `path` and `outcome` are as for `ActumError`.
     """
 
     code = "server"
@@ -362,7 +363,7 @@ class ServerError(ActumError):
 
 
 class ModelError(ActumError):
-    """The model or its provider failed.
+    """The model or its provider failed; the `message` says how, in one line.
 
     `status` is the HTTP status if there was one, `retry_after` the seconds the provider asked to wait.
     `retryable`: the same request may succeed later. `schema_refused`: the provider did not take the schema, a lower

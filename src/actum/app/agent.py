@@ -130,7 +130,11 @@ class Agent:
     async def run(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
         """Run until there is an output.
 
-        `schema` is a JSON Schema, a Pydantic model or any type; with a type, the output is an instance of it.
+        Args:
+            context: messages as dicts or message objects, texts of the user among them; a `Context`; or one text.
+            schema: of the output: a JSON Schema, a Pydantic model or any type, of which the output is an instance then;
+                None for any JSON.
+            input: values by name for the `input` of the context; None where it takes none.
 
         Raises:
             MessageError, SchemaError: what was given is malformed; nothing was asked.
@@ -168,8 +172,10 @@ class Agent:
     ) -> Stream:
         """The same run as an async context manager and iterator of its events; `.result` when it is over.
 
-        `record` takes what the run leaves, entry by entry as it happens, so that it can be continued after a crash.
-        A `Record` is also asked before every effect whether the run is still this process's own.
+        Args:
+            context: as for `run`, and so are `schema` and `input`.
+            record: takes what the run leaves, entry by entry as it happens, so that it can be continued after a crash;
+                a `Record` is also asked before every effect whether the run is still this process's own.
         """
         return assembled(self).stream(context, schema, input, record)
 
@@ -178,8 +184,12 @@ class Agent:
     ) -> AsyncGenerator[str]:
         """The text of the output, piece by piece: at once where no call can still fail, else when they are done.
 
-        `member` is the path of the text in an output that is none itself, such as `answer` or `items[0].title`.
         A run that ends without an output gives no text. Closing the iterator early cancels the run.
+
+        Args:
+            context: as for `run`, and so are `schema` and `input`; a text by default.
+            member: the path of the text in an output that is more than a text, for example `answer` or
+                `items[0].title`.
 
         Raises:
             SchemaError: the schema has no text there.
@@ -195,7 +205,11 @@ class Agent:
     @overload
     def run_sync(self, context: Given, schema: TypeForm[T], *, input: Mapping[str, Any] | None = None) -> Result[T]: ...
     def run_sync(self, context: Given, schema: Any = None, *, input: Mapping[str, Any] | None = None) -> Result[Any]:
-        """`run` for scripts and notebooks: outside an event loop, or beside the one that is running."""
+        """`run` for scripts and notebooks: outside an event loop, or beside the one that is running.
+
+        Args:
+            context: as for `run`, and so are `schema` and `input`.
+        """
         return blocking(self.run(context, schema, input=input))
 
     def conversation(
@@ -241,6 +255,9 @@ class Agent:
     ) -> Solution[Any]:
         """Ask exactly once, again where the answer is unusable; nothing is carried out.
 
+        Args:
+            context: as for `run`, and so are `schema` and `input`.
+
         Raises:
             SchemaError: there is no model. Otherwise as `run`.
         """
@@ -262,6 +279,11 @@ class Agent:
         """Continue a run that was cut, from its context alone; calls that have left messages aren't made again.
 
         What a kept run was begun with is kept to: as in `kept.resume`, the stricter of that and `approve` decides.
+
+        Args:
+            context: what the run had left, `result.context`; or an Idea whose context that is.
+            schema: as for `run`; of an Idea, its own by default.
+            input: other values for the `input`; seldom needed, as the context has those of before.
         """
         if isinstance(context, SavedIdea):
             own = schema if schema is not None else context.schema

@@ -23,6 +23,9 @@ _ENTERED = "this turn has been entered before: `talk.stream(…)` makes the next
 class Conversation:
     """Turns over one context: `async for piece in talk.say("…")`. One turn at a time.
 
+    `agent.conversation(…)` makes one.
+
+    `schema` is that of what is answered, `member` the path of the text in it, and `begin` makes the run of a turn.
     `context` is plain JSON at any time: a conversation with it, in this process or another one, goes on from there.
     """
 

@@ -186,7 +186,11 @@ class SavedIdea:
     ) -> IdeaConfig:
         """What its `config` says that counts; one from outside is refused what was not granted to it.
 
-        `name` is what it is called in messages, its file by default; `has_model` says that its user names the model.
+        Args:
+            standing: whose it is to who runs it: one's "own"; "local", a delegate among one's own files; "foreign".
+            name: what it is called in messages, its file by default.
+            has_model: its user names the model.
+            grants: names that an Idea from outside may use.
 
         Raises:
             IdeaError: naming the file and the field that can't be used.

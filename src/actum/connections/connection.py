@@ -112,7 +112,11 @@ class Connection:
     ) -> JsonObject:
         """Make one call of a tool, once; return the result as it was sent.
 
-        `expected` is the tool as it was when the call was offered: one that has changed since isn't called.
+        Args:
+            tool: its name on the server.
+            arguments: the parameters by name.
+            expected: the tool as it was when the call was offered: one that has changed since isn't called.
+            progress: hears how far it is.
 
         Raises:
             ServerError: it wasn't made, failed, took too long, or what became of it isn't known.

@@ -79,7 +79,7 @@ class Servers:
         return HOLD if tool.is_held else True
 
     async def call(self, name: str, parameters: Mapping[str, Any], progress: Progress | None = None) -> Output:
-        """Make one call of a tool by the name that it has here; `progress` hears how far it is.
+        """Make one call of a tool by the name that it has here, with `parameters`; `progress` hears how far it is.
 
         Raises:
             ServerError: it wasn't made, or failed.

@@ -77,7 +77,10 @@ class ModelRequest:
         mode: SchemaMode,
         stable: int = 0,
     ) -> ModelRequest:
-        """A request whose schema is there as JSON text: it is read once somebody asks for it, who then has it alone."""
+        """A request whose schema is there as JSON text: it is read once somebody asks for it, who then has it alone.
+
+        The rest is as for a `ModelRequest`: `messages`, `settings`, `mode` and `stable`.
+        """
         request = cls(messages=messages, schema={}, settings=settings, mode=mode, stable=stable)
         del request.__dict__["schema"]
         request.__dict__["_text"] = schema

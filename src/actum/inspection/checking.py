@@ -76,9 +76,14 @@ def check(
 ) -> Check:
     """Find every problem of an Idea's file, and of its local delegates; none of it runs, Python included.
 
-    `activities` are modules or files with Activities beside those that the Idea names, `tools` Ideas or folders of them
-    that are offered as tools, `roots` the folders that paths may lead into, all as for a run. What a URL leads to is
-    not looked at. `mcp` is a file of MCP servers whose pinned tools are offered; none of them is started.
+    What a URL leads to is not looked at.
+
+    Args:
+        idea: its file.
+        activities: modules or files with Activities beside those that the Idea names.
+        tools: Ideas, or folders of them, that are offered as tools.
+        roots: the folders that paths may lead into; as for a run, its own by default.
+        mcp: a file of MCP servers whose pinned tools are offered; none of them is started.
 
     Raises:
         IdeaError: the file can't be read, or is not JSON.

@@ -71,7 +71,8 @@ class Comparison:
 def compare(old: IdeaText, new: IdeaText, names: tuple[str, str] = ("the first", "the second")) -> Change | Comparison:
     """A `Comparison` of two kept runs; for other Ideas the `Change` between them, and whom it breaks.
 
-    `names` are what the two are called in errors. An `Idea` has its `IdeaText` as `idea.text`.
+    `old` and `new` are their texts; `names` are what the two are called in errors. An `Idea` has its
+    `IdeaText` as `idea.text`.
 
     Raises:
         IdeaError: the file of a run doesn't note its requests as runs do.

@@ -38,7 +38,7 @@ class Form:
 
 
 def forms(agent: Agent, context: Given, schema: Any = None) -> tuple[Form, ...]:
-    """The form of a request for each provider.
+    """The form of a request for each provider; `context` and `schema` are as for `agent.run`.
 
     Raises:
         ActumError: as `agent.compose` does.
@@ -48,7 +48,12 @@ def forms(agent: Agent, context: Given, schema: Any = None) -> tuple[Form, ...]:
 
 
 def schema_for(provider: str, agent: Agent, context: Given, schema: Any = None) -> JsonObject:
-    """The schema of a request as a provider would get it.
+    """The schema of a request as a provider would get it, for example "openai"; the rest is as for `agent.compose`.
+
+    Args:
+        provider: one of `PROVIDERS`.
+        agent: whose request it is.
+        context: as for `agent.run`, and so is `schema`.
 
     Raises:
         SchemaError: for an unknown provider.

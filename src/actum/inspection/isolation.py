@@ -50,6 +50,12 @@ class Isolation:
 async def isolation(agent: Agent, context: Context, tool: str, instance: str | None = None) -> Isolation:
     """What a call of the tool would see: the first such call of a plan in the context, else any call.
 
+    Args:
+        agent: whose tools and delegates count.
+        context: that of the run.
+        tool: its name.
+        instance: as which instance it is made; None for what is shared.
+
     Raises:
         UnknownTool: no such tool is offered.
         InvalidParameters: there is no such instance.

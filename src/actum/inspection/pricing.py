@@ -49,7 +49,11 @@ class Price:
 
 
 def price(context: Context, toolset: Toolset, limits: Limits | None = None, planning: Usage | None = None) -> Price:
-    """The price of the plans in a context, whose calls the tools of this set carry out."""
+    """The price of the plans in a context, whose calls the tools of this `toolset` carry out.
+
+    `limits` are those that it is held against, `planning` is what making the plan has cost; None for either counts
+    nothing.
+    """
     elements = [Call(element) for message in context if message.get("type") == "plan" for element in message["plan"]]
     planned = [(call, _count(call)) for call in elements if call.has_value and VALUE not in call]
     makers: Counter[str] = Counter()

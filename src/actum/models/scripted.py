@@ -26,10 +26,17 @@ ScriptedAnswer: TypeAlias = Reply | Callable[[ModelRequest], Reply | Awaitable[R
 class Scripted:
     """Answers the n-th request with the n-th answer.
 
-    `requests` holds what it was sent, in order. `chunk` is how many characters a delta has (None: the whole text is
-    one), `delay` the seconds between deltas; control is given up between them even when it is 0. `usage` is what each
-    request is said to have cost. With `repeat_last` the last answer serves every request after it. `takes` is what it
-    takes beside text.
+    Args:
+        answers: dicts, raw texts, exceptions, or what makes one of these of a request.
+        chunk: how many characters a delta has; None gives the whole text as one.
+        delay: the seconds between deltas; control is given up between them even when it is 0.
+        name: what it tells of itself.
+        usage: what each request is said to have cost.
+        repeat_last: the last answer serves every request after it.
+        dialect: what it takes of JSON Schema; all of it by default.
+        takes: what it takes beside text; everything by default.
+
+    `requests` holds what it was sent, in order.
     """
 
     def __init__(

@@ -156,6 +156,11 @@ class Activity(Generic[P, R_co]):
     def arguments(self, call: Call, tool: Tool, context: Context) -> dict[str, Any]:
         """The keyword arguments for one call whose parameters have been resolved and validated.
 
+        Args:
+            call: the call.
+            tool: its interface.
+            context: what it sees of the run.
+
         Raises:
             InvalidParameters: a value doesn't fit the type of the argument.
         """

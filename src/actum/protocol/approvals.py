@@ -74,7 +74,7 @@ class Asked(Call):
 
     @classmethod
     def about(cls, call: Call, authored: Call, derived: Iterable[str] = ()) -> Asked:
-        """A call with its values, and as it was authored."""
+        """A `call` with its values, and as it was `authored`; for `derived` see the class."""
         condition: JsonObject = {WHEN: authored[WHEN]} if WHEN in authored else {}
         own = cls({**call, **condition})
         own.sources = {one.at: one.text for one in readings(authored) if one.at != WHEN}
@@ -241,7 +241,13 @@ def decided(
 ) -> Context:
     """The context with a decision on one call of it; the run follows it when it is resumed.
 
-    `given` holds the `value` that a call has come to which whoever has begun the run was to make.
+    Args:
+        context: what the run has left.
+        of: the place of the call, as `pending` names it.
+        ruling: "approve" or "deny".
+        reason: why, for the model, where it is denied.
+        replacement: the call that is to run instead, whole; None for the one that waits.
+        given: holds the `value` that a call has come to which whoever has begun the run was to make.
 
     Raises:
         IdeaError: no such call waits; it is neither approved nor denied; or its tool doesn't take what should run

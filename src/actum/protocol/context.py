@@ -21,7 +21,13 @@ class Progress(Protocol):
     """Tells how far a call is: how much is done, of how much, and what is being done (`events.CallProgress`)."""
 
     def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell it; nothing happens where nobody listens, and once the call has ended."""
+        """Tell it; nothing happens where nobody listens, and once the call has ended.
+
+        Args:
+            done: how much is done, in any unit.
+            total: of how much, in the same unit; None where that is not known.
+            message: what is done now, in a few words for people.
+        """
         ...
 
 
@@ -151,7 +157,10 @@ class Context(Sequence[JsonObject]):
         origin: str | None = None,
         brought: Sequence[Any] = (),
     ) -> Context:
-        """A context of messages that have been judged before; `brought` are the marks that they have no more."""
+        """A context of messages that have been judged before, with these `data_kinds`, read from `origin`.
+
+        `brought` are the marks that they have no more.
+        """
         context = cls(data_kinds=data_kinds, origin=origin)
         context._messages = tuple(messages)
         context._brought = tuple(brought)

@@ -216,8 +216,11 @@ class Registry:
     ) -> Any:
         """Register an implementation under a name, as a decorator or at once; under several, one by one.
 
-        `retries` is how often it is tried again where its tool doesn't say, `_retries`; `replace` takes the place
-        of another one of this name.
+        Args:
+            name: what it is called, and the tool that it carries out unless another one names it.
+            function: the function; without it, what decorates one is returned.
+            retries: how often it is tried again where its tool doesn't say, `_retries`.
+            replace: it takes the place of another one of this name.
 
         Raises:
             SchemaError: it has no name, that of another one, or that of calls which whoever has begun the run makes

@@ -36,7 +36,10 @@ from .sending import ANEW, RESUME, check_taken, decision, result_given, signal, 
 
 
 class Run:
-    """One run. `row` is how far it was when that was last looked at: by `refresh`, `follow` or `result`."""
+    """One run. `row` is how far it was when that was last looked at: by `refresh`, `follow` or `result`.
+
+    `Runs` makes them: of its `store`, `deciding` being the lock of decisions on the run in this process.
+    """
 
     def __init__(self, store: RunStore, row: Row, deciding: asyncio.Lock) -> None:
         self._store = store
@@ -169,7 +172,14 @@ class Run:
     async def decide(
         self, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
     ) -> None:
-        """Decide on the call that waits at a place; raises as `Runs.decide`."""
+        """Decide on the call that waits at a place; raises as `Runs.decide`.
+
+        Args:
+            of: the place of the call, as `waiting` names it.
+            ruling: "approve" or "deny".
+            reason: why, for the model, where it is denied.
+            parameters: take the place of the call's own where it is approved; None leaves them.
+        """
         await self.decide_all([of], ruling, reason=reason, parameters=parameters)
 
     async def decide_all(
@@ -226,7 +236,13 @@ class Run:
         await self._send_all([(part, [result_given(own, value)])])
 
     async def signal(self, name: str, value: Json = True, *, at: datetime | None = None) -> None:
-        """Put a value at a gate; raises as `Runs.signal`."""
+        """Put a value at a gate; raises as `Runs.signal`.
+
+        Args:
+            name: NAME of the gate `†state.approvals.NAME`.
+            value: what is put there, any JSON.
+            at: when; at once by default.
+        """
         due = None if at is None else given.as_moment(at, "`at`")
         part, own = await self._within(given.as_text(name, "the name of a gate"))
         item = signal(own, value)

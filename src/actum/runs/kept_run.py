@@ -44,7 +44,7 @@ class Versions:
     address: Address
 
     async def answered(self, run: Idea, number: int, tick: Tick) -> None:
-        """Save one request with its answer; the run's context begins with that of the request."""
+        """Save the `number`th request with its answer, a `tick`; the run's context begins with that of the request."""
         await self.library.save(version_of(run.text, number, tick), self.address, note=f"request {number}")
 
     async def ended(self, run: Idea) -> None:
@@ -75,7 +75,9 @@ class KeptRun:
     def begin(
         cls, path: Path, idea: Idea, context: Context, approve: str | None = None, about: JsonObject | None = None
     ) -> KeptRun:
-        """A new run of an Idea, which begins with this context; its file is written on entering, with `approve`.
+        """A new run of an `idea`, which begins with this `context`.
+
+        Its file, `path`, is written on entering, with `approve`: who decides on its calls.
 
         `about` is what is known of it already.
 
@@ -206,7 +208,11 @@ class KeptRun:
     ) -> Result[Any]:
         """Go on with it in this process; whatever ends it, the file holds what had been done.
 
-        Its limits count from its beginning, in a conversation from that of the turn; or they begin `anew`.
+        Args:
+            agent: what carries it out.
+            show: gets every event.
+            versions: where every request is saved with its answer.
+            anew: its limits begin anew; they count from its beginning, in a conversation from that of the turn.
         """
         progress = self._progress(anew=anew or self._is_anew)
         before, ended = self.about.get(COURSE), dict[str, Any](output=None, waiting=[])

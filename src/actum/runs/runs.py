@@ -89,10 +89,19 @@ class Runs:
     ) -> Run:
         """Have an Idea run by a worker. Once this has returned, the run is carried to its end, by whoever is there.
 
-        `id` makes it one run however often it is submitted; the first submission counts. Of those of a queue that could
-        begin, one of a higher `priority` does first; none begins before `at`. With a `tag`, only workers that have it
-        carry it out. `patience` is how many seconds each decision may take before the calls that wait for one are
-        refused; with `escalate` it is first up to who that names, for as long again (`Row.escalated`).
+        Args:
+            idea: an `Idea`, its JSON, or its file.
+            input: values by name for its `input`.
+            id: makes it one run however often it is submitted: the first submission counts. Name it by what it is done
+                for, for example `order-7`; by default each submission is a run.
+            tenant: whose it is, where limits and lists tell that apart.
+            priority: of those of a queue that could begin, the highest begins first; 0 unless some are more urgent.
+            at: before which it doesn't begin; at once by default.
+            queue: which workers take it.
+            tag: only workers that have it carry it out.
+            patience: how many seconds each decision may take before the calls that wait for one are refused; for ever
+                by default.
+            escalate: who each decision is up to first when the patience is over, for as long again (`Row.escalated`).
 
         Raises:
             RunError: the place can't be used, or the id is none.
@@ -133,10 +142,19 @@ class Runs:
     ) -> Schedule:
         """Have an Idea run at each tick of a cron expression, by the clock of a zone; workers submit the runs.
 
-        Each is called `NAME@TICK`, so a tick is one run, whoever sees it come. A schedule of the same name takes the
-        place of the one before. A tick that nobody has seen for `grace` seconds is `missed`: "skip" leaves all of those
-        out, "once" makes up for them by one run, the latest, "all" by one each, the latest `most`. Each run begins up
-        to `jitter` seconds after its tick. `runs.schedules` lists, pauses and removes them.
+        Each is called `NAME@TICK`, so a tick is one run, whoever sees it come. `runs.schedules` lists, pauses and
+        removes them.
+
+        Args:
+            name: what the schedule is called; one of the same name takes the place of the one before.
+            idea: as for `submit`, and so are `input`, `tenant`, `priority`, `queue`, `tag` and `patience`.
+            cron: five fields, minute first, or a name, for example `@daily`.
+            zone: whose clock it goes by, for example `Europe/Lisbon`.
+            missed: what becomes of ticks that nobody has seen in time: "skip" leaves them out, "once" makes up for them
+                by one run, the latest, "all" by one each.
+            most: how many of the latest "all" makes up for.
+            grace: how many seconds after a tick it counts as missed.
+            jitter: how many seconds after its tick a run begins at most, to spread what falls on one minute.
 
         Raises:
             RunError: the place can't be used, the name, expression or zone can't be read, or no tick ever comes.
@@ -162,7 +180,14 @@ class Runs:
     async def decide(
         self, id: str, of: str, ruling: Ruling, *, reason: str = "", parameters: Mapping[str, Any] | None = None
     ) -> None:
-        """Decide on the call of a run that waits at a place: the run goes on. `parameters` replace its own.
+        """Decide on the call of a run that waits at a place: the run goes on.
+
+        Args:
+            id: of the run.
+            of: the place of the call, as `waiting` names it.
+            ruling: "approve" or "deny".
+            reason: why, for the model, where it is denied.
+            parameters: take the place of the call's own where it is approved; None leaves them.
 
         Raises:
             RunError: there is no such run, or it is over.
@@ -172,6 +197,12 @@ class Runs:
 
     async def signal(self, id: str, name: str, value: Json = True, *, at: datetime | None = None) -> None:
         """Put a value at the gate `†state.approvals.NAME` of a run, now or at a time: what waits for it goes on.
+
+        Args:
+            id: of the run.
+            name: the NAME of that gate.
+            value: what is put there, any JSON.
+            at: when; at once by default.
 
         Raises:
             RunError: there is no such run, or it is over.
@@ -196,7 +227,13 @@ class Runs:
     @overload
     def follow(self, id: str, after: int = 0, *, live: bool) -> AsyncGenerator[Entry | Live]: ...
     async def follow(self, id: str, after: int = 0, *, live: bool = False) -> AsyncGenerator[Any]:
-        """What a run does, as `Run.follow`."""
+        """What a run does, as `Run.follow`.
+
+        Args:
+            id: of the run.
+            after: the number of the last entry that is known already; 0 for all.
+            live: tell the text and the values of a running answer as well.
+        """
         async with aclosing((await self.get(id)).follow(after, live=live)) as entries:
             async for entry in entries:
                 yield entry
@@ -221,10 +258,14 @@ class Runs:
         most: int = 100,
         find: str = "",
     ) -> Sequence[Run]:
-        """A page of the runs, the newest first; `before` is the last one of the page before.
+        """A page of the runs, the newest first; of those that can't be read `damaged` tells.
 
-        `find` leaves those whose state it is, or whose id or Idea's path it is a part of, in any case. Of those that
-        can't be read `damaged` tells.
+        Args:
+            state: only those in this state.
+            tenant: only those of this tenant.
+            before: the last run of the page before; None for the first page.
+            most: how many a page has.
+            find: leaves those whose state it is, or whose id or Idea's path it is a part of, in any case.
         """
         if before is not None and not isinstance(before, Run):  # pyright: ignore[reportUnnecessaryIsInstance] -- callers may be unchecked
             raise RunError("`before` is a run, the last one of the page before")

@@ -38,6 +38,7 @@ class Served:
         store: the runs, or their place as for `Runs`; `:memory:` forgets them with the process.
         roots: the folders that Ideas may read from, beside those of the Ideas that are served.
         slots: how many runs are carried out here at once; 0 leaves them to workers.
+        lease: after how many seconds of silence others go on with its runs; more on a slow machine.
         drain: how many seconds runs under way have to end when the server stops.
 
     Raises:
@@ -82,6 +83,7 @@ class Served:
 
         `token` is the secret of who owns the server; or several callers by name, each of whom has its own runs, `""`
         being the owner. `hosts`, `origins` and `patience` are as for `Guard`; `only` names the parts that are served.
+        `quota` bounds what each caller may have under way; `most_bytes` the body of a request.
 
         Raises:
             IdeaError: there is no such part, or the extra that it needs is not installed.

@@ -1,0 +1,98 @@
+"""What `help()` and editors show of the public names: no numbers of rules, and every parameter by its name."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import ModuleType
+from typing import Any, cast
+
+import actum
+
+from ..rules.manifest import rules
+
+_ASIDE = re.compile(r"\(([^()]*)\)")
+_FEW = 2
+"""How many parameters speak for themselves."""
+
+
+def _inner(member: Any) -> Any:
+    """The function behind a method or a property."""
+    if isinstance(member, property):
+        return member.fget
+    if isinstance(member, cached_property):
+        return cast("Any", member).func
+    return getattr(member, "__func__", member)
+
+
+def _names(module: ModuleType) -> list[str]:
+    own = [name for name, one in vars(module).items() if getattr(one, "__module__", None) == module.__name__]
+    return getattr(module, "__all__", None) or [name for name in own if name[:1] != "_"]
+
+
+def public() -> dict[str, Any]:
+    """Every module, class and function that is reached from `actum`, with what its classes inherit."""
+    found: dict[str, Any] = {}
+
+    def visit(name: str, one: Any) -> None:
+        if any(one is other for other in found.values()):
+            return
+        if isinstance(one, ModuleType):
+            found[name] = one
+            for member in _names(one):
+                visit(f"{name}.{member}", getattr(one, member))
+        elif inspect.isclass(one):
+            for base in one.__mro__:
+                if base.__module__.startswith("actum"):
+                    found[name if base is one else f"{base.__module__}.{base.__qualname__}"] = base
+                    for key, member in vars(base).items():
+                        if (key[:1] != "_" or key == "__call__") and inspect.isfunction(_inner(member)):
+                            found[f"{base.__qualname__}.{key}"] = _inner(member)
+        elif inspect.isfunction(one):
+            found[name] = one
+
+    visit("actum", actum)
+    return found
+
+
+PUBLIC = public()
+
+
+def _documented(one: Any) -> Iterator[tuple[Callable[..., Any], str]]:
+    """A function with its words; a class is documented as what is called to make one."""
+    if inspect.isclass(one):
+        if "__init__" in vars(one) and "__dataclass_fields__" not in vars(one):
+            yield vars(one)["__init__"], one.__doc__ or ""
+    elif inspect.isfunction(one):
+        yield one, one.__doc__ or ""
+
+
+def test_help_of_an_agent_is_of_its_public_names() -> None:
+    own = {name for name, one in vars(actum.Agent).items() if name[:1] != "_" and inspect.isfunction(one)}
+    assert own == {
+        *("compose", "conversation", "render", "request", "resume", "run", "run_sync", "stream", "stream_text"),
+    }
+
+
+def test_no_docstring_that_users_see_cites_a_rule() -> None:
+    asides = [(name, aside) for name, one in PUBLIC.items() for aside in _ASIDE.findall(one.__doc__ or "")]
+    assert [name for name, aside in asides if rules().keys() & re.findall(r"\w+", aside)] == []
+
+
+def test_every_parameter_of_three_or_more_is_named() -> None:
+    unnamed: list[str] = []
+    for name, one in PUBLIC.items():
+        for function, words in _documented(one):
+            taken = [
+                key for key in inspect.signature(function).parameters if key not in {"self", "cls"} and key[0] != "_"
+            ]
+            if len(taken) > _FEW:
+                unnamed += [f"{name}: {key}" for key in taken if not re.search(rf"\b{key}\b", words)]
+    assert unnamed == []
+
+
+def test_what_is_looked_at_is_all_of_it() -> None:
+    known = {"actum.Agent", "Agent.run", "actum.errors.ModelError", "actum.kept.resume", "Registry.tool"}
+    assert known <= PUBLIC.keys()
