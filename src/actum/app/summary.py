@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import MessageError
-from ..execution.calls.carrying import Suspension
+from ..execution.calls.delegating import Suspension
 from ..execution.delegation.delegation import Delegation
 from ..messages.media import MEDIA, name_of
 from ..protocol.call import Call

@@ -45,7 +45,8 @@ class Graph:
     def enter(self, node: Node) -> None:
         """Note a call and what it is to write, before it is known whether it has to wait (see `again`)."""
         node.answer.nodes[node.index] = node
-        self._needs.announce(node)
+        if node.writes or node.leaves:
+            self._needs.announce(node)
 
     def take(self, node: Node) -> None:
         """Leave a call to its owner: it waits for nothing more, and is not to be started."""
@@ -97,8 +98,8 @@ class Graph:
 
     def settle(self, node: Node, status: Status, value: Any = MISSING, written: Sequence[Reference] = ()) -> None:
         """A call has ended, at least for this tick: wake what waited for it."""
-        if status is not Status.HELD:  # what reads or writes behind one that is held waits with it
-            self.withdraw(node)
+        if status is not Status.HELD and (node.writes or node.number in self._needs.announced):
+            self.withdraw(node)  # what reads or writes behind one that is held waits with it
         node.status, node.value, node.written = status, value if node.has_value else MISSING, written
         self.waiting.pop(node.number, None)
         if status is Status.OWED and node.writes:
@@ -200,7 +201,7 @@ class _Needs:
         self._leaving: ComingWrites[Waiter] | None = None
         """What is to be left without a path, as soon as a scope asks; before, `_leavers` have only been noted."""
         self._leavers: list[Node] = []
-        self._announced: set[int] = set()
+        self.announced: set[int] = set()
 
     def announce(self, node: Node) -> None:
         """Expect what a call is to write, and to leave."""
@@ -213,8 +214,8 @@ class _Needs:
         """Expect that no more, and give out those that waited for it alone."""
         for reference in node.writes:
             yield from list(self.coming.settle(reference, node.instance, node.number))
-        if node.number in self._announced and self._leaving is not None:
-            self._announced.discard(node.number)
+        if node.number in self.announced and self._leaving is not None:
+            self.announced.discard(node.number)
             for reference in node.leaves:
                 yield from list(self._leaving.settle(reference, node.instance, node.number))
 
@@ -333,7 +334,7 @@ class _Needs:
         leaving = self._leaving = self._leaving or ComingWrites()
         for node in self._leavers:
             if node.status in OPEN:
-                self._announced.add(node.number)
+                self.announced.add(node.number)
                 for reference in node.leaves:
                     leaving.announce(reference, node.instance, node.number)
         self._leavers.clear()

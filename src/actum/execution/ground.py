@@ -39,6 +39,8 @@ class Ground:
         """What the calls that are held wait for, in order (C7, L6)."""
         self.failed: list[Job] = []
         """The calls that were to write something and have failed, since the last tick (S8)."""
+        self.is_stopped = False
+        """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
         self._numbers = 0
 
     def node(self, answer: Answer, index: int) -> Node:

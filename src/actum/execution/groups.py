@@ -19,7 +19,7 @@ from ..spans import Tracer
 from .budget import Budget
 from .calls.approval import Approve
 from .calls.calls import Calls
-from .calls.carrying import Delegate
+from .calls.delegating import Delegate
 from .calls.scheduler import Scheduler
 from .calls.undoing import Doings
 from .emitter import Emitter

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ..dataflow.computing.evaluator import Filter
 from ..dataflow.computing.text import Computed
@@ -21,6 +21,7 @@ from ..messages import MessageObject
 from ..protocol import lineage
 from ..protocol.approvals import GATES
 from ..protocol.call import EACH, WHEN, Call
+from ..protocol.context import Context
 from ..protocol.lineage import BROUGHT, Marks, Source, source_of
 from ..protocol.message import FAILED, OUTCOME, RESULT, RETURNED, Write
 from ..protocol.place import Place
@@ -101,6 +102,8 @@ class Job:
     """Where the values in it come from that calls have brought, by the places (S10)."""
     came: Marks | None = None
     """Where its result comes from, where that isn't plain: what code returns is brought, what a model writes is not."""
+    crossing: Context | None = None
+    """What of the context crosses to it, where it has scopes."""
     left: Left | None = None
     """What it has left, once it has returned."""
     span: Span | None = None
@@ -304,6 +307,25 @@ class Yield(NamedTuple):
     messages: tuple[MessageObject, ...] = ()
     weight: int | None = None
     beside: tuple[MessageObject, ...] = ()
+
+
+class Held(NamedTuple):
+    """A call has to wait for decisions; `shown` is what its own is about."""
+
+    waiting: tuple[str, ...]
+    shown: JsonObject | None = None
+
+
+class Answered(NamedTuple):
+    """The model has carried the call out itself, as it wrote it: with its values, this call."""
+
+    call: Call
+
+
+Carried: TypeAlias = "Yield | ActumError | Held | Answered"
+"""How a call ends, before its result is written."""
+Carry: TypeAlias = "Callable[[Job, Call], Awaitable[Carried]]"
+"""Carries a call out, with its values in place; what wraps one is another one."""
 
 
 class Left(NamedTuple):

@@ -26,7 +26,7 @@ from ..schema.json import encode
 from ..schema.validator import Validator
 from .budget import Budget
 from .calls.approval import Approve
-from .calls.carrying import Delegate
+from .calls.delegating import Delegate
 from .calls.undoing import Doings
 from .record.recorder import Recorder
 

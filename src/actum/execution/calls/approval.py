@@ -20,9 +20,12 @@ from ...protocol.elsewhere import is_elsewhere
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
 from ..ground import Ground
-from ..job import Job
+from ..job import Carried, Carry, Held, Job
+from ..record.journal import check_written
 from ..threads import Threads
 from .admission import judge
+from .crossing import cross
+from .resolving import resolved
 from .tracing import asked
 
 
@@ -202,7 +205,28 @@ class Approvals:
         return judge(call, self._ground, node, job.script)
 
 
-def shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:
+def approving(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
+    """Holds calls until they are decided on; what was approved in the place of one is made instead (L6)."""
+
+    async def decided(job: Job, call: Call) -> Carried:
+        context = job.crossing or ground.journal.nothing
+        approved = await approvals.approved(job, call, context)
+        if approved is None:
+            check_written(call, tool=job.tool.name)
+            return Held((f"approval {job.of}",), _shown(call, context))
+        if approved != call:
+            before = (job.scopes, job.node.instance)
+            call = resolved(job, approvals.replace(job, approved), ground.budget)
+            if before != (job.scopes, job.node.instance):  # else exactly what was approved crosses
+                job.crossing = None
+                if job.scopes:
+                    cross(ground, job)
+        return await carry(job, call)
+
+    return decided
+
+
+def _shown(call: Call, context: Sequence[JsonObject]) -> JsonObject:
     """What a call that has to wait is about: the call with its values, and all of the context that would cross."""
     return {"call": dict(call), "context": list(context)}
 

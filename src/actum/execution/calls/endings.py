@@ -17,11 +17,10 @@ from ...schema.json import legible
 from ...spans import Returned, Waits
 from ..budget import MESSAGE
 from ..ground import Ground
-from ..job import Failure, Job, Yield, outcome_of
+from ..job import Failure, Held, Job, Yield, outcome_of
 from ..record.entries import Failed
 from .approval import Approvals
 from .attempts import Attempts
-from .carrying import Held
 from .expecting import check_expected, expected
 from .items import item_ended
 from .latent import Latent

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from ...dataflow.reference import Reference, ReferenceSyntax, clip, scan_reference
 from ...errors import ActivityError, ActumError, InvalidResult, ServerError, is_uncertain, words_of
 from ...messages import Media, MessageObject, is_message
+from ...protocol import elsewhere
 from ...protocol.activity import Activity
 from ...protocol.call import Call
 from ...protocol.context import Context
@@ -18,7 +19,11 @@ from ...protocol.tool import Tool
 from ...schema.infer import jsonable
 from ...schema.json import Json, NotJson, is_list, plain
 from ..budget import Budget
-from ..job import Yield
+from ..ground import Ground
+from ..job import Carried, Carry, Job, Yield
+from .approval import Approvals
+from .results import Results
+from .retrying import retrying
 from .undoing import Doing, Doings
 
 _MOST_KEYS = 8
@@ -36,6 +41,25 @@ class Output:
     value: Any
     path: str | None = None
     beside: tuple[Media, ...] = ()
+
+
+def invoking(ground: Ground, results: Results, approvals: Approvals, doings: Doings | None) -> Carry:
+    """Has code carry calls out, tried again where the tool says so, with the key of the call where it asks (C9)."""
+
+    def carry(job: Job, call: Call) -> Awaitable[Carried]:
+        activity = ground.toolset.activity(job.tool, call)
+        if activity is elsewhere.ACTIVITY:  # whoever has begun the run says what it came to
+            decision = approvals.decision(job)
+            if decision is not None and decision.given is not None:
+                activity = elsewhere.given(decision.given.get("value"))
+        assert activity is not None  # the model's own calls and delegates don't come here
+        context = job.crossing or ground.journal.nothing
+        if activity.sees_context:
+            context = context.keyed(job.key, ground.journal.lease, results.progress(job))
+        again = retrying(job, activity, ground, results)
+        return invoke(call, job.tool, context, activity, ground.budget, again=again, doings=doings)
+
+    return carry
 
 
 Again: TypeAlias = Callable[[ActivityError], Awaitable[bool]]

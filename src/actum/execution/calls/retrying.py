@@ -7,8 +7,10 @@ import math
 from dataclasses import dataclass
 
 from ...errors import ActivityError, LimitExceeded
+from ...protocol.activity import Activity
 from ...protocol.backoff import Backoff
 from ..budget import Budget
+from ..ground import Ground
 from ..job import Job
 from ..record.recorder import Settled
 from .results import Results
@@ -58,3 +60,14 @@ class Retrying:
         until = self.job.patience.when() if self.job.patience is not None else None
         of_call = math.inf if until is None else until - asyncio.get_running_loop().time()
         return min(math.inf if of_run is None else of_run, of_call)
+
+
+def retrying(job: Job, activity: Activity, ground: Ground, results: Results) -> Retrying | None:
+    """What tries the Activity of a call again, None where that is tried once (T14)."""
+    retries, registry = activity.retries_of(job.tool), ground.toolset.registry
+    if not retries:
+        return None
+    backoff = Backoff() if registry is None else registry.backoff
+    own = Retrying(job=job, retries=retries, backoff=backoff, budget=ground.budget, results=results)
+    own.settled = ground.journal.settled
+    return own

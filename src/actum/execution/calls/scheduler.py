@@ -13,12 +13,13 @@ from ...protocol.call import EXPECT, VALUE, Call
 from ...protocol.tool import EXPECTS
 from ...spans import Cancelled
 from ..ground import Ground
-from ..job import LEFT, Job, Otherwise, Yield
+from ..job import LEFT, Answered, Carried, Held, Job, Otherwise, Yield
 from .admission import decided
 from .approval import Approvals, Approve
 from .attempts import Attempts
-from .carrying import Answered, Carried, Carrier, Delegate, Held
+from .carrying import composed
 from .computing import Computing
+from .delegating import Delegate
 from .diagnosis import check_scopes
 from .endings import Endings
 from .items import Batches
@@ -62,10 +63,8 @@ class Scheduler:
         self.attempts = Attempts(ground)
         self._standstill = Standstill(ground)
         self._lineage = Lineage(ground)
-        self._carrier = Carrier(
-            ground=ground, approvals=self._approvals, results=self.results, delegate=delegate, doings=doings
-        )
-        self._workers: Workers[_Work, Carried] = Workers(self._carrier, self._ended)
+        carry = composed(ground, self._approvals, self.results, delegate, doings)
+        self._workers: Workers[_Work, Carried] = Workers(carry, self._ended)
         self.computing = Computing(ground.budget, self._computed)
         self.batches = Batches(ground, self._approvals)
         self.endings = Endings(
@@ -135,7 +134,7 @@ class Scheduler:
 
     def _is_quiet(self) -> bool:
         may_free = self._graph.waiting and self.under_way.others and not self.stop
-        return self._carrier.is_stopped or not (self.under_way.awaited or may_free)
+        return self.ground.is_stopped or not (self.under_way.awaited or may_free)
 
     async def drain(self, seconds: float) -> None:
         """Wait, bounded, for the calls that nothing waits for; those that take longer are cut, and have failed (C8)."""
@@ -151,11 +150,11 @@ class Scheduler:
             await self.under_way.until(self._is_drained)
 
     def _is_drained(self) -> bool:
-        return self._carrier.is_stopped or not self.under_way.others
+        return self.ground.is_stopped or not self.under_way.others
 
     def cancel(self) -> None:
         """Start nothing more and cancel everything that runs; the task group waits for it (L7)."""
-        self._carrier.is_stopped = True
+        self.ground.is_stopped = True
         if self.ground.emit.trace is not None:
             self._cut_spans()
         self.under_way.tell()
@@ -175,7 +174,7 @@ class Scheduler:
             return  # what a start makes ready is started by the same loop, however long the chain
         self._is_pumping = True
         try:
-            while not (self._carrier.is_stopped or self._stop or self.ground.budget.passed):
+            while not (self.ground.is_stopped or self._stop or self.ground.budget.passed):
                 if landing:
                     self.endings.land_next()
                 elif hopeless:
@@ -309,6 +308,7 @@ class Scheduler:
     def _ended(self, work: _Work, carried: Carried) -> None:
         """Take what became of a call that was started."""
         job, _ = work
+        job.crossing = None
         self.under_way.end(job)
         match carried:
             case Yield():

@@ -10,7 +10,7 @@ from ...protocol.call import Call
 from ...protocol.place import Place
 from ...spans import ApprovalBegun, CallBegun, Decided, Ending, Failed, Tracer, ending_of
 from ..emitter import Emitter
-from ..job import Failure, Job
+from ..job import Carried, Carry, Failure, Job
 
 
 def begin_call(job: Job, call: Call, trace: Tracer, emit: Emitter, *, is_refused: bool = False) -> None:
@@ -54,6 +54,22 @@ def fail_call(failure: Failure, offered: Container[str], trace: Tracer, emit: Em
     if job.span is None:
         begin_call(job, job.call, trace, emit, is_refused=True)
     end_call(job, Failed(failure.error))
+
+
+def traced(trace: Tracer, emit: Emitter, carry: Carry) -> Carry:
+    """Has a span current while a call is carried out; how that ends is seen where its result is written."""
+
+    async def carried(job: Job, call: Call) -> Carried:
+        begin_call(job, call, trace, emit)
+        assert job.span is not None
+        try:
+            with job.span.current():
+                return await carry(job, call)
+        except BaseException as error:
+            end_call(job, ending_of(error))
+            raise
+
+    return carried
 
 
 async def asked(job: Job, call: Call, asking: Awaitable[Call | None], emit: Emitter) -> Call | None:

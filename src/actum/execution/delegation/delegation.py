@@ -44,7 +44,7 @@ from ...schema.infer import shape_of
 from ...schema.json import JsonObject, is_object
 from ...schema.validator import Validator
 from ..budget import Budget
-from ..calls.carrying import ANOTHER, Suspended, Suspension
+from ..calls.delegating import ANOTHER, Suspended, Suspension
 from ..calls.invoking import Output, invoke
 from ..emitter import Emitter
 from ..loop import Loop

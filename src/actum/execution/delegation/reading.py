@@ -22,7 +22,7 @@ from ...schema.infer import shape_of
 from ...schema.json import Json, JsonObject
 from ...spans import Span
 from ..budget import Budget
-from ..calls.carrying import Delegate
+from ..calls.delegating import Delegate
 from ..emitter import Emitter
 from ..setup import Runtime, Setup
 from ..tracing import request_begun

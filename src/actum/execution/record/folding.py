@@ -99,9 +99,8 @@ class Folding:
             what = f"can't {write.method} {write.reference}: {error}"
             raise InvalidParameters(what, tool=call.tool, path="_outputPath") from None
 
-    def leave(self, write: Write) -> None:
-        """Fold the result of a call without output path: nearly every call leaves one, and hardly any reads them."""
-        self._memory.write(write)
+    def leave(self) -> None:
+        """The result of a call without output path is about to be left: it is folded when something reads them."""
         self._landed.mixed.add(RESULT)
 
     def begin_writing(self, of: str) -> None:

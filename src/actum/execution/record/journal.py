@@ -188,7 +188,7 @@ class Journal:
     def marks(self, reference: Reference, instance: str | None) -> Marks:
         """What is known of where the value comes from that a reference names (S10)."""
         if reference.kind != RESULTS:
-            return self.memory.marks(reference, instance)
+            return self.folding.in_order((reference,)).marks(reference, instance)
         number = numbered_index(reference)
         message = None if number is None else self._results.get(number)
         return NONE if message is None else at(marks_in(message, result_of(message)), reference.path[1:])
@@ -262,7 +262,7 @@ class Journal:
             check_written(value, tool=call.tool)
         known = marks_in({"_call": call, **(marks or {})}, value) if marks or "_output" in call else WHOLE
         write = Write(RESULT, instance, "set", (), value, known)
-        self.folding.leave(write)
+        self.folding.leave()
         message = written_message(write, dict(call), of, _now(), data_kinds=self.data_kinds)
         self.add({**message, **marks} if marks else message)
         self.writes += 1
