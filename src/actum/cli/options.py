@@ -31,12 +31,42 @@ DEFAULT_RUNS = ".actum/runs.db"
 """Where runs are kept if no place is named."""
 Flag: TypeAlias = Annotated[bool, Parameter(negative="")]
 JsonFlag: TypeAlias = Annotated[bool, Parameter(name="--json", negative="")]
-QuietFlag: TypeAlias = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")]
+QuietFlag: TypeAlias = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="Print only the output.")]
 Several: TypeAlias = Annotated[list[str] | None, Parameter(negative="")]
 Roots: TypeAlias = Annotated[list[str] | None, Parameter(name="--root", negative="")]
 Settings: TypeAlias = Annotated[list[str] | None, Parameter(name=["-i", "--set"], negative="")]
 RunsPlace: TypeAlias = Annotated[str | None, Parameter(name="--store")]
 StoreName: TypeAlias = Annotated[str | None, Parameter(name="--store")]
+# Options that several commands have in the same words.
+AnyRuns: TypeAlias = Annotated[
+    str | None, Parameter(name="--store", help="Where runs are kept, as for `actum submit`.")
+]
+RunsHome: TypeAlias = Annotated[
+    str | None,
+    Parameter(name="--store", help="Where runs are kept: postgresql://…, or FILE.db; ACTUM_RUNS, else .actum/runs.db."),
+]
+IdeaStore: TypeAlias = Annotated[str | None, Parameter(name="--store", help="The store, as for `actum save`.")]
+Modules: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(negative="", help="A module or file with Activities, beside those that the Idea names."),
+]
+ModulesOfAll: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(negative="", help="A module or file with Activities, beside those that the Ideas name."),
+]
+DelegateRoots: TypeAlias = Annotated[
+    list[str] | None,
+    Parameter(name="--root", negative="", help="A folder that delegates may be read from, as for `actum run`."),
+]
+InputFile: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        name="--input",
+        allow_leading_hyphen=True,
+        help="A file with the input as a JSON object, or - for standard input.",
+    ),
+]
+ModelName: TypeAlias = Annotated[str | None, Parameter(help="The model, such as openai:gpt-5.2, or replay:FILE.")]
 Approval = Literal["ask", "plan", "all", "none", "hold"]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..keeping import run_at
-from ..options import RunsPlace, json_of, object_of
+from ..options import AnyRuns, json_of, object_of
 
 _GATE = "state.approvals."
 
 
 async def actum_approve(
-    run: str, call: str | None = None, /, *, edit: str | None = None, value: str = "true", store: RunsPlace = None
+    run: str, call: str | None = None, /, *, edit: str | None = None, value: str = "true", store: AnyRuns = None
 ) -> int:
     """Let a waiting call run when its run is resumed; without CALL, all that wait.
 
@@ -23,8 +23,6 @@ async def actum_approve(
         Other parameters for the call, as a JSON object.
     value
         The value to put at the gate, as JSON.
-    store
-        Where runs are kept, as for `actum submit`.
     """
     parameters = object_of(edit, "--edit") if edit is not None else None
     gate = call if call is not None and _GATE in call else None

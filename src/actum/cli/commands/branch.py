@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...ideas.address import parse_address
-from ..options import StoreName, branch_of, library_of
+from ..options import IdeaStore, branch_of, library_of
 from ..render.telling import say
 
 
-async def actum_branch(name: str, address: str, /, *, store: StoreName = None) -> int:
+async def actum_branch(name: str, address: str, /, *, store: IdeaStore = None) -> int:
     """Begin a branch of an Idea at a version.
 
     Parameters
@@ -16,8 +16,6 @@ async def actum_branch(name: str, address: str, /, *, store: StoreName = None) -
         The branch.
     address
         The version that it begins with.
-    store
-        The store, as for `actum save`.
     """
     begun, start = branch_of(name), parse_address(address)
     async with library_of(store) as library:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from ..options import RunsPlace, runs_at
+from ..options import AnyRuns, runs_at
 
 
-async def actum_cancel(run: str, /, *, store: RunsPlace = None) -> int:
+async def actum_cancel(run: str, /, *, store: AnyRuns = None) -> int:
     """End a run that was submitted, for good: whatever works on it is cut.
 
     Parameters
     ----------
     run
         The run's id.
-    store
-        Where runs are kept, as for `actum submit`.
     """
     async with runs_at(store) as runs:
         await runs.cancel(run)

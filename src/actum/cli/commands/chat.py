@@ -25,7 +25,16 @@ from ...protocol.turns import without_plans
 from ...runs.kept_run import KeptRun
 from ...schema.json import JsonObject
 from ..connecting import McpFile, approver_of, servers_at
-from ..options import Approval, CommandError, Flag, Roots, Settings, Several, input_of
+from ..options import (
+    Approval,
+    CommandError,
+    DelegateRoots,
+    Flag,
+    ModelName,
+    Modules,
+    Settings,
+    input_of,
+)
 from ..questions import Questions
 from ..render.interrupting import INTERRUPTED, Interruptible, answering, told
 from ..render.lines import Silent, described
@@ -39,14 +48,14 @@ async def actum_chat(
     /,
     *,
     i: Settings = None,
-    model: str | None = None,
+    model: ModelName = None,
     approve: Approval | None = None,
     save: str | None = None,
     member: str = "",
     most: int | None = None,
     summary: Flag = False,
-    activities: Several = None,
-    root: Roots = None,
+    activities: Modules = None,
+    root: DelegateRoots = None,
     mcp: McpFile = None,
 ) -> int:
     """Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr.
@@ -59,8 +68,6 @@ async def actum_chat(
         The Idea's file.
     i
         A value of the input, as key=value; may be repeated. A dotted key nests.
-    model
-        The model, such as openai:gpt-5.2, or replay:FILE.
     approve
         Who decides on calls: ask for each, run all, run none, or hold each for later (with --save). A conversation that
         goes on keeps to what it began with, where nothing else is said.
@@ -72,10 +79,6 @@ async def actum_chat(
         Leave the oldest turns out where all of them are longer than so many characters; with --save, of the file, too.
     summary
         Let the model write down in short what --most leaves out.
-    activities
-        A module or file with Activities, beside those that the Idea names.
-    root
-        A folder that delegates may be read from, as for `actum run`.
     mcp
         A file of MCP servers whose tools are offered, in the form {"mcpServers": {…}}; what they do is held, unless
         they are trusted and only read.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import inspection
 from ..connecting import McpFile
-from ..options import JsonFlag, Roots, Several
+from ..options import DelegateRoots, JsonFlag, Modules, Several
 from ..render.telling import say, say_json, tell_left_out
 
 _MOST_CHANGES = 4
@@ -15,9 +15,9 @@ def actum_check(
     /,
     *,
     json: JsonFlag = False,
-    activities: Several = None,
+    activities: Modules = None,
     tools: Several = None,
-    root: Roots = None,
+    root: DelegateRoots = None,
     mcp: McpFile = None,
 ) -> int:
     """Check an Idea and its local delegates without running them: every problem with its line.
@@ -30,12 +30,8 @@ def actum_check(
         The Idea's file.
     json
         Print the findings as JSON.
-    activities
-        A module or file with Activities, beside those that the Idea names.
     tools
         An Idea, or a folder of them, that is offered as a tool, as for `actum run`.
-    root
-        A folder that delegates may be read from, as for `actum run`.
     mcp
         A file of MCP servers, as for `actum run`; none is started: what `actum mcp pin` has kept is looked at.
     """

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..keeping import run_at
-from ..options import RunsPlace
+from ..options import AnyRuns
 
 
-async def actum_deny(run: str, call: str | None = None, /, *, because: str = "denied", store: RunsPlace = None) -> int:
+async def actum_deny(run: str, call: str | None = None, /, *, because: str = "denied", store: AnyRuns = None) -> int:
     """Refuse a waiting call and tell the model why when the run is resumed; without CALL, all that wait.
 
     Parameters
@@ -17,8 +17,6 @@ async def actum_deny(run: str, call: str | None = None, /, *, because: str = "de
         The call, as `actum waiting` names it.
     because
         The reason.
-    store
-        Where runs are kept, as for `actum submit`.
     """
     async with run_at(run, store) as held:
         await held.decide_all(None if call is None else [call], "deny", reason=because)

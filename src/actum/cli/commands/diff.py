@@ -5,14 +5,14 @@ from __future__ import annotations
 from ... import inspection
 from ...inspection.wording import name_of, short
 from ...schema.quoting import printable
-from ..options import StoreName, library_of, text_at
+from ..options import IdeaStore, library_of, text_at
 from ..render.telling import say
 
 _WIDTH = 58
 _SAME, _OTHER = "  ", "≠ "
 
 
-async def actum_diff(old: str, new: str, /, *, store: StoreName = None) -> int:
+async def actum_diff(old: str, new: str, /, *, store: IdeaStore = None) -> int:
     """Say what changes between two Ideas and whom it breaks; two kept runs are shown side by side.
 
     Parameters
@@ -21,8 +21,6 @@ async def actum_diff(old: str, new: str, /, *, store: StoreName = None) -> int:
         An address, or a file.
     new
         Another.
-    store
-        The store, as for `actum save`.
     """
     reads = any(name.startswith("idea:") for name in (old, new))
     async with library_of(store, reads=reads) as library:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...runs import Live
 from ...runs.handle import Run
-from ..options import Flag, JsonFlag, QuietFlag, RunsPlace, runs_at
+from ..options import AnyRuns, Flag, JsonFlag, QuietFlag, runs_at
 from ..render.entries import line_of
 from ..render.outcome import FAILED, PRODUCED, WAITS
 from ..render.telling import say_json, tell
@@ -14,7 +14,7 @@ async def actum_follow(
     run: str,
     /,
     *,
-    store: RunsPlace = None,
+    store: AnyRuns = None,
     after: int = 0,
     json: JsonFlag = False,
     live: Flag = False,
@@ -26,16 +26,12 @@ async def actum_follow(
     ----------
     run
         The run's id.
-    store
-        Where runs are kept, as for `actum submit`.
     after
         The number of the last entry that is known already.
     json
         Print one JSON entry per line.
     live
         With --json, print what no record holds, too, while it happens: pieces of text, progress.
-    quiet
-        Print only the output.
     """
     async with runs_at(store) as runs:
         followed = await runs.get(run)

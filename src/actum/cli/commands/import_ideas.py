@@ -8,11 +8,11 @@ from ...app.loading import IDEA_FILES
 from ...ideas.address import Address, parse_address
 from ...ideas.file import IdeaText, read_idea
 from ...sources.files import read_text
-from ..options import CommandError, StoreName, branch_of, library_of
+from ..options import CommandError, IdeaStore, branch_of, library_of
 from ..render.saved import tell_saved
 
 
-async def actum_import_ideas(folder: str, /, *, branch: str | None = None, store: StoreName = None) -> int:
+async def actum_import_ideas(folder: str, /, *, branch: str | None = None, store: IdeaStore = None) -> int:
     """Save every Idea of a file or a folder, each under its meta.path, else under its file's name.
 
     Parameters
@@ -21,8 +21,6 @@ async def actum_import_ideas(folder: str, /, *, branch: str | None = None, store
         A file, or a folder with *.json, *.yaml and *.yml.
     branch
         The branch to save them on.
-    store
-        The store, as for `actum save`.
     """
     found = _ideas_below(Path(folder))
     async with library_of(store, makes=True) as library:

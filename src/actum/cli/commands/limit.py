@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...runs.limits import Limit
-from ..options import CommandError, Flag, RunsPlace, runs_at
+from ..options import CommandError, Flag, RunsHome, runs_at
 from ..render.telling import say
 
 
@@ -16,7 +16,7 @@ async def actum_limit(
     requests: float | None = None,
     tokens: float | None = None,
     remove: Flag = False,
-    store: RunsPlace = None,
+    store: RunsHome = None,
 ) -> int:
     """Limit the runs of a tenant, or the requests of a model, over all workers; without either, list the limits.
 
@@ -36,8 +36,6 @@ async def actum_limit(
         How many tokens in a minute, of requests and answers.
     remove
         Limit the tenant, or the model, no longer.
-    store
-        Where runs are kept: postgresql://…, or FILE.db; ACTUM_RUNS, else .actum/runs.db.
     """
     is_listing = tenant is None and model is None
     if is_listing and (remove or any(one is not None for one in (runs, requests, tokens))):

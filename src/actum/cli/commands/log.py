@@ -6,11 +6,11 @@ from ...ideas.address import parse_address
 from ...ideas.library import shown_moment
 from ...ideas.store import StoredVersion
 from ...schema.quoting import printable
-from ..options import StoreName, library_of
+from ..options import IdeaStore, library_of
 from ..render.telling import say
 
 
-async def actum_log(address: str, /, *, most: int = 20, store: StoreName = None) -> int:
+async def actum_log(address: str, /, *, most: int = 20, store: IdeaStore = None) -> int:
     """List the versions of an Idea on one branch, the newest first.
 
     Parameters
@@ -19,8 +19,6 @@ async def actum_log(address: str, /, *, most: int = 20, store: StoreName = None)
         The Idea's address.
     most
         How many to list.
-    store
-        The store, as for `actum save`.
     """
     named = parse_address(address)
     async with library_of(store) as library:

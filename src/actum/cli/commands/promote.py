@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...ideas.address import MAIN, parse_address
-from ..options import StoreName, branch_of, library_of
+from ..options import IdeaStore, branch_of, library_of
 from ..render.saved import tell_saved
 
 
-async def actum_promote(address: str, /, *, to: str = MAIN, note: str = "", store: StoreName = None) -> int:
+async def actum_promote(address: str, /, *, to: str = MAIN, note: str = "", store: IdeaStore = None) -> int:
     """Save a version as the next one of another branch.
 
     Parameters
@@ -18,8 +18,6 @@ async def actum_promote(address: str, /, *, to: str = MAIN, note: str = "", stor
         The branch.
     note
         A word on why.
-    store
-        The store, as for `actum save`.
     """
     named, branch = parse_address(address), branch_of(to)
     async with library_of(store) as library:

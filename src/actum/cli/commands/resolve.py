@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ...ideas.address import MAIN, parse_address
-from ..options import StoreName, library_of
+from ..options import IdeaStore, library_of
 from ..render.telling import say
 
 
 async def actum_resolve(
-    address: str, /, *, at: str | None = None, search: list[str] | None = None, store: StoreName = None
+    address: str, /, *, at: str | None = None, search: list[str] | None = None, store: IdeaStore = None
 ) -> int:
     """Print the exact address that an address means, which will always give the same bytes.
 
@@ -20,8 +20,6 @@ async def actum_resolve(
         A moment, such as 2026-11-20T12:00:00Z: versions saved later are not seen.
     search
         The branches to look at, in order; `main` if none is named.
-    store
-        The store, as for `actum save`.
     """
     named = parse_address(address)
     async with library_of(store, search or [MAIN], at) as library:

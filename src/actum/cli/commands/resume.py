@@ -10,7 +10,19 @@ from ...app.idea import Idea
 from ...app.loading import Code, load_servers, ready
 from ...app.tools import DEFAULT
 from ..connecting import McpFile, servers_at
-from ..options import Approval, CommandError, Flag, JsonFlag, QuietFlag, Roots, Several, StoreName, runs_at, versions_at
+from ..options import (
+    Approval,
+    CommandError,
+    DelegateRoots,
+    Flag,
+    JsonFlag,
+    ModelName,
+    Modules,
+    QuietFlag,
+    StoreName,
+    runs_at,
+    versions_at,
+)
 from ..questions import Questions, approver
 from ..render.outcome import finish, renderer_of
 from ..render.telling import say
@@ -20,7 +32,7 @@ async def actum_resume(
     run: str,
     /,
     *,
-    model: str | None = None,
+    model: ModelName = None,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
     approve: Approval | None = None,
@@ -28,8 +40,8 @@ async def actum_resume(
     record: str | None = None,
     versions: str | None = None,
     store: StoreName = None,
-    activities: Several = None,
-    root: Roots = None,
+    activities: Modules = None,
+    root: DelegateRoots = None,
     mcp: McpFile = None,
 ) -> int:
     """Continue a run that was kept by `actum run --save`: one that was cut, killed, or waited for a decision.
@@ -41,12 +53,8 @@ async def actum_resume(
     ----------
     run
         The run's file.
-    model
-        The model, such as openai:gpt-5.2, or replay:FILE.
     json
         Print one JSON event per line.
-    quiet
-        Print only the output.
     approve
         Who decides on calls that were not held before; where nothing is said, who did when the run began.
     anew
@@ -58,10 +66,6 @@ async def actum_resume(
     store
         The store of the versions, as for `actum save`; without --versions, where the run is kept, if `run` is the id of
         one that was submitted and is over: a new run goes on from what it has left, and its id is printed.
-    activities
-        A module or file with Activities, beside those that the Idea names.
-    root
-        A folder that delegates may be read from, as for `actum run`.
     mcp
         A file of MCP servers, as for `actum run`.
     """

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import Any
 
 from ... import inspection, kept
 from ...app.agent import Agent
@@ -22,7 +20,10 @@ from ..connecting import McpFile, approver_of, servers_at
 from ..options import (
     Approval,
     CommandError,
+    InputFile,
     JsonFlag,
+    ModelName,
+    Modules,
     QuietFlag,
     Roots,
     Settings,
@@ -42,8 +43,8 @@ async def actum_run(
     /,
     *,
     i: Settings = None,
-    input: Annotated[str | None, Parameter(name="--input", allow_leading_hyphen=True)] = None,
-    model: str | None = None,
+    input: InputFile = None,
+    model: ModelName = None,
     json: JsonFlag = False,
     quiet: QuietFlag = False,
     approve: Approval | None = None,
@@ -51,7 +52,7 @@ async def actum_run(
     save: str | None = None,
     versions: str | None = None,
     store: StoreName = None,
-    activities: Several = None,
+    activities: Modules = None,
     tools: Several = None,
     root: Roots = None,
     mcp: McpFile = None,
@@ -65,14 +66,8 @@ async def actum_run(
     i
         A value of the input, as key=value; may be repeated. A dotted key nests. items=@items.json reads a
         list, an object or a number from a file; picture=@photo.png shows the model an image, audio or a document.
-    input
-        A file with the input as a JSON object, or - for standard input.
-    model
-        The model, such as openai:gpt-5.2, or replay:FILE.
     json
         Print one JSON event per line.
-    quiet
-        Print only the output.
     approve
         Who decides on calls: ask for each, ask for the plan as a whole, run all, run none, or hold each for later.
         Where nothing is said all run, but for calls of MCP servers, which wait.
@@ -84,8 +79,6 @@ async def actum_run(
         An address, such as idea:runs/monday, to save each request with its answer at as a version.
     store
         The store of the versions, as for `actum save`.
-    activities
-        A module or file with Activities, beside those that the Idea names.
     tools
         An Idea, or a folder of them, that is offered as a tool: each under its file's name.
     root

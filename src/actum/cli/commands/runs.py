@@ -8,7 +8,7 @@ from ... import kept
 from ...inspection.wording import short
 from ...runs.row import Row, State
 from ...schema.json import encode
-from ..options import RunsPlace, runs_at
+from ..options import AnyRuns, runs_at
 from ..render.telling import say, tell
 
 
@@ -16,7 +16,7 @@ def actum_runs(
     folder: str = "runs",
     /,
     *,
-    store: RunsPlace = None,
+    store: AnyRuns = None,
     state: State | None = None,
     tenant: str | None = None,
     most: int = 100,
@@ -31,8 +31,6 @@ def actum_runs(
     ----------
     folder
         The folder.
-    store
-        Where runs are kept, as for `actum submit`.
     state
         Only those of this state.
     tenant

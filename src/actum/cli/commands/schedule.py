@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
 from zoneinfo import ZoneInfo
-
-from cyclopts import Parameter
 
 from ...runs.row import QUEUE
 from ...runs.runs import Runs
 from ...runs.schedules import Missed, Schedule
-from ..options import CommandError, Flag, RunsPlace, Settings, runs_at
+from ..options import CommandError, Flag, InputFile, RunsHome, Settings, runs_at
 from ..render.telling import say
 from .submit import prepared
 
@@ -23,12 +20,12 @@ async def actum_schedule(
     cron: str | None = None,
     zone: str = "UTC",
     i: Settings = None,
-    input: Annotated[str | None, Parameter(name="--input", allow_leading_hyphen=True)] = None,
+    input: InputFile = None,
     missed: Missed = "once",
     most: int = 10,
     grace: float = 60.0,
     jitter: float = 0.0,
-    store: RunsPlace = None,
+    store: RunsHome = None,
     tenant: str = "",
     priority: int = 0,
     queue: str = QUEUE,
@@ -54,8 +51,6 @@ async def actum_schedule(
         By whose clock, such as Europe/Lisbon.
     i
         A value of the input, as key=value; may be repeated, as for `actum run`.
-    input
-        A file with the input as a JSON object, or - for standard input.
     missed
         Ticks that no worker has seen come: skip them, make up for the latest once, or for all, up to --most.
     most
@@ -64,8 +59,6 @@ async def actum_schedule(
         After how many seconds a tick that no worker has seen come is missed.
     jitter
         Up to how many seconds after its tick a run begins.
-    store
-        Where runs are kept: postgresql://…, or FILE.db; ACTUM_RUNS, else .actum/runs.db.
     tenant
         Whose runs they are.
     priority

@@ -20,7 +20,7 @@ from ...serving.extras import check_installed
 from ...serving.mcp_options import Keyless, McpOptions
 from ..connecting import McpFile, agree, servers_at
 from ..mcp_serving import over_stdio, place_of
-from ..options import CommandError, Flag, Roots, RunsPlace, Several, runs_at, runs_place
+from ..options import CommandError, Flag, ModulesOfAll, Roots, RunsPlace, runs_at, runs_place
 from ..render.telling import tell
 from ..server_options import agents_at, hosts_of, listen_at, token_of
 
@@ -38,7 +38,7 @@ async def actum_serve(
     only: str | None = None,
     model: str | None = None,
     approve: Literal["all", "hold"] | None = None,
-    activities: Several = None,
+    activities: ModulesOfAll = None,
     root: Roots = None,
     mcp: McpFile = None,
     worker: Annotated[bool, Parameter(negative="--no-worker")] = True,
@@ -78,8 +78,6 @@ async def actum_serve(
     approve
         Run all calls, or hold each until somebody decides. Where nothing is said all run, but for calls of MCP servers
         and, of plans of MCP hosts, all that don't only read: those wait.
-    activities
-        A module or file with Activities, beside those that the Ideas name.
     root
         A folder that Ideas may read from; the current one if none is named.
     mcp

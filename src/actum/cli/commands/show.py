@@ -15,7 +15,7 @@ from ...generation.offer import offered
 from ...inspection.drawing import svg_of
 from ...sources.files import write_text
 from ..connecting import McpFile
-from ..options import CommandError, Flag, Roots, Several
+from ..options import CommandError, DelegateRoots, Flag, Modules, Several
 from ..render import seen
 from ..render.along import along
 from ..render.plan import mermaid_of, text_of
@@ -36,9 +36,9 @@ async def actum_show(
     provider: str | None = None,
     output: str | None = None,
     html: str | None = None,
-    activities: Several = None,
+    activities: Modules = None,
     tools: Several = None,
-    root: Roots = None,
+    root: DelegateRoots = None,
     mcp: McpFile = None,
 ) -> int:
     """Show what the model would get of an Idea: messages, schema, and the graph of its plan.
@@ -63,12 +63,8 @@ async def actum_show(
         A file to write to, instead of stdout.
     html
         For a kept run: the file to write all of it to as one page, to mail or attach; it needs no server.
-    activities
-        A module or file with Activities, beside those that the Idea names.
     tools
         An Idea, or a folder of them, that is offered as a tool, as for `actum run`.
-    root
-        A folder that delegates may be read from, as for `actum run`.
     mcp
         A file of MCP servers, as for `actum run`; none is started: what `actum mcp pin` has kept is looked at.
     """

@@ -16,7 +16,7 @@ from ...runs.run_places import sqlite_path
 from ...serving import Served
 from ...serving.extras import check_installed
 from ...studio.shelf import Shelf
-from ..options import CommandError, Roots, Several, runs_at, runs_place
+from ..options import CommandError, ModulesOfAll, Roots, runs_at, runs_place
 from ..render.telling import tell
 from ..server_options import agents_at, hosts_of, listen_at, token_of
 
@@ -35,7 +35,7 @@ async def actum_studio(
     token_file: str | None = None,
     model: str | None = None,
     approve: Literal["all", "hold"] = "all",
-    activities: Several = None,
+    activities: ModulesOfAll = None,
     root: Roots = None,
     slots: int = 50,
 ) -> int:
@@ -61,8 +61,6 @@ async def actum_studio(
         The model for Ideas that name none.
     approve
         Run all calls, or hold each until somebody decides.
-    activities
-        A module or file with Activities, beside those that the Ideas name.
     root
         A folder that Ideas may read from, beside the one that they lie in.
     slots

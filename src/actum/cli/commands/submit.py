@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from ...app.idea import Idea
 from ...runs.row import QUEUE
 from ...schema.json import JsonObject
 from ..attaching import attached
-from ..options import CommandError, RunsPlace, Settings, input_of, runs_at
+from ..options import CommandError, InputFile, RunsHome, Settings, input_of, runs_at
 from ..render.telling import say
 
 
@@ -21,8 +18,8 @@ async def actum_submit(
     /,
     *,
     i: Settings = None,
-    input: Annotated[str | None, Parameter(name="--input", allow_leading_hyphen=True)] = None,
-    store: RunsPlace = None,
+    input: InputFile = None,
+    store: RunsHome = None,
     id: str | None = None,
     tenant: str = "",
     priority: int = 0,
@@ -40,10 +37,6 @@ async def actum_submit(
         The Idea's file, or its address.
     i
         A value of the input, as key=value; may be repeated, as for `actum run`.
-    input
-        A file with the input as a JSON object, or - for standard input.
-    store
-        Where runs are kept: postgresql://…, or FILE.db; ACTUM_RUNS, else .actum/runs.db.
     id
         What the run is called: submitted twice, it is one run.
     tenant

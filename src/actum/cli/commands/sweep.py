@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from ...runs.row import State
-from ..options import CommandError, RunsPlace, pair_of, runs_at
+from ..options import CommandError, RunsHome, pair_of, runs_at
 from ..render.telling import say
 
 
-async def actum_sweep(*, keep: str, store: RunsPlace = None) -> int:
+async def actum_sweep(*, keep: str, store: RunsHome = None) -> int:
     """Delete the runs that have been over for longer than they are kept, with their records; `export` keeps one.
 
     Parameters
     ----------
     keep
         For how many days, by state: done=30,failed=90,cancelled=7. Runs of other states stay.
-    store
-        Where runs are kept: postgresql://…, or FILE.db; ACTUM_RUNS, else .actum/runs.db.
     """
     days = kept_days(keep)
     async with runs_at(store) as runs:

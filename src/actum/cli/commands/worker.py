@@ -14,7 +14,7 @@ from ...app.loading import Code
 from ...runs.health import watched
 from ...runs.worker import QUEUES, Worker
 from ...schema.json import index_of
-from ..options import CommandError, Roots, RunsPlace, Several, pair_of, runs_at
+from ..options import CommandError, ModulesOfAll, Roots, RunsHome, Several, pair_of, runs_at
 from ..render.telling import tell
 from ..server_options import agents_at
 from .sweep import kept_days
@@ -22,11 +22,11 @@ from .sweep import kept_days
 
 async def actum_worker(
     *,
-    store: RunsPlace = None,
+    store: RunsHome = None,
     queues: str | None = None,
     model: str | None = None,
     approve: Literal["all", "hold"] = "all",
-    activities: Several = None,
+    activities: ModulesOfAll = None,
     root: Roots = None,
     lease: float = 4.0,
     drain: float = 30.0,
@@ -41,8 +41,6 @@ async def actum_worker(
 
     Parameters
     ----------
-    store
-        Where runs are kept: postgresql://…, or FILE.db; ACTUM_RUNS, else .actum/runs.db.
     queues
         The queues that it takes from, each with how many runs at once: runs=50,children=100.
     model
@@ -50,8 +48,6 @@ async def actum_worker(
     approve
         Run all calls, or hold each until `actum approve` or `actum deny`. What was begun with `actum run --approve
         hold` or `ask` is held all the same, and what was begun with `none` runs no call.
-    activities
-        A module or file with Activities, beside those that the Ideas name.
     root
         A folder that Ideas may lie in and read from; the current one if none is named.
     lease
