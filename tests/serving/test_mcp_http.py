@@ -70,6 +70,42 @@ async def test_a_caller_has_no_more_runs_under_way_than_it_may() -> None:
             assert not (await bob.call_tool("asking", {"who": "Ann"})).is_error
 
 
+HOST: dict[str, str] = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+INITIALIZE: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}},
+}
+
+
+async def test_a_session_is_for_the_caller_who_opened_it() -> None:
+    async with house(served(Desk()), token={"ann": TOKEN, "bob": BOB}) as client:
+        session = (await client.post("/mcp", json=INITIALIZE, headers=HOST)).headers["mcp-session-id"]
+        bob = {**HOST, "authorization": f"Bearer {BOB}", "mcp-session-id": session}
+        listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        form = {"jsonrpc": "2.0", "id": 1, "result": {"action": "accept", "content": {"decision": "approve"}}}
+        for method, body in (("POST", listing), ("POST", form), ("GET", None), ("DELETE", None)):
+            answer = await client.request(method, "/mcp", json=body, headers=bob)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (404, "session_not_found")
+        ann = {**HOST, "mcp-session-id": session}
+        assert (await client.post("/mcp", json=listing, headers=ann)).status_code == 200
+        assert (await client.delete("/mcp", headers=ann)).status_code == 200
+        assert (await client.post("/mcp", json=listing, headers=ann)).status_code == 404
+
+
+async def test_a_caller_opens_no_more_sessions_than_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actum.serving.mcp_http._MOST_OF_CALLER", 2)
+    bob = {**HOST, "authorization": f"Bearer {BOB}"}
+    async with house(served(Desk()), token={"ann": TOKEN, "bob": BOB}) as client:
+        opened = [await client.post("/mcp", json=INITIALIZE, headers=bob) for _ in range(3)]
+        assert [one.status_code for one in opened] == [200, 200, 429]
+        assert opened[2].json()["error"]["code"] == "too_many_sessions"
+        assert (await client.post("/mcp", json=INITIALIZE, headers=HOST)).status_code == 200
+        await client.delete("/mcp", headers={**bob, "mcp-session-id": opened[0].headers["mcp-session-id"]})
+        assert (await client.post("/mcp", json=INITIALIZE, headers=bob)).status_code == 200
+
+
 async def test_the_guard_stands_before_it() -> None:
     body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     async with house(served(Desk())) as client:

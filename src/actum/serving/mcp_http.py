@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, MutableMapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.routing import Route
 
 from .desk import Desk
+from .guard import CALLER, App, Message, Receive, Scope, Send
+from .headers import Headers
 from .mcp import Host
 from .parts import Part
+from .refusals import Refusal
 
+_SESSION = "mcp-session-id"
+_VERSION = "mcp-protocol-version"
 _MOST_SESSIONS = 1_000
+_MOST_OF_CALLER = 100
+_IDLE = 300.0
+"""How many seconds a session stands without a request."""
 _MOST_BYTES = 16 * 1024 * 1024
 
 
@@ -20,7 +32,10 @@ def part(desk: Desk) -> Part:
     """The part that serves hosts of MCP. The guard has judged Host and Origin before it."""
     host = Host.of(desk.ideas, desk.runs, desk.mcp, desk.agent, desk.roots, desk.quota)
     manager = StreamableHTTPSessionManager(
-        app=host.server(), max_sessions=_MOST_SESSIONS, max_request_body_size=_MOST_BYTES
+        app=host.server(),
+        max_sessions=_MOST_SESSIONS,
+        max_request_body_size=_MOST_BYTES,
+        session_idle_timeout=_IDLE,
     )
 
     @asynccontextmanager
@@ -28,4 +43,68 @@ def part(desk: Desk) -> Part:
         async with manager.run():
             yield
 
-    return Part(routes=[Route("/mcp", endpoint=StreamableHTTPASGIApp(manager))], running=running)
+    return Part(routes=[Route("/mcp", endpoint=_Sessions(StreamableHTTPASGIApp(manager)))], running=running)
+
+
+@dataclass(slots=True)
+class _Session:
+    caller: str
+    under_way: int = 0
+    used: float = field(default_factory=time.monotonic)
+
+    @property
+    def is_open(self) -> bool:
+        return self.under_way > 0 or time.monotonic() - self.used < _IDLE
+
+
+@dataclass(frozen=True, slots=True)
+class _Sessions:
+    """Lets a caller use sessions of its own only, and open no more than its share of them."""
+
+    app: App
+    known: MutableMapping[str, _Session] = field(default_factory=dict[str, _Session])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request on to its session.
+
+        Raises:
+            Refusal: the session is another caller's, or has ended; or the caller has too many.
+        """
+        caller, headers = scope[CALLER], Headers.of(scope)
+        named = headers.one(_SESSION)
+        if named is None:
+            if headers.one(_VERSION) in (None, *HANDSHAKE_PROTOCOL_VERSIONS):  # the newer era knows no sessions
+                self._check_room(caller)
+            await self.app(scope, receive, self._noting(caller, send))
+            return
+        session = self.known.get(named)
+        if session is None or session.caller != caller:
+            raise Refusal(404, "session_not_found", "no session of this caller has this id: initialize one")
+        session.under_way += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            session.under_way -= 1
+            session.used = time.monotonic()
+            if scope["method"] == "DELETE":
+                self.known.pop(named, None)
+
+    def _check_room(self, caller: str) -> None:
+        for ended in [name for name, session in self.known.items() if not session.is_open]:
+            del self.known[ended]
+        if sum(session.caller == caller for session in self.known.values()) >= _MOST_OF_CALLER:
+            retry = (("retry-after", str(int(_IDLE))),)
+            why = f"{_MOST_OF_CALLER} sessions are open, as many as a caller may have: end one (DELETE)"
+            raise Refusal(429, "too_many_sessions", why, headers=retry)
+
+    def _noting(self, caller: str, send: Send) -> Send:
+        """What sends, and notes the session that an answer opens."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 400:
+                found: Any = dict(message.get("headers", ())).get(_SESSION.encode())
+                if found is not None:
+                    self.known[found.decode("latin-1")] = _Session(caller)
+            await send(message)
+
+        return sending
