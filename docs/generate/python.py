@@ -19,12 +19,12 @@ from actum import events
 _INNER: Mapping[str, tuple[str, ...]] = {
     "Activity": ("of", "under", "check", "retries_of", "check_retries", "arguments", "sees_context", "compensation"),
     "Context": ("checked", "keyed"),
-    "Registry": ("withdraw", "activity_of"),
+    "Registry": ("withdraw",),
     "Tool": (
         "is_contracted", "bound", "validator", "output_validator", "accepts_null", "is_plain", "constants", "choices",
         "names_instances", "underivable", "takes", "returns", "size",
     ),
-    "Tools": ("withdraw", "activity_of"),
+    "Tools": ("withdraw",),
 }  # fmt: skip
 """What is public for other modules of Actum, and left out here."""
 _FURTHER = ("serving", "studio")

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
-from ..errors import DelegateError, Outcome, ServerError, words_of
+from ..errors import DelegateError, Outcome, ServerError
 from ..protocol.context import Progress
+from ..protocol.raised import raised_words
 from ..schema.json import JsonObject, encode, is_list, is_object
 from .adapting import visible
 from .process import Tail, process_of
@@ -221,7 +222,7 @@ class Connection:
             lost = f"{why} during the call: whether it was carried out is not known"
             return self._error(lost, "server_lost", outcome="unknown")
         if code is None:
-            return self._error("has sent a result that can't be read", said=words_of(error), outcome="unusable")
+            return self._error("has sent a result that can't be read", said=raised_words(error), outcome="unusable")
         outcome: Outcome | None = "not made" if code in _refusals() else "unknown" if code == REQUEST_TIMEOUT else None
         return self._error(f"refuses the call (code {code})", said=str(error), outcome=outcome)
 
@@ -240,7 +241,7 @@ class Connection:
         if isinstance(first, OSError) and self.server.url is None:
             return self._error(f"can't be started: {first.strerror or 'no such program'}", "server_start")
         why = self._why or ("can't be reached" if self.server.url is not None else "has ended")
-        return self._error(f"{why} before it was ready", "server_start", said=str(self.tail) or words_of(first))
+        return self._error(f"{why} before it was ready", "server_start", said=str(self.tail) or raised_words(first))
 
     def _error(self, reason: str, code: str = "server", said: str = "", outcome: Outcome | None = None) -> ServerError:
         return ServerError(reason, server=self.server.name, code=code, said=said, outcome=outcome)

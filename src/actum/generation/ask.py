@@ -9,8 +9,9 @@ from typing import Any, Protocol, TypeAlias
 
 from ..dataflow.reference import Path, ReferenceSyntax
 from ..dataflow.template import ALONE, Reading, Template, template
-from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError, words_of
+from ..errors import ActumError, CallError, InvalidParameters, ModelError, SolutionError
 from ..protocol.call import Call, normalised
+from ..protocol.raised import raised_words
 from ..protocol.usage import Usage
 from ..schema.infer import Shape
 from ..schema.json import Json, NotJson, decode
@@ -323,7 +324,7 @@ async def _stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIt
 
 
 def _failed(model: Model, error: Exception) -> ModelError:
-    return ModelError(f"the model {model.name!r} failed: {words_of(error)}")
+    return ModelError(f"the model {model.name!r} failed: {raised_words(error)}")
 
 
 def _take(part: Element | Member, answered: Answered, frame: Frame, judge: Judge, receiver: Receiver) -> None:

@@ -9,10 +9,11 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import MessageError, words_of
+from ..errors import MessageError
 from ..protocol.config import Config
 from ..protocol.context import Context
 from ..protocol.message import is_brought
+from ..protocol.raised import raised_words
 from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, copy, encode
@@ -135,7 +136,7 @@ def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequ
     try:
         changed: Any = handler(copy(message), request)
     except Exception as error:
-        raise MessageError(f"the handler of {message['type']!r} failed: {words_of(error)}", index=index) from error
+        raise MessageError(f"the handler of {message['type']!r} failed: {raised_words(error)}", index=index) from error
     if not isinstance(changed, ModelRequest):
         raise MessageError(f"the handler of {message['type']!r} must return the ModelRequest", index=index)
     same = takewhile(lambda pair: pair[0] == pair[1], zip(before, changed.messages, strict=False))

@@ -25,7 +25,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from ..errors import ModelError, words_of
+from ..errors import ModelError
+from ..protocol.raised import raised_words
 from ..schema.json import is_object
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def _uncategorised(error: ModelAPIError, name: str, status: int | None, said: st
 def _foreign(error: Exception, name: str, answered: bool) -> ModelError:
     """Judge an error that isn't the library's: it leaves some transport and decoding errors of the SDKs as they are."""
     kinds = {kind.__name__ for cause in _causes(error) for kind in type(cause).__mro__}
-    reason = _short(words_of(error))
+    reason = _short(raised_words(error))
     if kinds & {"TimeoutException", "TimeoutError"}:
         return ModelError(f"{name}: {_SILENT}", code="model_timeout", retryable=True)
     if kinds & _CONNECTION:

@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, ParamSpec, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, ParamSpec, Self, TypeAlias, TypeVar, Unpack, overload
 
 from ..errors import SchemaError
-from ..schema.gathering import gathered
-from ..schema.infer import adapter_of, schema_of
-from ..schema.json import JsonObject
-from ..schema.naming import instead
-from .activity import Activity, Choice, check_function, is_given, type_hints
+from .activity import Activity, Choice, check_function
 from .anew import is_made_anew
 from .backoff import Backoff
-from .declaration import is_count, known_meta, parse_tool
+from .declaration import is_count, parse_tool
 from .elsewhere import ACTIVITY, ELSEWHERE, is_elsewhere
+from .interface import MetaOptions, activity_of, check_options, registered
 from .tool import ANONYMOUS, Effects, Tool
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SPELT = {"effects": "_effects", "timeout": "_timeout", "retries": "_retries", "delegate": "_delegate"}
-"""The keywords of a decorator that are meta-properties."""
-_OPTIONS = ("name", "description", *_SPELT, "replace")
 AnyTools: TypeAlias = "Registry | Iterable[Tool | Callable[..., Any]]"
 """Tools as they are given: a registry, or a list of functions and of what `register` and `Idea.as_tool` return."""
-
-
-class MetaOptions(TypedDict, total=False):
-    """Meta-properties that a decorator fixes, each by its value, or leaves open by a schema."""
-
-    _activity: Any
-    _delegate: Any
-    _module: Any
-    _scopes: Any
-    _imports: Any
-    _output: Any
-    _outputPath: Any
-    _outputMethod: Any
-    _instance: Any
-    _reasoningForCall: Any
-    _why: Any
-    _resolution: Any
-    _effects: Any
-    _timeout: Any
-    _retries: Any
 
 
 class Registry:
@@ -118,39 +91,15 @@ class Registry:
                 takes the key of its call, `_key`.
             TypeError: there is no such option.
         """
-        _check_options(options)
+        check_options(options)
         if function is None:
             return partial(self.tool, **options)
-        same = _registered(function)
+        same = registered(function)
         if same is not None and same.tool is not None and not options.keys() - {"replace"}:
             activity = same  # the tool of another registry as it is
         else:
-            activity = self.activity_of(function, options)
+            activity = activity_of(function, options)
         self._put(activity.name, activity.tool, activity, replace=options.get("replace", False))
-        return activity
-
-    @staticmethod
-    def activity_of(function: Callable[..., Any], options: Mapping[str, Any]) -> Activity:
-        """The interface and implementation behind a typed function, not registered."""
-        same = _registered(function)
-        function = same.function if same else function
-        name = options.get("name") or getattr(function, "__name__", None)
-        if isinstance(function, str | type) or not callable(function):
-            raise SchemaError(f"a tool is made of a function, not of {function!r}; its name is said with name='…'")
-        if not isinstance(name, str) or name == "<lambda>":
-            raise SchemaError("it has no name of its own: give it one with name=")
-        schema = _inferred(function, name, options.get("description"))
-        for key, value in options.items():
-            if key in _SPELT and value is not None:
-                schema["properties"][_SPELT[key]] = {"const": value}
-            elif key not in _OPTIONS:
-                schema["properties"][key] = value if isinstance(value, dict) and key != "_tool" else {"const": value}
-        tool = parse_tool(schema, name)
-        if tool.is_delegated and "_activity" not in tool.meta:  # the function is what runs in the delegate's place
-            schema["properties"]["_activity"] = {"const": name}
-            tool = parse_tool(schema, name)
-        activity = same.under(name, tool) if same else Activity(name=name, function=function, tool=tool)
-        activity.check(tool)
         return activity
 
     def _put(self, name: str, tool: Tool | None, activity: Activity | None, *, replace: bool) -> None:
@@ -240,7 +189,7 @@ class Registry:
             raise SchemaError(f"retries must be a whole number that is not negative, not {retries!r}", path=name)
         if not callable(function):
             raise SchemaError(f"an Activity is a function, not {function!r}", path=name)
-        same = _registered(function)
+        same = registered(function)
         activity = same.under(name) if same else Activity(name=name, function=function)
         check_function(activity.function, name)
         activity.retries = retries
@@ -410,18 +359,6 @@ def _goes_out(tool: Tool, delegate: str | None) -> bool:
     return tool.is_delegated and (delegate or tool.fixed("_delegate")) != ANONYMOUS
 
 
-def _registered(function: Callable[..., Any]) -> Activity | None:
-    """What a decorator below this one has made, None where it is the function itself (A6)."""
-    return cast("Activity", function) if isinstance(function, Activity) else None
-
-
-def _check_options(options: Mapping[str, Any]) -> None:
-    """Raise a `TypeError`, as a call of a function does, for what is no option of a decorator."""
-    for key in options:
-        if key not in _OPTIONS and key[:1] != "_":
-            raise TypeError(f"a tool has no option {key!r}; {instead(key, [*known_meta(), *_OPTIONS])}")
-
-
 def _taken(name: str, what: str, by: Activity | None) -> SchemaError:
     function: Any = None if by is None else by.function
     made_of = getattr(function, "__qualname__", None)
@@ -434,42 +371,3 @@ def _taken(name: str, what: str, by: Activity | None) -> SchemaError:
 def _is_of(function: Callable[..., Any], modules: Collection[str]) -> bool:
     module = getattr(function, "__module__", None) or ""
     return any(module == one or module.startswith(f"{one}.") for one in modules)
-
-
-def _inferred(function: Callable[..., Any], name: str, description: str | None) -> JsonObject:
-    check_function(function, name, takes_all=False)
-    hints = type_hints(function)
-    properties: JsonObject = {}
-    required: list[str] = []
-    parameters = inspect.signature(function).parameters.values()
-    kinds = {parameter.kind for parameter in parameters}
-    for parameter in parameters:
-        if is_given(parameter.name) or parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            continue
-        if parameter.default is inspect.Parameter.empty:
-            required.append(parameter.name)
-        properties[parameter.name] = _schema(hints.get(parameter.name, Any), "validation", name, parameter.name)
-    returned = hints.get("return", Any)
-    if returned is not type(None):
-        properties["_output"] = _schema(returned, "serialization", name, "return")
-    own, definitions = gathered(properties)
-    schema: JsonObject = {"type": "object", "properties": own}
-    text = description if description is not None else inspect.getdoc(function)
-    if text:
-        schema["description"] = text
-    if required:
-        schema["required"] = required
-    if inspect.Parameter.VAR_KEYWORD not in kinds:
-        schema["additionalProperties"] = False  # an argument that the function doesn't take would be lost (T15)
-    if definitions:
-        schema["$defs"] = definitions
-    return schema
-
-
-def _schema(annotation: object, mode: str, tool: str, path: str) -> JsonObject:
-    if annotation is Any:
-        return {}
-    try:
-        return schema_of(adapter_of(annotation), mode)
-    except SchemaError as error:
-        raise SchemaError(error.message, tool=tool, path=path) from None

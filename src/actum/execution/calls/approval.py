@@ -11,12 +11,13 @@ from typing import Any, Final, TypeAlias, cast
 
 from ...dataflow.expression import MISSING
 from ...dataflow.node import Node
-from ...errors import ApprovalDenied, InvalidParameters, SchemaError, UnresolvedReference, words_of
+from ...errors import ApprovalDenied, InvalidParameters, SchemaError, UnresolvedReference
 from ...protocol.activity import is_async
 from ...protocol.approvals import Asked, Decision, approval, reply_to, with_else
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.elsewhere import is_elsewhere
+from ...protocol.raised import raised_words
 from ...protocol.tool import Tool
 from ...schema.json import JsonObject
 from ..ground import Ground
@@ -100,7 +101,7 @@ async def decide(approve: Approve, threads: Threads, call: Asked, tool: Tool, co
         asked: partial[Any] = partial(approve, call, tool, context)
         decision: Any = await (asked() if is_async(approve) else threads.settle(asked))
     except Exception as error:
-        raise ApprovalDenied(f"the approver failed: {words_of(error)}", tool=tool.name) from error
+        raise ApprovalDenied(f"the approver failed: {raised_words(error)}", tool=tool.name) from error
     word = decision.strip().lower() if isinstance(decision, str) else None
     decision = _WORDS.get(word, decision) if word is not None else decision
     if decision is HOLD:

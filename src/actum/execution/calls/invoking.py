@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...dataflow.reference import Reference, ReferenceSyntax, clip, scan_reference
-from ...errors import ActivityError, ActumError, InvalidResult, ServerError, is_uncertain, words_of
+from ...errors import ActivityError, ActumError, InvalidResult, ServerError
 from ...messages import Media, MessageObject, is_message
 from ...protocol import elsewhere
 from ...protocol.activity import Activity
 from ...protocol.call import Call
 from ...protocol.context import Context
+from ...protocol.raised import is_uncertain, raised_words
 from ...protocol.tool import Tool
 from ...schema.infer import jsonable
 from ...schema.json import Json, NotJson, is_list, plain
@@ -98,7 +99,7 @@ async def invoke(
         if not isinstance(returned, _Raised):
             return judged(returned, tool, budget, doing)
         outcome = "unknown" if is_uncertain(returned.error) else None
-        failure = ActivityError(words_of(returned.error), tool=tool.name, outcome=outcome)
+        failure = ActivityError(raised_words(returned.error), tool=tool.name, outcome=outcome)
         if again is None or not await again(failure):
             raise failure from returned.error
 

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ...errors import words_of
 from ...protocol.activity import Activity, is_async
 from ...protocol.call import Call
+from ...protocol.raised import raised_words
 from ...protocol.tool import Tool
 from ..threads import Threads
 
@@ -81,6 +81,6 @@ class Doings:
                     await doing.take_back(undo, threads)
                     continue
             except Exception as failure:
-                note(f"undoing {doing.call.tool!r} failed: {words_of(failure)}")
+                note(f"undoing {doing.call.tool!r} failed: {raised_words(failure)}")
             stay.append(doing.call)
         return stay[::-1]
