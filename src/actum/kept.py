@@ -8,6 +8,7 @@ are refused with an `IdeaError`. A `run` is named by the path of its file.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -164,7 +165,7 @@ def listed(folder: str | Path = "runs", *, pass_over: Callable[[ActumError], obj
         IdeaError: there are no files, or one can't be read.
     """
     where = path_given(folder)
-    if not any(path.is_file() for path in where.glob("*.json")):
+    if not (os.path.isdir(where) and any(path.is_file() for path in where.glob("*.json"))):
         raise IdeaError(f"no runs are kept in {folder}")
 
     async def found() -> list[Summary]:

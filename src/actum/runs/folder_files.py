@@ -74,7 +74,7 @@ class FolderFiles:
     def row(self, run: str) -> Row | None:
         """How far a run is; None if there is none."""
         path = self.path(run)
-        if not path.is_file():
+        if not os.path.isfile(path):
             return None
         row = row_in(run, self._load(path), [], is_told=_is_told(path))
         return row if row.is_over else as_sent(row, self.sent(run).read())
@@ -107,7 +107,7 @@ class FolderFiles:
         stamp, is_told = _stamp(path), _is_told(path)
         known = self._rows.get(path)
         if known is None or known[:2] != (stamp, is_told):
-            idea = self._load(path) if path.is_file() else None
+            idea = self._load(path) if os.path.isfile(path) else None
             row = None if idea is None or RUN not in idea.meta else row_in(path.stem, idea, [], is_told=is_told)
             known = self._rows[path] = (stamp, is_told, row)
         row = known[2]
@@ -143,7 +143,7 @@ class FolderFiles:
     def source(self, run: str) -> Submission | None:
         """What a run was made of; its context is what it has left."""
         path = self.path(run)
-        return source_in(run, self._load(path)) if path.is_file() else None
+        return source_in(run, self._load(path)) if os.path.isfile(path) else None
 
     def entries(self, run: str, after: int, most: int) -> list[tuple[int, JsonObject]]:
         """Entries of a run's record behind a number; its file is one that says how far it has come."""
