@@ -291,3 +291,62 @@ async def test_an_instance_that_is_no_text_is_said_to_be_none(named: Any) -> Non
         answer(call("echo", value=1, _instance=named)), answer(output=1), context=context, tools=tools_()
     )
     assert f"an instance is named by a text, not {named!r}" in str(result.errors[0])
+
+
+# S11
+
+
+def pay_of(*instances: str, **more: Any) -> list[Json]:
+    """A tool in the messages of instances, each with the state of its own."""
+    tool: Json = {"pay": {"properties": {"n": {}, "_output": {}}, **more}}
+    return [*TWO, *({"type": "tool", "tool": tool, "_instance": one} for one in instances)]
+
+
+def paying() -> Tools:
+    def pay(n: Any) -> Any:
+        return n
+
+    tools = tools_()
+    tools.activity("pay", pay)
+    return tools
+
+
+@pytest.mark.rule("S11", "I5")
+def test_a_tool_in_an_instances_message_is_offered_to_that_instance_only() -> None:
+    for owners in (["②"], ["②", "①"]):
+        offered = call_schemas(agent(tools=paying()).compose(pay_of(*owners)))["pay"]
+        assert offered["properties"]["_instance"] == {"enum": owners}
+        assert "_instance" in offered["required"]
+
+
+@pytest.mark.rule("S11", "I5")
+@pytest.mark.parametrize(("named", "paid"), [({"_instance": "②"}, "Bob"), ({}, "Bob"), ({"_instance": "①"}, None)])
+async def test_only_its_instance_can_call_it(named: Json, paid: str | None) -> None:
+    result = await run(
+        answer(call("pay", n="†state.name", **named), output="†calls.0"),
+        *([] if paid else [answer(output="refused")]),
+        context=pay_of("②"),
+        tools=paying(),
+    )
+    assert result.output == (paid or "refused")
+    assert [error.code for error in result.errors] == ([] if paid else ["invalid_parameters"])
+
+
+@pytest.mark.rule("S11", "I5")
+async def test_a_call_of_a_tool_of_several_instances_says_which() -> None:
+    result = await run(
+        answer(call("pay", n="†state.name"), output="†calls.0"),
+        answer(output="refused"),
+        context=pay_of("②", "①"),
+        tools=paying(),
+    )
+    assert (result.output, [error.code for error in result.errors]) == ("refused", ["invalid_parameters"])
+
+
+@pytest.mark.rule("S11", "T17")
+def test_what_one_name_can_not_mean_for_two_instances_is_refused() -> None:
+    other: Json = {"type": "tool", "tool": {"pay": {"properties": {"other": {}}}}, "_instance": "①"}
+    with pytest.raises(errors.MessageError, match="give what differs between instances names of its own"):
+        agent(tools=paying()).compose([*pay_of("②"), other])
+    with pytest.raises(errors.MessageError, match="it says that its calls are for ①"):
+        agent(tools=paying()).compose(pay_of("②", _instance="①"))

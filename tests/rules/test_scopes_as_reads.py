@@ -122,6 +122,39 @@ async def test_a_writer_that_fails_fails_only_who_names_its_path(scope: str, fai
     assert said == ([f"tool 'look': its scope {scope!r} was to come from call 0 (w), which failed"] if fails else [])
 
 
+@pytest.mark.parametrize(("scope", "fails"), [("state.a", True), ("state", False), ("state.b", False)])
+@pytest.mark.parametrize("refused", [call("nobody", v=1), w("†state.a", 1, _nothing=1), w("†state.a", "†calls.9")])
+async def test_a_writer_that_is_refused_fails_who_names_its_path_too(refused: Json, scope: str, fails: bool) -> None:
+    desk = Desk()
+    result = await desk.run({**refused, "_outputPath": "†state.a"}, look(), scopes=[scope])
+    assert ("it" in desk.saw) is not fails
+    said = [error.message for error in result.errors if f"scope {scope!r} was to come from call 0" in error.message]
+    assert len(said) == fails
+
+
+@pytest.mark.rule("S11")
+async def test_a_reader_of_errors_sees_those_of_calls_listed_before_it_however_long_they_take() -> None:
+    tools, saw, gone = Tools(), list[Any](), asyncio.Event()
+
+    async def fail(n: int) -> Any:
+        if n == 0:
+            await gone.wait()
+        gone.set()
+        raise ValueError(f"no {n}")
+
+    def read(context: Context) -> str:
+        saw.extend(one["error"].rpartition(" ")[2] for one in context if one["type"] == "error")
+        return "read"
+
+    tools.register("fail", {"properties": {"n": {}, "_output": {}}})
+    tools.register("look", {"properties": {"_output": {}}, "_scopes": ["error"]})
+    tools.activity("fail", fail)
+    tools.activity("look", read)
+    plan = [call("fail", n=0), call("fail", n=1), call("look"), call("fail", n=3)]
+    await Agent(None, tools=tools).run([{"type": "plan", "plan": plan}])
+    assert saw == ["0", "1"]
+
+
 async def test_a_writer_that_is_skipped_leaves_the_older_value() -> None:
     desk = Desk()
     plan = [w("†state.p <|> †state.q", 1), w("†state.a", "†state.q"), look()]

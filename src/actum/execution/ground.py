@@ -9,7 +9,7 @@ from ..generation.offer import Toolset
 from ..protocol.config import Limits
 from .budget import Budget
 from .emitter import Emitter
-from .job import NO_ELEMENT, Job
+from .job import NO_ELEMENT, Failure, Job
 from .record.journal import Journal
 from .script import Script
 
@@ -37,7 +37,9 @@ class Ground:
         """Those that may still matter to a call that waits."""
         self.gates: dict[str, None] = {}
         """What the calls that are held wait for, in order (C7, L6)."""
-        self.failed: list[Job] = []
+        self.failures: list[Failure] = []
+        """Those that the model has not been told of."""
+        self.failed: list[Node] = []
         """The calls that were to write something and have failed, since the last tick (S8)."""
         self.is_stopped = False
         """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""

@@ -32,8 +32,8 @@ from ..schema.validator import Validator
 from ..spans import Span
 from .script import Script
 
-LEFT = (Reference(RESULT),)
-"""What a call leaves that has a result and no path: only scopes read it (S11)."""
+_LEAVES_ERROR = (Reference("error"),)
+_LEAVES_RESULT = (Reference(RESULT), *_LEAVES_ERROR)
 OPENED_BETWEEN_RUNS = Reference("state", (GATES,))
 """Where gates stand: no call may choose to write there (C7)."""
 ITEM = "each"
@@ -203,6 +203,11 @@ class Job:
     def alternatives(self) -> tuple[Reference, ...]:
         """The paths of which one is written; more than one where the output path lists alternatives (O5)."""
         return tuple(written_paths(self.path)) if isinstance(self.path, First) else ()
+
+    @property
+    def leaves(self) -> Sequence[Reference]:
+        """What it may leave without a path, which only scopes read: its result, or why it failed (S11)."""
+        return _LEAVES_RESULT if self.path is None and self.has_result else _LEAVES_ERROR
 
     @property
     def targets(self) -> tuple[Reference, ...]:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
-from ..errors import SchemaError, UnknownTool
+from ..errors import MessageError, SchemaError, UnknownTool
 from ..protocol.activity import Activity, Choice
 from ..protocol.call import Call
 from ..protocol.call_schema import ELEMENTS, Offer, call_schema, keeps_order
@@ -143,7 +143,8 @@ def offered(
     tools = {tool.name: tool for tool in (registry if names is None else _registered(registry, names))}
     for index, message in enumerate(context):
         if message.get("type") == "tool":
-            tools |= {tool.name: tool for tool in tools_of(message, index, origin_of(message, context.origin))}
+            for tool in tools_of(message, index, origin_of(message, context.origin)):
+                tools[tool.name] = _shared(tools.get(tool.name), tool, index)
     tools |= {name: tool for name, tool in (contracts or {}).items() if name in tools}
     tools = {name: _held(tool, registry) for name, tool in tools.items()}
     activities = {name: registry.serving(tool) for name, tool in tools.items()}
@@ -151,6 +152,23 @@ def offered(
         if activity is not None:
             activity.check(tools[name])
     return Toolset(tools=tools, activities=activities, registry=registry, origin=context.origin)
+
+
+def _shared(before: Tool | None, tool: Tool, index: int) -> Tool:
+    """The last definition of a tool; one that several instances have in their messages is that of them all (S11).
+
+    Raises:
+        MessageError: two instances define it differently.
+    """
+    if before is None or not before.owners or not tool.owners or before.owners == tool.owners:
+        return tool
+    if not before.of_instances(tool.owners).is_like(tool):
+        others = ", ".join(before.owners)
+        raise MessageError(
+            f"the tool {tool.name!r} is another one for {others}: give what differs between instances names of its own",
+            index=index,
+        )
+    return tool.of_instances([*dict.fromkeys((*before.owners, *tool.owners))])
 
 
 def _held(tool: Tool, registry: Registry) -> Tool:

@@ -18,7 +18,7 @@ from ..execution.calls.batch import outside
 from ..execution.calls.declared import Declared
 from ..execution.calls.diagnosis import hint
 from ..execution.ground import Ground
-from ..execution.job import LEFT, Job
+from ..execution.job import Job
 from ..execution.record.journal import Journal
 from ..execution.script import Script
 from ..generation.offer import Toolset
@@ -123,8 +123,7 @@ class _Plan:
             self.thens.add(index)
         self.jobs[index] = judge(call, self.ground, node, self.answer)
         self.writers.add(index, node.writes)
-        if self.jobs[index].path is None and self.jobs[index].has_result:
-            self.leaving.add(index, LEFT)
+        self.leaving.add(index, self.jobs[index].leaves)
 
     def named(self, index: int) -> str:
         """An element as it is called in a complaint."""

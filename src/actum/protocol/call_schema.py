@@ -99,7 +99,7 @@ def _meta_before(tool: Tool, offer: Offer, *, is_latent: bool) -> JsonObject:
     reasoning = tool.meta.get("_reasoningForCall")
     if offer.reasoning or (reasoning is not None and "const" not in reasoning):
         found["_reasoningForCall"] = reasoning or {"type": "string"}
-    if tool.names_instances:
+    if tool.instances:
         if not tool.is_fixed("_instance"):
             found["_instance"] = tool.meta["_instance"]
     elif offer.instances:
@@ -151,4 +151,5 @@ def _written(tool: Tool, offer: Offer, *, is_latent: bool) -> set[str]:
     """The meta-properties that must be written although the tool doesn't list them."""
     found = {"_output"} if is_latent and tool.output is not None and not tool.is_fixed("_output") else set[str]()
     found |= {key for key in ("_delegate", "_activity") if tool.choices(key) is not None and not tool.is_fixed(key)}
+    found |= {"_instance"} if tool.owners or len(tool.instances or ()) > 1 else set()
     return found | {"_reasoningForCall"} if offer.reasoning else found

@@ -16,7 +16,7 @@ from ..schema.naming import instead
 from ..schema.validator import Validator, is_schema
 from ..schema.walk import definitions_of, properties_of
 from .call import DERIVED, META, SPELLINGS, two_spellings
-from .message import RESERVED_KINDS
+from .message import RESERVED_KINDS, instance_of
 from .tool import ANONYMOUS, Tool
 
 AUTHORS: Mapping[str, str] = {
@@ -91,11 +91,22 @@ def tools_of(message: JsonObject, index: int, origin: str | None = None) -> Iter
     named: list[tuple[str | None, object]] = [(None, definition)] if _is_one(definition) else [*definition.items()]
     for name, schema in named:
         try:
-            yield parse_tool(schema, name, origin=origin)
+            yield _owned(parse_tool(schema, name, origin=origin), instance_of(message))
         except SchemaError as error:
             placed = MessageError(error.message, index=index)
             placed.tool, placed.path = error.tool, error.path  # its message names them already
             raise placed from error
+
+
+def _owned(tool: Tool, instance: str | None) -> Tool:
+    """A tool as its message defines it: one of an instance is that instance's alone (S11)."""
+    if instance is None:
+        return tool
+    if tool.instances and instance not in tool.instances:
+        there = ", ".join(tool.instances)
+        why = f"its message is of the instance {instance!r}, and it says that its calls are for {there}"
+        raise SchemaError(why, tool=tool.name, path="_instance")
+    return tool.of_instances([instance])
 
 
 def tool_names(message: JsonObject) -> Collection[str]:

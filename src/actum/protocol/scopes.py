@@ -108,6 +108,10 @@ class Catalogue:
         """The messages of a type that carries no data, shared and of the instance."""
         return self._seen(is_data=False, name=name, instance=instance)
 
+    def to_come(self, messages: Iterable[JsonObject], instance: str | None) -> Iterator[_Placed]:
+        """Messages that calls leave later, where they will stand: those that are shared, and of the instance."""
+        return ((self._place(one), one) for one in messages if _layer(one) in {None, instance})
+
     def standing(self, instance: str | None) -> Iterator[_Placed]:
         """The plans whose output has not been delivered, with the calls of the instance and of none (M4, S11)."""
         for order, message in self.of_type("plan", instance):
@@ -174,10 +178,11 @@ def scoped(
     scopes: Sequence[str],
     instance: str | None,
     origin: str | None = None,
+    errors: Iterable[JsonObject] = (),
 ) -> Context:
     """The scoped context: folded values with schema and description, without history and without marks (S5, S6).
 
-    Where they come from is said beside them, for a delegate (S10).
+    Where they come from is said beside them, for a delegate (S10). `errors` cross as if the context held them (S11).
     """
     found: list[tuple[_Order, JsonObject, Any]] = []
     paths: defaultdict[str, list[Path]] = defaultdict(list)
@@ -187,7 +192,8 @@ def scoped(
         if scope == _PLAN:
             found += _plans(catalogue, instance)
             continue
-        for order, message in catalogue.of_type(scope, instance):
+        to_come = catalogue.to_come(errors, instance) if scope == _ERROR else ()
+        for order, message in (*catalogue.of_type(scope, instance), *to_come):
             own = {key: copy(value) for key, value in message.items() if _crosses(key)}
             found.append((order, own, is_brought(message) or OF in message))
     for kind, own in paths.items():
@@ -206,6 +212,7 @@ def scoped(
 
 
 _PLAN = "plan"
+_ERROR = "error"
 
 
 def _plans(catalogue: Catalogue, instance: str | None) -> list[tuple[_Order, JsonObject, Any]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -35,6 +35,8 @@ class Tool:
     """Whether its calls wait for a decision where a run has nobody to ask."""
     origin: str | None = None
     """The file that defined it, None for code: what a relative `_delegate` starts from."""
+    owners: tuple[str, ...] = ()
+    """The instances whose messages define it, and who alone can call it; none where it is everybody's."""
 
     @cached_property
     def parameters(self) -> JsonObject:
@@ -132,9 +134,16 @@ class Tool:
         return self.meta.get(key, {}).get("enum")
 
     @cached_property
-    def names_instances(self) -> bool:
-        """Whether it says itself which instances its calls may be for."""
-        return not {"const", "enum"}.isdisjoint(self.meta.get("_instance", ()))
+    def instances(self) -> list[str] | None:
+        """The instances that its calls may be for, None if it doesn't say."""
+        return [self.fixed("_instance")] if self.is_fixed("_instance") else self.choices("_instance")
+
+    def of_instances(self, instances: Sequence[str]) -> Tool:
+        """The tool as that of `instances` whose messages define it."""
+        own: JsonObject = {"enum": [*instances]}
+        properties = {**self.schema.get("properties", {}), "_instance": own}
+        schema, meta = {**self.schema, "properties": properties}, {**self.meta, "_instance": own}
+        return replace(self, schema=schema, meta=meta, owners=tuple(instances))
 
     @property
     def resolution(self) -> Literal["execution", "upfront"] | None:

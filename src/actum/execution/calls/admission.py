@@ -10,7 +10,7 @@ from ...dataflow.computing.text import Computed
 from ...dataflow.expression import Each, Expression, First, is_expression, parse, written_paths
 from ...dataflow.fold import METHODS, Fold, Misfit, OutputMethod
 from ...dataflow.node import Node
-from ...dataflow.reference import SIGIL, Path, ReferenceSyntax, clip, scan_reference
+from ...dataflow.reference import SIGIL, Path, Reference, ReferenceSyntax, clip, scan_reference
 from ...dataflow.template import Reading, Template, template
 from ...errors import InvalidParameters, SchemaError, ScopeDenied, UnknownTool, UnresolvedReference
 from ...generation.offer import Toolset
@@ -232,18 +232,22 @@ def _check_instance(value: Any, tool: Tool, instances: Sequence[str]) -> None:
         raise InvalidParameters(f"an instance is named by a text, not {value!r}", tool=tool.name, path="_instance")
     if value not in instances:
         there = ", ".join(instances) or "none"
-        whose = ", which its tool names" if tool.names_instances else ""
+        whose = ", which its tool names" if tool.instances else ""
         raise InvalidParameters(
             f"there is no instance {value!r}{whose}; there are: {there}", tool=tool.name, path="_instance"
         )
 
 
 def _instance(call: Call, tool: Tool, instances: Sequence[str]) -> str | None:
-    """The instance that a call is for: the one that it names, which was judged, or that its tool fixes (I5)."""
-    if call.instance is None and (fixed := tool.fixed("_instance")) is not None:
-        _check_instance(fixed, tool, instances)
-        return fixed
-    return call.instance
+    """The instance that a call is for: the one that it names, which was judged, or the only one of its tool (I5)."""
+    if call.instance is not None or not tool.instances:
+        return call.instance
+    if len(tool.instances) > 1:
+        there = ", ".join(tool.instances)
+        raise InvalidParameters(f"it is for one of {there}: choose in '_instance'", tool=tool.name, path="_instance")
+    (own,) = tool.instances
+    _check_instance(own, tool, instances)
+    return own
 
 
 def _check_choices(call: Call, tool: Tool) -> None:
@@ -280,6 +284,16 @@ def _output_path(call: Call, tool: Tool) -> Expression | None:
         raise InvalidParameters(complaint, tool=tool.name, path="_outputPath")
     _check_writable(path, tool)
     return path
+
+
+def said_to_write(call: Call, toolset: Toolset) -> tuple[Reference, ...]:
+    """The paths that a call says it is to write, whatever else is wrong with it; none where that can't be read."""
+    tool = toolset.tools.get(str(call.get("_tool")))
+    path, text = None if tool is None else tool.output_path, call.get("_outputPath")
+    try:
+        return written_paths(parse(text) if path is None and isinstance(text, str) else path)
+    except ReferenceSyntax:
+        return ()
 
 
 def _check_writable(path: Expression, tool: Tool) -> None:

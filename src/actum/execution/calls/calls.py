@@ -26,7 +26,7 @@ from ..job import NO_ELEMENT, SETTLED, Failure, Job
 from ..record.journal import check_written
 from ..record.plans import Standing
 from ..script import Script, Wanted
-from .admission import check_offered, is_offered, judge
+from .admission import check_offered, is_offered, judge, said_to_write
 from .declared import Declared
 from .diagnosis import missing_in_output
 from .scheduler import Scheduler
@@ -150,11 +150,19 @@ class Calls:
 
     def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
         script.arrived(node.index, self._ground.journal)
+        self._note_writes(node, call)
         self._ground.graph.refuse(node)
         self._endings.fail(Failure(error, f"{script.number}.{node.index}", call, is_on_arrival=True))
         if call is not None and self._keeps_order(call):
             self._take_turns(script, node)
         self._scheduler.pump()
+
+    def _note_writes(self, node: Node, call: Call | None) -> None:
+        """Note what a call was to write that was refused: whoever is handed that can't be made either (S8)."""
+        if call is not None:
+            node.writes, node.instance = said_to_write(call, self._ground.toolset), call.instance
+        if node.writes:
+            self._ground.failed.append(node)
 
     def resume(self, plan: Standing) -> Script:
         """Take in a plan of the context: what is done or has failed for good is not made again (L8)."""
@@ -176,6 +184,8 @@ class Calls:
                 else:
                     value = plan.done.get(index, MISSING)
                     self._ground.graph.settle(node, status or Status.FAILED, value, plan.written.get(index, ()))
+                    if node.status is Status.FAILED:
+                        self._note_writes(node, call if node.is_refused else None)
                 if self._keeps_order(call):
                     self._take_turns(script, node)
                 elif EXPECT in call:
@@ -226,7 +236,7 @@ class Calls:
             if not job.is_started:
                 self._ground.graph.settle(job.node, Status.SKIPPED)
                 del self._ground.jobs[job.node.number]
-        self._endings.failures = [one for one in self.failures if one.job is not None and one.job.has_begun]
+        self._ground.failures = [one for one in self.failures if one.job is not None and one.job.has_begun]
         self._ground.graph.close(script)
         # The places of what has started are taken: the next attempt is an answer of its own.
         kept = attempts.kept()
@@ -258,9 +268,9 @@ class Calls:
         await self._scheduler.settle()
         if wanted is None:
             held = [job.node.status is Status.HELD for job in self._open()]
-            return Waiting() if held and all(held) and not self._endings.failures else GoOn()
+            return Waiting() if held and all(held) and not self._ground.failures else GoOn()
         await self._scheduler.drain(self._drain)
-        if is_withheld(self._endings.failures, wanted, self._ground):
+        if is_withheld(self._ground.failures, wanted, self._ground):
             return GoOn()
         turn = wanted.script.turn
         if any(job.node.status is Status.HELD and job.script.turn == turn for job in self._ground.jobs.values()):
@@ -268,7 +278,7 @@ class Calls:
         try:
             return await self._finished(wanted)
         except (CallError, SolutionError) as error:
-            self._endings.failures.append(Failure(error, str(wanted.script.number)))
+            self._ground.failures.append(Failure(error, str(wanted.script.number)))
         return GoOn()
 
     async def _finished(self, wanted: Wanted) -> Finished:
@@ -301,7 +311,7 @@ class Calls:
 
     def may_fail(self) -> bool:
         """Whether a call that has been taken in has failed or still can, so that an output is not certain (O9)."""
-        if self._endings.failures:
+        if self._ground.failures:
             return True
         if self._unsettled is None or not _may_fail(self._unsettled):
             self._unsettled = next((job for job in self._ground.jobs.values() if _may_fail(job)), None)
@@ -309,13 +319,13 @@ class Calls:
 
     def take_failures(self) -> list[Failure]:
         """The failures that the model has not been told of; it will be now."""
-        failures, self._endings.failures = self._endings.failures, []
+        failures, self._ground.failures = self._ground.failures, []
         return failures
 
     @property
     def failures(self) -> Sequence[Failure]:
         """The failures that the model has not been told of."""
-        return self._endings.failures
+        return self._ground.failures
 
     @property
     def waiting(self) -> list[str]:

@@ -73,20 +73,20 @@ _WITHOUT_RESULT = {
 }
 
 
-def check_scopes(job: Job, failed: Sequence[Job]) -> None:
+def check_scopes(job: Job, failed: Sequence[Node]) -> None:
     """Whether what a call is handed was to be written by calls listed before it that have failed (S8).
 
     Raises:
         UnresolvedReference: a scope names the path of such a call, or one inside it.
     """
     for writer in failed:
-        if writer.node.number > job.node.number or writer.node.instance not in (None, job.node.instance):
+        if writer.number > job.node.number or writer.instance not in (None, job.node.instance):
             continue
         for scope in job.node.scopes:
-            if any(written.covers(scope) for written in writer.node.writes):
-                cause = called(writer.node, writer.tool.name)
+            if any(written.covers(scope) for written in writer.writes):
+                cause = f"{called(writer, None)}, {_ended(writer)}"
                 raise UnresolvedReference(
-                    f"its scope {str(scope)[1:]!r} was to come from {cause}, which failed", tool=job.tool.name
+                    f"its scope {str(scope)[1:]!r} was to come from {cause}", tool=job.tool.name
                 ).behind()
 
 

@@ -46,8 +46,6 @@ class Endings:
         self._latent = latent
         self._attempts = attempts
         self._approvals = approvals
-        self.failures: list[Failure] = []
-        """Those that the model has not been told of."""
         self.replaced: list[ActumError] = []
         """Those for which the `_else` of a call stands (C14)."""
 
@@ -154,7 +152,7 @@ class Endings:
         if job.failure is not None:
             error, job.failure = unhelped(job.failure, error), None
         if job.node.writes:
-            self._ground.failed.append(job)
+            self._ground.failed.append(job.node)
         self._ground.graph.settle(job.node, Status.FAILED)
         if isinstance(error, InvalidResult) and error.returned:
             returned = error.value
@@ -208,7 +206,7 @@ class Endings:
         # What only reads and has no result can fail without anybody missing it; who refers to it fails then (C8).
         is_missed = job is None or job.has_result or not job.has_failed_running or job.tool.effects != "none"
         if is_missed and (job is None or job.parent is None):
-            self.failures.append(failure)
+            self._ground.failures.append(failure)
             self._count(len(failure.error.message))
             if self._ground.journal.is_recorded and job is not None and job.is_started:
                 words = legible(failure.error.message)

@@ -13,7 +13,7 @@ from ...protocol.call import EXPECT, VALUE, Call
 from ...protocol.tool import EXPECTS
 from ...spans import Cancelled
 from ..ground import Ground
-from ..job import LEFT, Answered, Carried, Held, Job, Otherwise, Yield
+from ..job import Answered, Carried, Held, Job, Otherwise, Yield
 from .admission import decided
 from .approval import Approvals, Approve
 from .attempts import Attempts
@@ -91,8 +91,7 @@ class Scheduler:
     def add(self, job: Job) -> None:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.ground.jobs[job.node.number] = job
-        if job.path is None and job.has_result:
-            job.node.leaves = LEFT
+        job.node.leaves = job.leaves
         self._graph.enter(job.node)
         is_taken_over = self.attempts.take_over(job)
         # Told before anything is started, and with its place: whoever reads the record takes no call for two.

@@ -113,21 +113,32 @@ class Journal:
         """The folded values of all kinds."""
         return self.folding.memory
 
-    def scoped(self, scopes: Sequence[str], instance: str | None, recipient: Recipient | None = None) -> Context:
-        """What of the context crosses to a call (S1-S6): nothing that calls listed after it have left (S8)."""
+    def scoped(
+        self,
+        scopes: Sequence[str],
+        instance: str | None,
+        recipient: Recipient | None = None,
+        errors: Sequence[JsonObject] = (),
+    ) -> Context:
+        """What of the context crosses to a call (S1-S6): nothing that calls listed after it have left (S8).
+
+        `errors` are those of calls listed before it that are to stand in the context at the end of the tick (L2).
+        """
         kinds = {scope_path(scope).kind for scope in scopes}
         later = set[int]()
         if recipient is not None:
             last = partial(self.folding.last_read, instance=instance, rank=self.folding.rank(recipient.place))
             later = self._left.after(recipient, kinds, self._messages, last)
         if later:
-            return self._without(later, scopes, instance)
+            return self._without(later, scopes, instance, errors)
         if self._catalogue is None:
             self._catalogue = Catalogue(self._messages, self.data_kinds)
         memory = self.folding.in_order(map(scope_path, scopes))
-        return scoped(self._catalogue, memory, scopes, instance, self.origin)
+        return scoped(self._catalogue, memory, scopes, instance, self.origin, errors)
 
-    def _without(self, left_out: set[int], scopes: Sequence[str], instance: str | None) -> Context:
+    def _without(
+        self, left_out: set[int], scopes: Sequence[str], instance: str | None, errors: Sequence[JsonObject]
+    ) -> Context:
         """What crosses of the context without some messages, by their ids."""
         catalogue, memory = Catalogue((), self.data_kinds), Memory()
         for index, message in applied(self._messages):
@@ -137,7 +148,7 @@ class Journal:
             # What was built on a write that is left out has nothing to stand on, and is left out with it.
             with suppress(MessageError):
                 absorb(memory, message, index, self.data_kinds)
-        return scoped(catalogue, memory, scopes, instance, self.origin)
+        return scoped(catalogue, memory, scopes, instance, self.origin, errors)
 
     def context(self) -> Context:
         """The context as it is now, with what has been said at its end."""
@@ -320,9 +331,7 @@ class Journal:
         `told` is what of it the model may be told, where that isn't all (S10); `marks` what became of the call (C15),
         and its instance where only its tool says it (I5).
         """
-        words = legible(error.message)
-        message: JsonObject = {"type": "error", "call": dict(call) if call else None, "error": words, OF: of}
-        message |= marks or {}
+        message = error_message(error, call, of, marks)
         self.add(message if told is None else {**message, TOLD: told})
 
     def insert(self, index: int, message: JsonObject) -> None:
@@ -369,6 +378,12 @@ def _check_recordable(messages: Sequence[JsonObject]) -> None:
     for index, message in enumerate(messages):
         if not nests_within(message, MAX_DEPTH - 2):  # its entry, or its file, stands around it
             raise MessageError("it nests too deeply for a run that is recorded", index=index)
+
+
+def error_message(error: ActumError, call: Call | None, of: str, marks: JsonObject | None = None) -> JsonObject:
+    """What is left of a failure (L2)."""
+    own: JsonObject = {"type": "error", "call": dict(call) if call else None, "error": legible(error.message), OF: of}
+    return own | (marks or {})
 
 
 def check_written(value: Any, *, tool: str | None = None, path: str | None = None, above: int = 0) -> None:
