@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from .meaning import Failure, World
 from .values import Json
+from .world import Failure, World
 
 _PARAMETERS: Json = {"n": {}, "x": {}, "how": {}, "gate": {}}
 _RESULT: Json = {"_output": {}}

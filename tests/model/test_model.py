@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from ..effort import cases
 from .drawing import ANSWERED, CONTEXT, INSTANCES, Case, Talk, talks
 from .drawing import cases as drawn
-from .meaning import Run, Unsaid
+from .meaning import Run
 from .running import Schedule, Seen, Talking, bench_of, left_by, ran
 from .values import Json, folded, plain
+from .world import Unsaid
 
 pytestmark = pytest.mark.rule(
     "C6", "C7", "C8", "C10", "C11", "C12", "C13", "T14", "O4", "O5", "O6", "O7", "O8", "O9", "O10", "S8", "I2", "M9"

@@ -1,0 +1,215 @@
+"""How the elements of an answer end: which calls are carried out, with what, and what comes of each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from actum.dataflow.expression import Each, Expression, First, references
+from actum.dataflow.reference import Reference
+from actum.dataflow.template import Template, template
+from actum.schema.json import is_list
+from actum.schema.validator import Validator
+
+from .reading import ANY, Reads
+from .values import NOTHING, Json
+from .world import DONE, FAILED, OPEN, SKIPPED, End, Failure, Look, Made, Tool, Unsaid, worst
+
+if TYPE_CHECKING:
+    from .meaning import Run
+
+_MISFIT = "invalid_parameters"
+
+
+class Ends(Reads):
+    """How the elements of one answer end."""
+
+    def __init__(self, run: Run, answer: Json) -> None:
+        super().__init__(run, answer)
+        self.made: dict[int, list[str]] = {}
+        """The places of the calls that are carried out, by index."""
+        self.refused: set[int] = set()
+        """Those that were refused, or an item of them, when all that they refer to was there."""
+        self.unhelped: set[int] = set()
+        """Those that an `_else` waited for in vain."""
+        self.outcomes: dict[tuple[int, int | None], Look] = {}
+        """What has come of the calls that were carried out, by index and item."""
+        self.partly: dict[int, list[tuple[int, Json, Any]]] = {}
+        """The items that have succeeded of calls of which others have failed."""
+
+    def _decide(self, index: int) -> bool:
+        self.behind[index] = set()
+        end = self._end(index)
+        if end[0] is End.SKIPPED:
+            self.behind[index] &= self.ends.keys()  # what is not known yet had no say
+        if end[0] is not End.OPEN:
+            self.ends[index] = end
+        if end[0] is End.DONE and self.paths[index] is not None:
+            self.own[index] = self._written(index, end[1])
+        return end[0] is not End.OPEN
+
+    def _end(self, index: int) -> Look:
+        element = self.elements[index]
+        after = [self._passed(index, other) for other in self._before(index)]
+        if "_then" in element:
+            return worst(after)
+        if "_expect" in element:
+            end = self._expected(index)
+            return end if end[0] in {End.OPEN, End.FAILED} else worst([*after, end])
+        if "_value" not in element and self.tools[index] is None:
+            return FAILED  # refused: nobody offers such a tool (C2)
+        when, each, own = self._own(index)
+        if any(self._is_impossible(one, index) for part in (when, each, own) if part for one in part.expressions):
+            self.impossible.add(index)
+            return FAILED
+        is_by_item = when is not None and each is not None and reads_item(when)
+        if when is not None and not is_by_item:
+            ready, condition = self._filled(when, index)
+            end = worst([*after, (ready, condition)])
+            if end[0] is End.BAD or (end[0] is End.DONE and not isinstance(condition, bool)):
+                return self._otherwise(index, NOTHING, _MISFIT)
+            if end[0] is not End.DONE:
+                return end
+            if not condition:
+                return SKIPPED
+            after = []  # they have passed
+        parts = [one for one in (when if is_by_item else None, each, own) if one is not None]
+        read = [self.look(one, index, ANY) for part in parts for one in part.expressions]
+        ready = worst([*after, *read, *(self._scope(one, index) for one in self._scopes(index))])
+        if ready[0] is End.BAD:
+            return self._otherwise(index, NOTHING, _MISFIT)
+        if ready[0] is not End.DONE:
+            return ready
+        if each is None:
+            return self._one(index, own, NOTHING)
+        return self._each(index, each, when if is_by_item else None, own)
+
+    def _expected(self, index: int) -> Look:
+        """An `_expect`, which is judged when what it reads is there; what isn't so has failed (C16)."""
+        expression = template(self.elements[index]["_expect"])
+        if any(self._is_impossible(one, index) for one in expression.expressions):
+            self.impossible.add(index)
+            return FAILED
+        end, value = self._filled(expression, index)
+        read_by = [one for own in expression.expressions for one in references(own)]
+        if any(self.look(one, index)[0] is End.SKIPPED for one in read_by):
+            return FAILED
+        return (end, None) if end in {End.OPEN, End.HELD} else DONE if end is End.DONE and value is True else FAILED
+
+    def _is_impossible(self, expression: Expression, index: int) -> bool:
+        """Whether it is refused on arrival: there can be nothing there (O6, O10, O11)."""
+        match expression:
+            case First(options=options):
+                return all(self._is_impossible(one, index) for one in options)
+            case Reference(kind="results") if self.run.is_loose:
+                raise Unsaid(index)
+            case Reference(kind="results", path=path):
+                return not path or path[0] not in self.run.results
+            case Reference(kind="calls", path=(int() as at, *_)):
+                return at == index or (at < index and not self._is_call(at))
+            case Reference():
+                return False
+            case _:
+                parts = expression.parts if isinstance(expression, Each) else expression.references
+                return any(self._is_impossible(one, index) for one in parts)
+
+    def _passed(self, index: int, other: int) -> Look:
+        self.behind[index].add(other)
+        match self.ends.get(other, OPEN)[0]:
+            case End.DONE | End.SKIPPED | End.GONE:
+                return DONE
+            case End.DEAD:
+                return FAILED
+            case end:
+                return end, None
+
+    def _one(self, index: int, own: Template, item: Any, number: int | None = None) -> Look:
+        """What a call comes to that has all it refers to, or the call for an item."""
+        end, value = self._filled(own, index, item)
+        if end is End.DONE and "_value" not in self.elements[index]:
+            if (index, number) not in self.outcomes:
+                self.outcomes[index, number] = self._carried(index, value, number)
+            end, value = self.outcomes[index, number]
+        return (end, value) if end in {End.DONE, End.FAILED} else self._otherwise(index, item, value or _MISFIT)
+
+    def _carried(self, index: int, arguments: Json, number: int | None) -> Look:
+        """What comes of the call when it is ready: `BAD` where its `_else` stands for that (C3, L6, A4, C14)."""
+        tool = self.tools[index]
+        assert tool is not None
+        approved = self.run.world.approve(tool.name, arguments)
+        if isinstance(approved, str):
+            self.refused.add(index)
+            return FAILED
+        arguments = arguments if approved is True else approved
+        if Validator(tool.parameters).complaint(arguments) is not None:
+            self.refused.add(index)
+            return End.BAD, _MISFIT
+        place = f"{self.run.of}{self.run.number}.{index}" + ("" if number is None else f".{number}")
+        crossing = self._crossing(index)
+        self.made.setdefault(index, []).append(place)
+        after = frozenset(place for at in self._all_behind(index) for place in self.made.get(at, []))
+        self.run.told.made.append(Made(place, tool.name, arguments, after, crossing, tool.is_explicit))
+        try:
+            value = self._came_to(tool, arguments, place, crossing)
+        except Failure:
+            return End.BAD, "activity"
+        misfits = tool.output is not None and Validator(tool.output).complaint(value) is not None
+        return (End.BAD, "invalid_result") if misfits else (End.DONE, value)
+
+    def _otherwise(self, index: int, item: Any, code: str) -> Look:
+        """What its `_else` gives, where it says one and that is there; else the failure counts (C14)."""
+        element = self.elements[index]
+        if "_else" not in element:
+            return FAILED
+        own, self.code = template(element["_else"]), code
+        end, value = self._filled(own, index, item)
+        if end not in {End.DONE, End.OPEN}:
+            self.unhelped |= {at for one in own.expressions for at in self._giving(one)}
+        return (end, value) if end in {End.DONE, End.OPEN} else FAILED
+
+    def _all_behind(self, index: int) -> set[int]:
+        found: set[int] = set()
+        left = {index}
+        while left:
+            left = {other for at in left for other in self.behind.get(at, ())} - found
+            found |= left
+        return found
+
+    def _came_to(self, tool: Tool, arguments: Json, place: str, crossing: Json) -> Any:
+        """What its delegate makes of it, or its Activity (D1)."""
+        if not tool.is_explicit:
+            return self.run.delegated(tool, arguments, place, crossing)
+        takes_scopes = "_scopes" in tool.schema.get("properties", {})
+        return self.run.world.carry(tool.name, arguments | {"crossing": crossing} if takes_scopes else arguments)
+
+    def _each(self, index: int, each: Template, when: Template | None, own: Template) -> Look:
+        _, items = self._filled(each, index)
+        if not is_list(items):
+            return self._otherwise(index, NOTHING, _MISFIT)
+        tool = self.tools[index]
+        wanted: list[bool] = []
+        for item in items:
+            _, condition = (End.DONE, True) if when is None else self._filled(when, index, item)
+            if not isinstance(condition, bool):
+                return FAILED
+            wanted.append(condition)
+        done: list[tuple[int, Json, Any]] = []
+        has_failed = is_open = False
+        for number, item in enumerate(items):
+            if not wanted[number] or ((has_failed or is_open) and tool is not None and tool.is_ordered):
+                continue
+            end, result = self._one(index, own, item, number)
+            has_failed, is_open = has_failed or end is End.FAILED, is_open or end is End.OPEN
+            if end is End.DONE:
+                done.append((number, self.elements[index], result))
+        if is_open:
+            return OPEN
+        if has_failed:
+            self.partly[index] = done
+            return FAILED
+        values = {number: value for number, _, value in done}
+        return End.DONE, [values.get(number) for number in range(len(items))]
+
+
+def reads_item(own: Template) -> bool:
+    """Whether it depends on the item of an `_each`."""
+    return any(one.kind == "each" for expression in own.expressions for one in references(expression))
