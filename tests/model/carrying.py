@@ -33,8 +33,6 @@ class Ends(Reads):
         """Those that an `_else` waited for in vain."""
         self.outcomes: dict[tuple[int, int | None], Look] = {}
         """What has come of the calls that were carried out, by index and item."""
-        self.partly: dict[int, list[tuple[int, Json, Any]]] = {}
-        """The items that have succeeded of calls of which others have failed."""
 
     def _decide(self, index: int) -> bool:
         self.behind[index] = set()
@@ -58,7 +56,8 @@ class Ends(Reads):
         if "_value" not in element and self.tools[index] is None:
             return FAILED  # refused: nobody offers such a tool (C2)
         when, each, own = self._own(index)
-        if any(self._is_impossible(one, index) for part in (when, each, own) if part for one in part.expressions):
+        parts = [one for part in (when, each, own) if part for one in part.expressions]
+        if any(self._is_impossible(one, index) for one in parts):
             self.impossible.add(index)
             return FAILED
         is_by_item = when is not None and each is not None and reads_item(when)
@@ -135,25 +134,35 @@ class Ends(Reads):
         """What comes of the call when it is ready: `BAD` where its `_else` stands for that (C3, L6, A4, C14)."""
         tool = self.tools[index]
         assert tool is not None
-        approved = self.run.world.approve(tool.name, arguments)
+        if tool.is_latent(self.elements[index], self.run.world.activities):
+            return self._latent(tool, self.elements[index], arguments)
+        given, fits = arguments, Validator(tool.parameters)
+        approved = self.run.world.approve(tool.name, given) if fits.complaint(given) is None else True
         if isinstance(approved, str):
             self.refused.add(index)
             return FAILED
-        arguments = arguments if approved is True else approved
-        if Validator(tool.parameters).complaint(arguments) is not None:
+        arguments = given if approved is True else approved
+        if fits.complaint(arguments) is not None:
             self.refused.add(index)
             return End.BAD, _MISFIT
         place = f"{self.run.of}{self.run.number}.{index}" + ("" if number is None else f".{number}")
         crossing = self._crossing(index)
         self.made.setdefault(index, []).append(place)
         after = frozenset(place for at in self._all_behind(index) for place in self.made.get(at, []))
-        self.run.told.made.append(Made(place, tool.name, arguments, after, crossing, tool.is_explicit))
+        activity = tool.activity(self.elements[index], self.run.world.activities)
+        self.run.told.made.append(Made(place, activity, arguments, after, crossing, tool.is_read))
         try:
-            value = self._came_to(tool, arguments, place, crossing)
+            value = self._came_to(tool, self.elements[index], arguments, place, crossing)
         except Failure:
             return End.BAD, "activity"
         misfits = tool.output is not None and Validator(tool.output).complaint(value) is not None
         return (End.BAD, "invalid_result") if misfits else (End.DONE, value)
+
+    def _latent(self, tool: Tool, call: Json, arguments: Json) -> Look:
+        """What its model has written of it itself (C4)."""
+        fits = Validator(tool.parameters).complaint(arguments) is None
+        is_whole = fits and Validator(tool.output).complaint(call["_output"]) is None
+        return (End.DONE, call["_output"]) if is_whole else FAILED
 
     def _otherwise(self, index: int, item: Any, code: str) -> Look:
         """What its `_else` gives, where it says one and that is there; else the failure counts (C14)."""
@@ -174,12 +183,13 @@ class Ends(Reads):
             found |= left
         return found
 
-    def _came_to(self, tool: Tool, arguments: Json, place: str, crossing: Json) -> Any:
-        """What its delegate makes of it, or its Activity (D1)."""
-        if not tool.is_explicit:
-            return self.run.delegated(tool, arguments, place, crossing)
+    def _came_to(self, tool: Tool, call: Json, arguments: Json, place: str, crossing: Json) -> Any:
+        """What its Activity makes of it, or its delegate (D1)."""
+        activity = tool.activity(call, self.run.world.activities)
+        if activity is None:
+            return self.run.delegated(tool, call, arguments, place, crossing)
         takes_scopes = "_scopes" in tool.schema.get("properties", {})
-        return self.run.world.carry(tool.name, arguments | {"crossing": crossing} if takes_scopes else arguments)
+        return self.run.world.carry(activity, arguments | {"crossing": crossing} if takes_scopes else arguments)
 
     def _each(self, index: int, each: Template, when: Template | None, own: Template) -> Look:
         _, items = self._filled(each, index)
@@ -194,13 +204,18 @@ class Ends(Reads):
             wanted.append(condition)
         done: list[tuple[int, Json, Any]] = []
         has_failed = is_open = False
+        before, awaited = set(self.behind[index]), set[int]()
         for number, item in enumerate(items):
             if not wanted[number] or ((has_failed or is_open) and tool is not None and tool.is_ordered):
                 continue
+            if tool is None or not tool.is_ordered:
+                awaited |= self.behind[index]
+                self.behind[index] = set(before)  # what stands for one item is nothing to the next
             end, result = self._one(index, own, item, number)
             has_failed, is_open = has_failed or end is End.FAILED, is_open or end is End.OPEN
             if end is End.DONE:
                 done.append((number, self.elements[index], result))
+        self.behind[index] |= awaited
         if is_open:
             return OPEN
         if has_failed:

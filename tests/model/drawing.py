@@ -14,7 +14,7 @@ from .world import Failure, World
 _PARAMETERS: Json = {"n": {}, "x": {}, "how": {}, "gate": {}}
 _RESULT: Json = {"_output": {}}
 _METHODS = ["set", "merge", "assign", "push", "concat", "erase"]
-SCOPES = ["state", "state.a", "state.l", "state.o", "state.r", "state.s", "user", "input"]
+SCOPES = ["result", "error", "state", "state.a", "state.l", "state.o", "state.r", "state.s", "user", "input"]
 _PICKED: Json = {"_scopes": {"type": "array", "items": {"enum": SCOPES}}}
 _ITEMS = ["a", "fail", "b"]
 
@@ -35,12 +35,25 @@ TOOLS: dict[str, Json] = {
     "hand": _tool(_RESULT, _PICKED, _delegate="anonymous", _activity="hand"),
     "ask": _tool(_RESULT, _delegate="anonymous"),
     "sub": _tool(_RESULT, _PICKED, _delegate="helper"),
+    "sort": _tool(_RESULT, {"_activity": {"enum": ["work", "give"]}}),
+    "choose": _tool(_RESULT, _PICKED, {"_delegate": {"enum": ["helper", "other"]}}),
+    "count": _tool(_RESULT, {"x": {"type": "integer"}}),
+    "say": _tool({"_output": {"type": "integer"}}),
 }
+ACTIVITIES = frozenset(TOOLS.keys() - {"ask", "sub", "sort", "choose", "say"})
+OVERRIDES: list[Json] = [
+    {"type": "tool", "tool": {"note": _tool(_RESULT)}},
+    {"type": "tool", "tool": {"work": _tool(_RESULT, _effects="ordered")}},
+    {"type": "tool", "tool": {"look": _tool(_RESULT, _PICKED, _activity="work")}},
+    {"type": "tool", "tool": {"write": _tool(_RESULT, _delegate="other")}},
+]
+"""Tools that a context defines in place of those of the same name (T4)."""
 DELEGATES: dict[str, Json] = {
     "helper": {
-        "context": [{"type": "system", "message": "delegate of sub"}, {"type": "state", "own": 7, "a": "helper's"}],
+        "context": [{"type": "system", "message": "delegate of helper"}, {"type": "state", "own": 7, "a": "helper's"}],
         "config": {"tools": ["work", "write", "note", "look"]},
-    }
+    },
+    "other": {"context": [{"type": "system", "message": "delegate of other"}]},
 }
 CONTEXT: list[Json] = [
     {"type": "text", "text": "go"},
@@ -62,7 +75,7 @@ INSTANCES: list[Json] = [
     {"type": "state", "a": "two", "w": 2, "_instance": "②"},
 ]
 ANSWERED: dict[str, list[Json]] = {
-    "sub": [{"calls": [], "output": ["sub", "†input"]}],
+    "helper": [{"calls": [], "output": ["sub", "†input"]}],
     "ask": [{"calls": [], "output": {"asked": 1}}],
 }
 """What is answered in delegates where nothing else is drawn."""
@@ -99,10 +112,11 @@ class Case:
     context: list[Json]
     answers: list[Json]
     replies: dict[str, list[Json]] = field(default_factory=dict[str, list[Json]])
+    repair: Any = False
 
     @property
     def world(self) -> World:
-        return World(TOOLS, carry, approve, DELEGATES, self.replies)
+        return World(TOOLS, carry, approve, self.repair, ACTIVITIES, DELEGATES, self.replies)
 
 
 @dataclass(frozen=True)
@@ -141,7 +155,7 @@ class Features:
         "_then",
         "_expect",
     )
-    delegates: Sequence[str] = ("hand", "ask", "sub")
+    delegates: Sequence[str] = ("hand", "ask", "sub", "sort", "choose", "count", "say")
     most: int = 7
     has_instances: bool = True
     has_gates: bool = True
@@ -156,9 +170,15 @@ def cases(draw: st.DrawFn, features: Features = Features()) -> Case:
     instances = draw(st.booleans()) if features.has_instances else False
     context = [*CONTEXT, *(INSTANCES if instances else [])]
     answers = [draw(answers_(features, instances=instances))]
+    context += draw(st.lists(st.sampled_from(OVERRIDES), max_size=2, unique_by=repr)) if draw(st.booleans()) else []
     if draw(st.booleans()):
         answers.append(draw(answers_(features, instances=instances, has_results=True)))
-    return Case(context, answers, draw(replies_()))
+    if draw(st.integers(0, 3)):
+        return Case(context, answers, draw(replies_()))
+    first = answers.pop(0)
+    output = {} if first["output"] is None else {"output": first["output"]}
+    context.append({"type": "plan", "plan": first["calls"], **output})
+    return Case(context, answers, draw(replies_()), draw(st.sampled_from([False, True, "always"])))
 
 
 @st.composite
@@ -184,7 +204,7 @@ def replies_(draw: st.DrawFn) -> dict[str, list[Json]]:
     own = Features(tools=("work", "work", "write", "note", "look", "_value", "_then"), delegates=(), most=3)
     if draw(st.booleans()):
         return ANSWERED
-    return ANSWERED | {"sub": [draw(answers_(own, instances=False, inside=True, first=900))]}
+    return ANSWERED | {"helper": [draw(answers_(own, instances=False, inside=True, first=900))]}
 
 
 @st.composite
@@ -264,7 +284,7 @@ class Drawing:
             return {"_then": True}
         if tool == "_expect":
             return {"_expect": self._condition(index, False)}
-        is_each = self.one_in(5) and tool not in {"ask", "hand", "sub"}
+        is_each = self.one_in(5) and tool not in {"ask", "hand", "sub", "choose", "say"}
         call: Json = (
             {"_value": self.value(index, is_each)}
             if tool == "_value"
@@ -279,11 +299,19 @@ class Drawing:
             return call
         if self.one_in(7):
             call["how"] = "†each" if is_each else self.of("fail", "late", "misfit" if tool == "list" else "fail")
-        if self.features.has_else and self.one_in(2 if "how" in call else 8):
+        if self.features.has_else and tool != "say" and self.one_in(2 if "how" in call else 8):
             call["_else"] = self._otherwise(index, call)
-        if self.features.has_gates and self.one_in(12):
+        if self.features.has_gates and tool != "say" and self.one_in(12):
             call["gate"] = self.of("deny", "edit")
-        if tool in {"look", "hand", "sub"}:
+        if tool == "say":
+            call["_output"] = self.of(4, 4, "no number")
+        if tool == "sort":
+            call["_activity"] = self.of("work", "give")
+        if tool == "choose":
+            call["_delegate"] = self.of("helper", "other")
+        if tool == "count":
+            call["x"] = self._counted(index)
+        if tool in {"look", "hand", "sub", "choose"}:
             call["_scopes"] = self.draw(st.lists(st.sampled_from(SCOPES), min_size=0, max_size=2, unique=True))
         if self.paths[index] is not None:
             call["_outputPath"] = self.paths[index]
@@ -316,6 +344,12 @@ class Drawing:
             case _:
                 return one
 
+    def _counted(self, index: int) -> Any:
+        """What may be a number: nothing says so of most of it before it is there (C3)."""
+        untyped = [f"†calls.{at}" for at in self._untyped(index) if self.tools[at] != "say"]
+        kept = [] if self.inside else ["†state.a", "†state.t", "†state.a <|> †state.t", "†user.z"]
+        return self.of(1, 2.5, "x", None, *kept, *untyped)
+
     def _otherwise(self, index: int, call: Json) -> Any:
         is_failing = call.get("how") in ["fail", "late", "†each"]
         there = [at for at in self._there(index) if at < index]
@@ -346,7 +380,7 @@ class Drawing:
 
     def _untyped(self, index: int) -> list[int]:
         """Those of which nothing is declared: what can't be is refused on arrival otherwise (O11)."""
-        known = {"_value", "_then", "_expect", "list"}
+        known = {"_value", "_then", "_expect", "list", "say"}
         return [at for at in range(min(index, len(self.tools))) if self.tools[at] not in known and at not in self.each]
 
     def _condition(self, index: int, is_each: bool) -> Any:

@@ -51,8 +51,14 @@ class Run:
         self.written = 0
         """How many values calls have left."""
         self.output: Any = NOTHING
+        self.errors: list[tuple[Any, str | None]] = []
+        """The calls that have failed, with their instances, in the order of their places."""
         self.failing: set[int] = set()
         """The calls of answers of which any has failed, by their `n`."""
+        self.is_program = False
+        """Whether the answer under way is a plan that no model wrote (P5)."""
+        self.ended = ""
+        """What ends it without an output."""
         self.is_loose = False
         """Whether what is shown depends on when calls end that nothing waits for (C8)."""
 
@@ -63,14 +69,22 @@ class Run:
         return self.go()
 
     def go(self) -> Any:
-        """The output."""
+        """The output; None where it ends without one."""
         last: Any = None
+        plans = [one for one in self.context if one["type"] == "plan"]
         while self.output is NOTHING:
-            self._ask()
             written = self.written
-            given = next(self.answers, END)
+            self.is_program = bool(plans)
+            if plans:
+                given: Json = {"calls": plans[0]["plan"], "output": plans.pop(0).get("output")}
+            else:
+                self._ask()
+                given = next(self.answers, END)
             answer = Answer(self, given)
             answer.settle()
+            if self.is_program and given["output"] is not None and self.output is NOTHING and not self._is_repaired():
+                self.ended = "plan_left" if answer.is_left else "plan_failed"
+                return None
             if answer.failures:
                 self.failing |= {call["n"] for call in given["calls"] if "n" in call}
             self.number += 1
@@ -80,23 +94,31 @@ class Run:
             last = (calls, written)
         return self.output
 
-    def delegated(self, tool: Tool, arguments: Json, place: str, crossing: Json) -> Any:
+    def _is_repaired(self) -> bool:
+        """Whether a model goes on after a plan that has failed: never behind an effect, but where that is said."""
+        repair = self.world.repair
+        had_effects = any(one.activity is not None and not one.is_read for one in self.told.made)
+        return repair == "always" or (repair is True and not had_effects)
+
+    def delegated(self, tool: Tool, call: Json, arguments: Json, place: str, crossing: Json) -> Any:
         """What a delegate makes of a call: a run of its own, which sees what crosses and nothing else (D4, D5)."""
-        name, world = tool.said("_delegate"), self.world
-        idea = world.delegates.get(name, {"context": []})
+        world, named = self.world, str(tool.delegate(call))
+        idea, name = world.delegates.get(named, {"context": []}), tool.name if named == "anonymous" else named
         context = [one for one in idea["context"] if one["type"] != "input"]
         given = {
             kind: value for one in idea["context"] if one["type"] == "input" for kind, value in one["input"].items()
         }
-        context += [{"type": "data", "kind": kind, "data": value} for kind, value in crossing.items()]
+        crossed = {kind: value for kind, value in crossing.items() if kind != "error"}
+        context += [{"type": "data", "kind": kind, "data": value} for kind, value in crossed.items()]
         sub = Run(
             replace(world, tools={name: world.tools[name] for name in idea.get("config", {}).get("tools", [])}),
             [*context, {"type": "input", "input": given | arguments}],
-            world.replies.get(tool.name, []),
+            world.replies.get(name, []),
             self.told,
             f"{place}/",
-            tool.name,
+            name,
         )
+        sub.blocks = [("error", one) for one in crossing.get("error", [])]
         return sub.go()
 
     def _ask(self) -> None:
@@ -180,6 +202,7 @@ class Answer(Ends):
                 run.show("skipped", element)
         elif index in self.failures:
             run.leave(place, "error", None)
+            run.errors.append((named(element), instance))
             run.show("error", element)
             for number, call, result in self.partly.get(index, []):
                 if self._has_result(index):
@@ -231,6 +254,12 @@ class Answer(Ends):
             if more <= excused:
                 return failed - excused
             excused |= more
+
+    @property
+    def is_left(self) -> bool:
+        """Whether nothing has failed but what was expected, and what that failed (P5)."""
+        failed = {at for at in self.withheld_by if at in self.made or at in self.refused or at in self.impossible}
+        return bool(self.withheld_by) and not failed and any("_expect" in self.elements[at] for at in self.withheld_by)
 
     def _firsts(self) -> Iterator[First]:
         """The alternatives that have a value, in the output and in what is not skipped."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .meaning import Run
 
 GATES = Reference("state", ("approvals",))
+UNFOLDED = frozenset({"result", "error", "plan"})
 ANY: Any = object()
 """Whatever the item is."""
 _BEST = (End.FAILED, End.GONE, End.DEAD)
@@ -32,6 +33,10 @@ class Elements:
         self.output = None if answer["output"] is None else template(answer["output"])
         self.tools = [self._tool(one) for one in self.elements]
         self.paths = [self._path(one, tool) for one, tool in zip(self.elements, self.tools, strict=True)]
+        self.plan: list[Any] = answer["calls"] if run.is_program else []
+        """What a plan that no model wrote says, while it stands."""
+        self.partly: dict[int, list[tuple[int, Json, Any]]] = {}
+        """The items that have succeeded of calls of which others have failed."""
         self.ends: dict[int, Look] = {}
         self.own: dict[int, list[Write]] = {}
         """What the calls write, by index."""
@@ -258,7 +263,7 @@ class Reads(Elements):
         yield from self._before(index)
         instance = self._instance(index)
         for scope in self._scopes(index):
-            yield from (at for at in self._writers(scope, instance) if at < index)
+            yield from self._brings(scope, index)
         for one in self._read_by(index):
             if one.kind == "calls":
                 yield from (at for at in one.path[:1] if isinstance(at, int))
@@ -273,10 +278,8 @@ class Reads(Elements):
     # What crosses
 
     def _scope(self, scope: Reference, index: int) -> Look:
-        """A scope is a read of what calls listed before write inside it (S8)."""
-        for at in self._writers(scope, self._instance(index)):
-            if at >= index:
-                continue
+        """A scope is a read of what calls listed before write inside it, or leave (S8, S11)."""
+        for at in self._brings(scope, index):
             self.behind[index].add(at)
             end, _ = self.ends.get(at, OPEN)
             if end in {End.OPEN, End.HELD}:
@@ -287,6 +290,33 @@ class Reads(Elements):
                 return FAILED
         return DONE
 
+    def _brings(self, scope: Reference, index: int) -> list[int]:
+        """The calls listed before that bring what a scope lets through."""
+        instance = self._instance(index)
+        if scope.kind == "result":
+            return [at for at in range(index) if self._leaves_result(at) and self._instance(at) in {None, instance}]
+        return [at for at in self._writers(scope, instance) if at < index]
+
+    def _unfolded(self, kind: str, index: int) -> list[Any]:
+        """What crosses of what is no folded value: results, errors, the plan (S11)."""
+        run, instances = self.run, {None, self._instance(index)}
+        if kind == "plan":
+            return [one for at, one in enumerate(self.plan) if self._instance(at) in instances]
+        if kind == "error":
+            if run.is_loose:
+                raise Unsaid(index)
+            return [one for one, instance in run.errors if instance in instances]
+        own = [at for at in sorted({*range(index), *self._referred(index)}) if self._instance(at) in instances]
+        left = [one["value"] for one in run.left if one["what"] == "result" and one.get("_instance") in instances]
+        return left + [value for at in own if self._leaves_result(at) for value in self._results_of(at)]
+
+    def _leaves_result(self, index: int) -> bool:
+        return self._is_call(index) and self._has_result(index) and self.paths[index] is None
+
+    def _results_of(self, index: int) -> list[Any]:
+        end, value = self.ends.get(index, OPEN)
+        return [value] if end is End.DONE else [result for _, _, result in self.partly.get(index, [])]
+
     def _crossing(self, index: int) -> Json:
         """The folded values that its scopes let through, by kind (S1, S5, S6)."""
         instance = self._instance(index)
@@ -294,6 +324,10 @@ class Reads(Elements):
         writes = self._visible(index, referred)
         found: Json = {}
         for scope in self._scopes(index):
+            if scope.kind in UNFOLDED:
+                if values := self._unfolded(scope.kind, index):
+                    found[scope.kind] = values
+                continue
             value = read(writes, scope, instance)
             if value is not NOTHING:
                 part = [Write("", None, scope.path, "set", plain(value))]

@@ -72,11 +72,13 @@ class Desk:
         self.seen.log = [(sign, known.get(key, key)) for sign, key in self.seen.log]
         return self.seen
 
-    async def carry(self, call: Call, tool: Any, context: Context) -> Any:
+    async def carry(self, activity: str, call: Call, tool: Any, context: Context) -> Any:
         place = str(context.key)
         arguments = {key: one for key, one in call.items() if not key.startswith("_")}
         crossing = json.loads(json.dumps(dict(context.data)))
-        self.seen.begun.append((place, tool.name, arguments, crossing))
+        if errors := [named(one["call"]) if "call" in one else None for one in context if one["type"] == "error"]:
+            crossing["error"] = errors
+        self.seen.begun.append((place, activity, arguments, crossing))
         self.seen.log.append(("+", place))
         self.steps += 1
         try:
@@ -88,7 +90,7 @@ class Desk:
                 if "_scopes" in self.world.tools[tool.name]["properties"]
                 else arguments
             )
-            return self.world.carry(tool.name, given)
+            return self.world.carry(activity, given)
         except Failure as error:
             raise ValueError(str(error)) from None
         finally:
@@ -185,13 +187,18 @@ class Bench:
         self.tools = Tools()
         for name, schema in world.tools.items():
             self.tools.register(name, schema)
-            if "_delegate" not in schema or "_activity" in schema:
-                self.tools.activity(name)(self.carry)
+        for name in world.activities:
+            self.tools.activity(name)(self.carrying(name))
 
     name = Desk.name
 
-    async def carry(self, call: Call, tool: Any, context: Context) -> Any:
-        return await self.desk.carry(call, tool, context)
+    def carrying(self, activity: str) -> Any:
+        """The Activity of this name."""
+
+        async def carry(call: Call, tool: Any, context: Context) -> Any:
+            return await self.desk.carry(activity, call, tool, context)
+
+        return carry
 
     async def ran(self, desk: Desk, context: list[Json]) -> Seen:
         """What is seen of one run to its end."""
@@ -201,7 +208,7 @@ class Bench:
             tools=self.tools,
             approve=desk.approve,
             delegates=dict(desk.world.delegates),
-            config=Config(parallel=desk.schedule.parallel),
+            config=Config(parallel=desk.schedule.parallel, repair=desk.world.repair),
         )
         releasing = asyncio.create_task(desk.release()) if desk.schedule.order is not None else None
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, TypeAlias
@@ -53,6 +53,10 @@ class World:
     """What the Activity of a tool makes of its arguments; it may fail."""
     approve: Callable[[str, Json], Any]
     """True, a reason to deny, or other arguments."""
+    repair: Any = False
+    """Whether a model goes on where a plan of nobody's model has failed (P5)."""
+    activities: frozenset[str] = frozenset()
+    """The names of the Activities that there are."""
     delegates: Mapping[str, Json] = field(default_factory=dict[str, Json])
     replies: Mapping[str, Sequence[Json]] = field(default_factory=dict[str, Sequence[Json]])
     """What the model answers in delegates, by their name; after these, that it gives up."""
@@ -74,10 +78,21 @@ class Tool:
     def output(self) -> Any:
         return self.schema.get("properties", {}).get("_output", self.schema.get("_output"))
 
-    @property
-    def is_explicit(self) -> bool:
-        """Whether an Activity carries it out; all others here have one of their name (A1, D13)."""
-        return self.said("_delegate") is None or bool(self.said("_activity"))
+    def activity(self, call: Json, known: Collection[str]) -> str | None:
+        """The Activity that carries a call out; None of one that is latent or is handed to a delegate (A1, D13)."""
+        named = call.get("_activity", self.said("_activity"))
+        if named is not None:
+            return named or None
+        is_own = self.delegate(call) in {None, "anonymous"} and self.name in known
+        return self.name if is_own else None
+
+    def is_latent(self, call: Json, known: Collection[str]) -> bool:
+        """Whether the model that writes a call writes its result, too (C1)."""
+        return self.activity(call, known) is None and self.delegate(call) is None
+
+    def delegate(self, call: Json) -> str | None:
+        """The delegate that a call is handed to (D3)."""
+        return call.get("_delegate", self.said("_delegate"))
 
     @property
     def is_ordered(self) -> bool:
@@ -98,11 +113,12 @@ class Made:
     """A call that is carried out: when, those of these places have ended; `crossing` is what its scopes let through."""
 
     place: str
-    tool: str
+    activity: str | None
     arguments: Json
     after: frozenset[str]
     crossing: Json
-    is_explicit: bool
+    is_read: bool
+    """Whether its tool only reads."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """`make mutants`: changes the core at random places and says which changes no test has noticed.
 
-mutmut makes the mutants and runs the tests that reach each, in an environment and a copy of the tree of their own below
-`out/mutants`. A seed decides which of the mutants are tried. Those that are known to change nothing are in
-`equivalent.toml`, each with its reason.
+mutmut makes the mutants, in an environment of its own below `out/mutants`; `trying` runs for each the tests that reach
+it. A seed decides which of the mutants are tried. Those that are known to change nothing are in `equivalent.toml`, each
+with its reason.
 """
 
 from __future__ import annotations
@@ -10,31 +10,23 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
-import shutil
 import subprocess
 import sys
+import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from .trying import KILLED, OVERDUE, SURVIVED, Mutant, Trying, mutant_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 OUT = ROOT / "out" / "mutants"
-TREE = OUT / "tree"
-_MUTATED = ("protocol", "dataflow", "execution")
-_TESTS = ("tests/model", "tests/dataflow", "tests/protocol", "tests/execution", "tests/rules")
-_SETTINGS = f"""
-[tool.mutmut]
-source_paths = ["src/"]
-only_mutate = {[f"src/actum/{one}/*" for one in _MUTATED]}
-pytest_add_cli_args_test_selection = {list(_TESTS)}
-pytest_add_cli_args = ["-x", "--timeout=1200", "-p", "no:cacheprovider"]
-also_copy = ["docs", "tests", "examples", "README.md", "CHANGELOG.md"]
-"""
-_KILLED, _SURVIVED = {1, 3, 24, 36, -24, 152, 255}, {0}
-"""What the tests end with where they have noticed a mutant (a time limit is passed, too), and where they haven't."""
+MUTATED = ("protocol", "dataflow", "execution")
+TESTS = ("tests/rules", "tests/model", "tests/dataflow", "tests/protocol", "tests/execution")
 
 
 def main() -> int:
@@ -43,74 +35,68 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=400, help="how many mutants are tried")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("tests", nargs="*", default=TESTS, help="which tests are to notice them")
     own = parser.parse_args()
-    _prepare()
-    _mutmut("run", "--max-children", "1", "actum.none")  # makes them, and finds out which tests reach which
-    tried = random.Random(own.seed).sample(sorted(_outcomes()), own.count)
-    said = _mutmut("run", "--max-children", str(own.jobs), *tried)
-    if all(_outcomes()[one] is None for one in tried):
-        sys.exit(f"{said[-4000:]}\nno mutant was tried: the last lines of mutmut say why")
-    return _report(tried)
+    folders = [str(ROOT / "src" / "actum" / one) for one in MUTATED]
+    every, mutants = _made(own.seed, own.count, folders)
+    print(f"{len(mutants)} of {every} mutants", flush=True)
+    ended: list[tuple[Mutant, int]] = []
+    began = time.monotonic()
+
+    def told(mutant: Mutant, code: int) -> None:
+        ended.append((mutant, code))
+        if code == SURVIVED and not _is_equivalent(mutant):
+            print(_shown(mutant), flush=True)
+        if not len(ended) % 25:
+            print(f"{len(ended)} tried in {time.monotonic() - began:.0f} s", flush=True)
+
+    trying = Trying(folders, mutants, own.jobs, told)
+    os.environ["CI"] = "1"  # the same cases are drawn each time
+    os.environ.setdefault("ACTUM_EFFORT", "little")
+    pytest.main(["-p", "no:xdist", "-p", "no:cacheprovider", "-s", "-q", *own.tests], plugins=[trying])
+    return _report(mutants, ended, trying.untried)
 
 
-def _prepare() -> None:
-    """The tree as it is, without what isn't the repository's, and an environment with mutmut in it."""
+def _made(seed: int, count: int, folders: Sequence[str]) -> tuple[int, list[Mutant]]:
+    """How many mutants there are, and those that are to be tried."""
     uv = str(Path(sys.executable).with_name("uv"))
     python = OUT / "venv" / "bin" / "python"
     if not python.exists():
         subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(OUT / "venv")], check=True)
-    lock = [uv, "pip", "install", "--quiet", "--python", str(python), "-r"]
-    subprocess.run([*lock, "requirements.lock", "-r", str(HERE / "requirements.txt")], cwd=ROOT, check=True)
-    shutil.rmtree(TREE, ignore_errors=True)
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    for name in filter(None, listed.split("\0")):
-        if (ROOT / name).exists():
-            (TREE / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, TREE / name)
-    with (TREE / "pyproject.toml").open("a", encoding="utf-8") as file:
-        file.write(_SETTINGS)
+    install = [uv, "pip", "install", "--quiet", "--python", str(python), "-r", str(HERE / "requirements.txt")]
+    subprocess.run(install, check=True)
+    more = str(count * 3 // 2)  # some change no code: an annotation, a default
+    command = [str(python), str(HERE / "making.py"), str(ROOT), str(seed), more, *folders]
+    every, *lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    found = (mutant_of(**json.loads(line)) for line in lines)
+    return int(every), [one for one in found if one is not None][:count]
 
 
-def _mutmut(*command: str) -> str:
-    done = subprocess.run(
-        [str(OUT / "venv" / "bin" / "mutmut"), *command], cwd=TREE, check=False, stdout=subprocess.PIPE, text=True
-    )
-    if "failed to collect stats" in done.stdout:
-        sys.exit(
-            f"{done.stdout[-4000:]}\nthe tests don't pass where nothing is changed: there is nothing to compare with"
-        )
-    return done.stdout
+def _report(mutants: Sequence[Mutant], ended: Sequence[tuple[Mutant, int]], untried: Sequence[Mutant]) -> int:
+    survived = [mutant for mutant, code in ended if code == SURVIVED]
+    left = [one for one in survived if not _is_equivalent(one)]
+    judged = len(ended) - (len(survived) - len(left))
+    overdue = sum(code == OVERDUE for _, code in ended)
+    odd = sum(code not in {SURVIVED, KILLED, OVERDUE} for _, code in ended)
+    for one in untried:
+        print(f"no test reaches it: {_shown(one)}")
+    noticed = judged - len(left)
+    print(f"{len(mutants)} mutants; no test reaches {len(untried)}; {len(survived) - len(left)} are known to change")
+    print(f"nothing; of the other {judged}, {noticed} were noticed ({overdue} by their time, {odd} by a process that")
+    print(f"broke off), and {len(left)} survive: {len(left) / max(1, judged):.1%}")
+    return 0 if ended else 1
 
 
-def _outcomes() -> dict[str, int | None]:
-    """What the tests have ended with, by mutant; None of those that were not tried."""
-    found: dict[str, int | None] = {}
-    for path in (TREE / "mutants").rglob("*.meta"):
-        found |= json.loads(path.read_text(encoding="utf-8"))["exit_code_by_key"]
-    return found
+def _shown(mutant: Mutant) -> str:
+    place = Path(mutant.path).relative_to(ROOT)
+    return f"\n{place}:{mutant.line} {mutant.old.co_qualname}\n- {mutant.was}\n+ {mutant.now}"
 
 
-def _report(tried: Sequence[str]) -> int:
-    outcomes = _outcomes()
-    survived = [one for one in tried if outcomes[one] in _SURVIVED]
-    reached = [one for one in tried if outcomes[one] in _SURVIVED | _KILLED]
-    known = list(_equivalent())
-    left: list[str] = []
-    for one in survived:
-        shown = _mutmut("show", one)
-        if not any(all(line in shown for line in lines) for lines in known):
-            left.append(one)
-            print(f"\n{shown}")
-    print(f"{len(tried)} mutants; no test reaches {len(tried) - len(reached)}; of the others {len(left)} survive, and")
-    print(f"{len(survived) - len(left)} that are known to change nothing: {len(left) / max(1, len(reached)):.1%}")
-    return 0
-
-
-def _equivalent() -> Iterator[list[str]]:
-    """The lines of the diffs of mutants that change nothing."""
+def _is_equivalent(mutant: Mutant) -> bool:
+    """Whether it is listed among those that change nothing."""
     listed: Any = tomllib.loads((HERE / "equivalent.toml").read_text(encoding="utf-8"))
-    for one in listed.get("mutant", []):
-        yield [f"-{one['was']}", f"+{one['is']}"]
+    known = listed.get("mutant", [])
+    return any((one["was"].strip(), one["is"].strip()) == (mutant.was, mutant.now) for one in known)
 
 
 if __name__ == "__main__":
