@@ -25,7 +25,7 @@ SERVER = Path(__file__).with_name("warm_server.py")
 LAUNCHER = Path(__file__).with_name("warm_launcher.py")
 CLI = (
     *(f"actum.cli.commands.{name}" for name in ("check", "diff", "resume", "replay", "run", "save", "show", "why")),
-    *("actum.cli.dispatch", "actum.sources.outlines", "asyncio", "cyclopts.help", "docstring_parser", "http.client"),
+    *("actum.cli.dispatch", "asyncio", "cyclopts.help", "docstring_parser", "http.client"),
     *("markdown_it", "pydantic.json_schema", "pydantic.main", "pydantic.type_adapter", "rich.live", "rich.markdown"),
     *("rich.panel", "rich.syntax", "rich.table", "sqlite3", "uuid", "xml.sax.saxutils", "zoneinfo"),
 )

@@ -252,9 +252,9 @@ def open_gate(run: str | Path, gate: str, value: Json = True) -> None:
 async def replay(run: Idea | str | Path, *, activities: Sequence[str] = ()) -> Replay:
     """Make every request and the output of a run again, and compare them with what was recorded.
 
-    No model is asked, no call is carried out, nothing is changed, and Python is read rather than run. `activities` are
-    modules or files with Activities, beside those that the Idea names. `run` may also be the address that a run was
-    saved at, or the run as an Idea (`Run.idea`).
+    No model is asked, no call is carried out, nothing is changed, and no Python is run: what modules register is known
+    by their pins. `activities` are modules or files with Activities, beside those that the Idea names. `run` may also
+    be the address that a run was saved at, or the run as an Idea (`Run.idea`).
 
     Raises:
         IdeaError: no run is kept there.
@@ -264,7 +264,7 @@ async def replay(run: Idea | str | Path, *, activities: Sequence[str] = ()) -> R
     run = run if isinstance(run, Idea) else Idea.load(run)
     code = Code.to_read(activities)
     agent, ticks = retracer(run, name, code)
-    left_out = tuple(code.left_out)
+    left_out = code.remarks
     requests = tuple([one async for one in replayed(agent, run.context, run.schema, ticks)])
     output: Any = about_of(run.meta, name).get("output")
     try:

@@ -277,5 +277,6 @@ def test_the_oldest_turns_of_a_kept_conversation_go_with_all_that_was_noted_of_t
     assert "first" not in users
     summaries = [message for message in kept["context"] if message.get("kind") == "earlier"]
     assert len(summaries) == len(more)
+    assert actum("pin", "slow.py", cwd=tmp_path).returncode == 0
     again = actum("replay", "kept.json", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert again.returncode == 0, again.stdout + again.stderr

@@ -340,7 +340,9 @@ def test_show_prints_what_a_call_would_see_and_what_not(tmp_path: Path) -> None:
     ],
 )
 def test_show_of_a_call_that_is_not_there_is_one_line(tmp_path: Path, options: list[str], said: str) -> None:
-    shown = actum("show", str(isolated(tmp_path)), *options, cwd=tmp_path)
+    path = isolated(tmp_path)
+    assert actum("pin", "own.py", cwd=tmp_path).returncode == 0
+    shown = actum("show", str(path), *options, cwd=tmp_path)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert said in shown.stderr
     assert shown.stderr.count("\n") == 1

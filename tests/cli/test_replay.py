@@ -87,6 +87,7 @@ def run(tmp_path: Path) -> Runner:
     """Runs the command line in a process of its own, with a model that says these answers."""
     (tmp_path / "own.py").write_text(TOOLS, encoding="utf-8")
     (tmp_path / "idea.json").write_text(json.dumps(IDEA), encoding="utf-8")
+    assert actum("pin", "own.py", cwd=tmp_path).returncode == 0
 
     def run_with(answers: list[Any], *arguments: str) -> int:
         (tmp_path / "answers.json").write_text(json.dumps(answers), encoding="utf-8")

@@ -95,10 +95,16 @@ def test_what_only_looks_runs_no_code_wherever_it_lies(
         assert not any(map(has_run, (inside, beside, named, by_user)))
 
 
-async def test_replay_reads_the_tools_of_a_run_and_runs_none(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_replay_takes_the_pinned_tools_of_a_run_and_runs_none(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     own = module(here / "kept_acts.py", "kept_double")
     path = idea(here / "idea.json", "kept_acts.py", context=a_call("kept_double"))
     assert (await kept.start(here / "run.json", Idea.load(path))).output == 8
+    unknown = await kept.replay(here / "run.json")
+    assert [line.partition(": ")[2].partition(",")[0] for line in unknown.left_out] == ["not pinned"]
+    assert await asyncio.to_thread(run_command, ["pin", "kept_acts.py"]) == 0
+    capsys.readouterr()
     own.with_suffix(".ran").unlink()
     replayed = await kept.replay(here / "run.json")
     assert replayed.is_same
@@ -152,6 +158,7 @@ def test_a_module_that_its_user_names_may_lie_anywhere(here: Path) -> None:
     path = idea(here / "idea.json", "../anywhere.py", context=a_call("anywhere"))
     assert run_command(["run", str(path), "-q", "--activities", "../anywhere.py"]) == 0
     assert has_run(outside)
+    assert run_command(["pin", "../anywhere.py"]) == 0
     assert run_command(["check", str(path), "--activities", "../anywhere.py"]) == 0
 
 
@@ -210,6 +217,7 @@ def test_checking_registers_nothing_in_this_process(here: Path) -> None:
     module(here / "own.py", "never_registered")
     idea(here / "as_tool.json")
     path = idea(here / "idea.json", "own.py", context=a_call("never_registered"))
+    assert run_command(["pin", "own.py"]) == 0
     for _ in range(2):
         assert inspection.check(path, tools=["as_tool.json"]).problems == ()
     from actum import tools

@@ -299,6 +299,7 @@ NAMED = "from actum import tools\n\n@tools.tool\ndef ask(q: str) -> str:\n    re
 @pytest.mark.rule("D13")
 def test_an_activity_that_is_passed_over_is_noted_once_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "acts.py").write_text(NAMED, encoding="utf-8")
+    assert run_command(["pin", str(tmp_path / "acts.py")]) == 0
     write(tmp_path, "inner.json", tools={"ask": {"_output": {}}})
     ask: Json = {"properties": {"q": {}}, "_delegate": "inner.json"}
     config: Json = {"activities": ["acts.py"]}

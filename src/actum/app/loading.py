@@ -35,15 +35,22 @@ class Code:
     """The Python that an Idea names, as its user has asked for: run, or only read. There is no third way in.
 
     `registry` takes the Activities; `named` are the modules that the user names beside the Idea (`--activities`), which
-    may lie anywhere; `left_out` says what could not be known without running anything.
+    may lie anywhere; `left_out` says what could not be known without running anything, `outdated` of each file of pins
+    that belongs to another state of its module why.
     """
 
     registry: Tools
     named: Sequence[str]
     is_run: bool
     left_out: list[str] = field(default_factory=list[str])
+    outdated: dict[Path, str] = field(default_factory=dict[Path, str])
     servers: list[Path] = field(default_factory=list[Path])
     """The files of tool servers that the Idea names: to be started by what runs it."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What had to be left out and what is out of date, a line each, for whoever looks."""
+        return (*self.left_out, *(f"{path}: {words}" for path, words in self.outdated.items()))
 
     @classmethod
     def to_run(cls, named: Sequence[str] | None = None) -> Code:
@@ -99,12 +106,25 @@ class Code:
         own = Registry()
         if self.is_run:
             own = DEFAULT.loaded(partial(load_activities, name, folder, roots))
-        else:
-            from ..sources.outlines import read_activities
-
-            self.left_out.extend(read_activities(name, folder, own, roots))
+        elif (file := find_module(name, folder, roots)) is not None:
+            self._read(name, file, own, roots)
         self.registry.take(own)
         return own
+
+    def _read(self, name: str, file: Path, own: Registry, roots: Sequence[Path] | None) -> None:
+        """Register what is pinned of a module's file; raises as `take` where there are pins that can't be used."""
+        from ..connections.module_pins import ModulePins, pins_path
+
+        here = Path.cwd().resolve()
+        shown = str(file.relative_to(here) if file.is_relative_to(here) else file) if name.endswith(".py") else name
+        how = f"`actum pin {shown}` writes down what they are"
+        pins = ModulePins.beside(file, roots)
+        refused = ["not pinned, so its tools are not known; " + how] if pins is None else pins.register(own)
+        lines = [f"the Activities {name!r}: {why}" for why in refused]
+        self.left_out.extend(line for line in lines if line not in self.left_out)
+        if pins is not None and (changed := pins.changed(file)):
+            files = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
+            self.outdated[pins_path(file)] = f"these pins are out of date, since {files} changed; {how} now"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,9 @@ COMMANDS = {
     "`call NAME/TOOL key=value…` makes one call. What differs from the pins is not "
     "offered until it is pinned again. `serve [FILE]` puts them all before an MCP host, over stdio, as a tool that "
     "carries out whole plans.",
+    "pin": "Write down what modules register, beside them, for what looks at Ideas without running any code.\n\n"
+    "It imports the modules. `check`, `show` and `replay` read what is pinned; pins of a module that has changed since "
+    "are a problem to `check`.",
     "chat": "Talk with an Idea: each line is what you say; answers go to stdout as they are written, calls to stderr."
     "\n\nCtrl-C cancels the answer under way and not the conversation, which Ctrl-D ends.",
     "studio": "See Ideas and their runs in a browser: start, follow, decide, compare.\n\n"

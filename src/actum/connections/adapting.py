@@ -6,7 +6,6 @@ its user says.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -63,11 +62,6 @@ def adapted(listed: JsonObject, server: Server) -> Adapted:
     except SchemaError as error:
         raise SchemaError(f"its schema can't be used{f' (at {error.path[:100]})' if error.path else ''}") from error
     return Adapted(tool=replace(tool, is_held=not _is_free(listed, server)), listed=listed, renamed=renamed)
-
-
-def digest(listed: JsonObject) -> str:
-    """The SHA-256 of a whole tool, as its server lists it: of what is shown of it, and of what isn't."""
-    return hashlib.sha256(encode(listed, sort_keys=True).encode()).hexdigest()
 
 
 def visible(text: str) -> str:

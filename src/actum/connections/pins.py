@@ -10,16 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..errors import IdeaError, ServerError
-from ..schema.json import JsonObject, NotJson, decode, is_object
+from ..schema.json import JsonObject, is_object
 from ..schema.quoting import quoted
-from ..sources.files import read_text, write_text
-from .adapting import digest
+from .pinning import Change, are_pinned, changes, pinned, read_pins, unpinned, write_pins
 from .server import Server
-
-Change = Literal["changed", "added", "removed", "moved"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,21 +61,18 @@ class Pins:
             ServerError: they can't be read.
         """
         path = path_of(file)
-        if not path.exists():
-            return cls({})
         try:
-            held: Any = decode(read_text(path))
-        except (IdeaError, NotJson) as error:
-            raise ServerError(f"{path}: {error}", code="server_config") from None
-        servers: Any = held.get("servers") if is_object(held) else None
+            held = read_pins(path)
+        except IdeaError as error:
+            raise ServerError(error.message, code="server_config") from None
+        servers: Any = {} if held is None else held.get("servers")
         if not is_object(servers) or not all(_is_pin(pin) for pin in servers.values()):
             raise ServerError(f"{path}: these are no pins; `actum mcp pin` writes them", code="server_config")
         return cls(servers)
 
     def pinned(self, server: Server, listed: Mapping[str, JsonObject]) -> Pins:
         """The same with a server as it is now."""
-        tools = {name: {"sha256": digest(listed[name]), "tool": listed[name]} for name in sorted(listed)}
-        return Pins({**self.servers, server.name: {"launch": launch_of(server), "tools": tools}})
+        return Pins({**self.servers, server.name: {"launch": launch_of(server), "tools": pinned(listed)}})
 
     def save(self, file: Path) -> Path:
         """Write them beside a file of servers; return where.
@@ -86,12 +80,10 @@ class Pins:
         Raises:
             ServerError: they can't be written.
         """
-        path = path_of(file)
         try:
-            write_text(path, json.dumps({"servers": self.servers}, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
+            return write_pins(path_of(file), {"servers": dict(self.servers)}, sort_keys=True)
         except IdeaError as error:
             raise ServerError(error.message, code="server_config") from None
-        return path
 
     def moved(self, server: Server) -> Drift | None:
         """Whether a server would be started otherwise than when it was pinned."""
@@ -102,27 +94,18 @@ class Pins:
 
     def drift(self, server: Server, listed: Mapping[str, JsonObject]) -> Iterator[Drift]:
         """How the tools of a server differ from what is pinned; nothing where it isn't."""
-        pin = self.servers.get(server.name)
-        if pin is None:
+        if server.name not in self.servers:
             return
-        before: Mapping[str, JsonObject] = self.tools(server.name)
-        for name in sorted({*before, *listed}):
-            old, new = before.get(name), listed.get(name)
-            if old is None or new is None:
-                change = "added" if old is None else "removed"
-                yield Drift(server=server.name, change=change, tool=name, before=old, after=new)
-            elif digest(old) != digest(new):
-                yield Drift(server=server.name, change="changed", tool=name, before=old, after=new)
+        before = self.tools(server.name)
+        for change, name in changes(before, listed):
+            yield Drift(server=server.name, change=change, tool=name, before=before.get(name), after=listed.get(name))
 
     def tools(self, server: str) -> dict[str, JsonObject]:
         """The pinned tools of a server, by name; raises as `beside` where the file was tampered with."""
-        pin = self.servers.get(server, {"tools": {}})
-        for name, one in pin["tools"].items():
-            if one["sha256"] != digest(one["tool"]):
-                raise ServerError(
-                    f"has a pin of {name!r} that was changed by hand", server=server, code="server_config"
-                )
-        return {name: one["tool"] for name, one in pin["tools"].items()}
+        try:
+            return unpinned(self.servers.get(server, {"tools": {}})["tools"])
+        except IdeaError as error:
+            raise ServerError(error.message, server=server, code="server_config") from None
 
 
 def path_of(file: Path) -> Path:
@@ -142,9 +125,4 @@ def launch_of(server: Server) -> JsonObject:
 
 
 def _is_pin(pin: Any) -> bool:
-    tools: Any = pin.get("tools") if is_object(pin) else None
-    return is_object(tools) and "launch" in pin and all(_is_pinned_tool(one) for one in tools.values())
-
-
-def _is_pinned_tool(one: Any) -> bool:
-    return is_object(one) and is_object(one.get("tool")) and "sha256" in one
+    return is_object(pin) and "launch" in pin and are_pinned(pin.get("tools"))

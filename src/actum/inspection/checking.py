@@ -53,7 +53,7 @@ class Problem:
 class Check:
     """What was found: the problems by file and line; if there are none, the form that each provider would get.
 
-    `left_out` says, line by line, what of the Python that is named could not be known without running it.
+    `left_out` says, line by line, what of the Python that is named is not known, since no pins tell it (`actum pin`).
     """
 
     idea: str
@@ -102,6 +102,7 @@ def check(
     config = code.within(_config_of(value))
     checker = _Checker(agent_at(allowed, tools=code.registry, config=config), allowed, code)
     found = checker.visit(_File(path.absolute(), str(idea), text, value), None, ())
+    checker.problems += [Problem(error=IdeaError(why), file=_named(pins)) for pins, why in code.outdated.items()]
     problems, left_out, notes = tuple(checker.problems), tuple(code.left_out), tuple(checker.notes)
     if problems:
         return Check(idea=str(idea), problems=problems, left_out=left_out, notes=notes)

@@ -206,6 +206,11 @@ class Registry:
         """The registered Activity of this name, if any."""
         return self._activities.get(name)
 
+    @property
+    def activity_names(self) -> Collection[str]:
+        """The names under which Activities are registered."""
+        return self._activities.keys()
+
     def withdraw(self, names: Iterable[str]) -> None:
         """Take back the tools and the Activities of these names, those that are there."""
         for name in names:

@@ -1,6 +1,6 @@
 """The Python modules that an Idea names: where their files are, and loading them, so that they register Activities.
 
-Loading is for `run`, `resume` and `call` alone, by which a user says "run this"; what only looks reads (`outlines`).
+Loading is for `run`, `resume`, `call` and `pin` alone, by which a user says "run this"; what only looks reads pins.
 Either way an Idea names only modules below its roots, and what its user names may lie anywhere (D12).
 """
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from ...connections import Pins, Servers
-from ...connections.adapting import digest
+from ...connections.pinning import short_digest
 from ...connections.server import Server
 from ...connections.servers_file import servers_of
 from ...errors import SchemaError, ServerError
@@ -18,9 +18,6 @@ from ..mcp_adding import add
 from ..mcp_serving import serve_servers
 from ..options import CommandError, Flag, JsonFlag, RunsPlace, pair_of, value_of
 from ..render.telling import say, say_json, say_lines, tell
-
-_WIDTH = 12
-"""How much of a digest is printed."""
 
 
 async def actum_mcp(
@@ -132,7 +129,7 @@ async def _pin(file: str, only: list[str] | None) -> int:
                 tell(f"actum: {one}")
             pins = pins.pinned(server, listed)
             for tool in sorted(listed):
-                say(f"{digest(listed[tool])[:_WIDTH]}  {server.name}  {tool}")
+                say(f"{short_digest(listed[tool])}  {server.name}  {tool}")
     path = pins.save(Path(file))
     tell(f"actum: pinned in {path}")
     return 0

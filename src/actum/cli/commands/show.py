@@ -77,7 +77,7 @@ async def actum_show(
     loaded = load(idea, tools=tools or [], roots=root or [], code=code)
     if mcp is not None:
         code.left_out.extend(register_pinned(Path(mcp), code.registry))
-    tell_left_out(code.left_out)
+    tell_left_out(code.remarks)
     if call is not None:
         try:
             found = await inspection.isolation(loaded.agent(), loaded.idea.context, call, instance)

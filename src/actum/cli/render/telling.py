@@ -138,6 +138,6 @@ def last_cells(text: str, most: int) -> str:
 
 
 def tell_left_out(left_out: Iterable[str]) -> None:
-    """Tell what of an Idea's Python was not read, since nothing of it is run."""
+    """Tell what is not known of an Idea's Python, since nothing of it is run."""
     for one in left_out:
-        tell(f"actum: left out, because looking runs no code: {one}")
+        tell(f"actum: looking runs no code: {one}")

@@ -1,0 +1,200 @@
+"""What a module registered when its user pinned it: what only looks at an Idea reads that, and never runs the module.
+
+The pins of `shop.py` are `shop.py.pins`, beside it. They hold each tool and Activity that it registered, and
+digests of the files of its folder that it was loaded from, by which they are known to be out of date. They are JSON
+under another ending, since a folder's *.json are Ideas and runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ..errors import ActumError, IdeaError
+from ..protocol.registry import Registry
+from ..schema.json import JsonObject, is_object
+from ..sources.files import read_text
+from ..sources.roots import root_of
+from .pinning import are_pinned, changes, pinned, read_pins, unpinned, write_pins
+
+_MOST_SOURCES = 200
+"""How many files are compared of one module."""
+_OPTIONAL, _ANY = "optional", "any"
+"""What a parameter of an Activity may be, besides required."""
+_KINDS = {
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "",
+    inspect.Parameter.KEYWORD_ONLY: "",
+    inspect.Parameter.VAR_KEYWORD: _ANY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModulePins:
+    """What a module registers, by name, and the digest of each file that it was loaded from."""
+
+    sources: Mapping[str, str]
+    tools: Mapping[str, JsonObject]
+
+    @classmethod
+    def beside(cls, file: Path, roots: Sequence[Path] | None = None) -> ModulePins | None:
+        """The pins of a module's file; None where it has none. They lie below the roots, if any are given.
+
+        Raises:
+            IdeaError: they can't be used.
+        """
+        path = pins_path(file)
+        if roots is not None and root_of(path.resolve(), roots) is None:
+            raise IdeaError(f"{path.name}: leads out of the folders that the Idea may reach (--root)")
+        held = read_pins(path)
+        if held is None:
+            return None
+        sources: Any = held.get("sources")
+        tools: Any = held.get("tools")
+        if (
+            not _are_sources(sources)
+            or not are_pinned(tools)
+            or not all(_is_entry(one["tool"]) for one in tools.values())
+        ):
+            raise IdeaError(f"{path}: these are no pins; `actum pin` writes them")
+        try:
+            return cls(sources, unpinned(tools))
+        except IdeaError as error:
+            raise IdeaError(f"{path}: {error.message}; `actum pin` writes it anew") from None
+
+    @classmethod
+    def of(cls, file: Path, registered: Registry) -> ModulePins:
+        """Those of a module that has been loaded from a file and has registered this."""
+        return cls({name: _digest(file.parent / name) for name in _loaded_from(file)}, dict(_entries(registered)))
+
+    def save(self, file: Path) -> Path:
+        """Write them beside a module's file; return where.
+
+        Raises:
+            IdeaError: they can't be written.
+        """
+        # The order of tools and their properties is what a model is shown.
+        held = {"sources": dict(self.sources), "tools": pinned(self.tools)}
+        return write_pins(pins_path(file), held, sort_keys=False)
+
+    def changed(self, file: Path) -> list[str]:
+        """The files that are no longer as they were when the module was loaded from them and pinned."""
+        return [name for name, known in self.sources.items() if _digest_below(file.parent, name) != known]
+
+    def differences(self, now: ModulePins) -> Iterator[str]:
+        """What has changed since, a line each."""
+        words = {"changed": "has changed", "added": "is new", "removed": "is gone"}
+        for change, name in changes(self.tools, now.tools):
+            yield f"{name!r} {words[change]}"
+
+    def register(self, registry: Registry) -> list[str]:
+        """Register what is pinned, with functions that can't be called; return what can't be registered, with why."""
+        refused: list[str] = []
+        for name, entry in self.tools.items():
+            try:
+                if "schema" in entry:
+                    registry.register(name, entry["schema"])
+                if "activity" in entry:
+                    taken = entry["activity"]
+                    registry.activity(name, _stand_in(name, taken["parameters"]), retries=taken["retries"])
+            except ActumError as error:
+                refused.append(f"{name!r}: {error.message}")
+        return refused
+
+
+def pins_path(file: Path) -> Path:
+    """Where the pins of a module are: `shop.py` → `shop.py.pins`."""
+    return file.with_name(f"{file.name}.pins")
+
+
+def _entries(registered: Registry) -> Iterator[tuple[str, JsonObject]]:
+    tools = {tool.name: tool for tool in registered}
+    for name in dict.fromkeys((*tools, *registered.activity_names)):
+        entry: JsonObject = {}
+        if (tool := tools.get(name)) is not None:
+            entry["schema"] = tool.schema
+        if (activity := registered.find_activity(name)) is not None:
+            entry["activity"] = {"parameters": dict(_parameters(activity.signature)), "retries": activity.retries}
+        elif tool is not None and tool.bound is not None:
+            # What is bound to it lies in the process that made it: for a model it is a tool like any other.
+            entry["schema"] = _without_delegate(tool.schema)
+            entry["activity"] = {"parameters": {}, "retries": 0}
+        yield name, entry
+
+
+def _without_delegate(schema: JsonObject) -> JsonObject:
+    rest = {key: value for key, value in schema.items() if key != "_delegate"}
+    properties = {key: value for key, value in rest.get("properties", {}).items() if key != "_delegate"}
+    return rest | ({"properties": properties} if "properties" in rest else {})
+
+
+def _parameters(signature: inspect.Signature) -> Iterator[tuple[str, str]]:
+    for name, parameter in signature.parameters.items():
+        if parameter.kind in _KINDS:
+            is_required = parameter.default is inspect.Parameter.empty
+            yield name, _KINDS[parameter.kind] or ("required" if is_required else _OPTIONAL)
+
+
+def _stand_in(name: str, taken: Mapping[str, str]) -> Callable[..., Any]:
+    """A function with the parameters of a pinned Activity."""
+
+    def not_loaded(**_: Any) -> Any:
+        raise RuntimeError("its module was not loaded, so it can't be called")
+
+    kind, empty = inspect.Parameter, inspect.Parameter.empty
+    parameters = [
+        kind(one, kind.VAR_KEYWORD)
+        if what == _ANY
+        else kind(one, kind.KEYWORD_ONLY, default=None if what == _OPTIONAL else empty)
+        for one, what in sorted(taken.items(), key=lambda item: item[1] == _ANY)
+    ]
+    not_loaded.__name__ = name
+    not_loaded.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess] -- as `inspect` reads it
+    return not_loaded
+
+
+def _is_entry(entry: JsonObject) -> bool:
+    activity: Any = entry.get("activity", {"parameters": {}, "retries": 0})
+    parameters: Any = activity.get("parameters") if is_object(activity) else None
+    return (
+        is_object(parameters)
+        and all(name.isidentifier() and what in ("required", _OPTIONAL, _ANY) for name, what in parameters.items())
+        and [*parameters.values()].count(_ANY) <= 1
+        and "retries" in activity
+        and not entry.keys() - {"schema", "activity"}
+    )
+
+
+def _are_sources(sources: Any) -> bool:
+    return (
+        is_object(sources) and len(sources) <= _MOST_SOURCES and all(isinstance(one, str) for one in sources.values())
+    )
+
+
+def _loaded_from(file: Path) -> list[str]:
+    """The file of a module and those beside or below it from which other modules were loaded, by relative path."""
+    folder, own = file.parent, Path(__file__).parents[1]
+    found = {file}
+    for module in [*sys.modules.values()]:
+        path = Path(getattr(module, "__file__", None) or "").resolve()
+        is_library = path.is_relative_to(own) or path.is_relative_to(sys.prefix) or "site-packages" in path.parts
+        if path.suffix == ".py" and path.is_relative_to(folder) and not is_library:
+            found.add(path)
+    return sorted(path.relative_to(folder).as_posix() for path in found)[:_MOST_SOURCES]
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(read_text(path).encode()).hexdigest()
+
+
+def _digest_below(folder: Path, name: str) -> str | None:
+    """The digest of a file below a folder; None where there is none, or it lies elsewhere."""
+    try:
+        path = folder.joinpath(*PurePosixPath(name).parts).resolve()
+        return _digest(path) if path.is_relative_to(folder.resolve()) else None
+    except (OSError, ValueError, IdeaError):
+        return None
