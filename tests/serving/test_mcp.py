@@ -114,6 +114,21 @@ async def test_the_user_decides_by_a_form_and_an_empty_one_approves_nothing(
 
 
 @pytest.mark.parametrize("era", ERAS)
+async def test_a_form_that_can_not_show_a_call_whole_can_not_approve_it(era: Era) -> None:
+    """What is short stands first, and nothing turns letters round; approving what wasn't shown puts it off."""
+    desk, asked = Desk(), list[str]()
+    who = "A\u202emallory" + "x" * 20_000
+    async with client_of(
+        host_of(desk), era, elicitation_callback=elicited("accept", asked, decision="approve")
+    ) as client:
+        result = await client.call_tool("sending", {"who": who})
+    assert ("Held for a decision" in said(result), desk.sent) == (True, [])
+    assert asked[0].index("n: ") < asked[0].index('to: "A\\u202emallory')
+    assert ("(20011 characters, SHA-256 " in asked[0], "can't be approved here" in asked[0]) == (True, True)
+    assert len(asked[0]) < 4_000
+
+
+@pytest.mark.parametrize("era", ERAS)
 async def test_where_the_host_shows_no_forms_a_call_is_held_and_it_is_said_who_decides_how(
     era: Era, tmp_path: Any
 ) -> None:

@@ -264,8 +264,9 @@ class Host:
         taken = False
         for one in open_ids & responses.keys():
             if isinstance(stop, RunHeld):
-                if (said := wire.ruling(responses[one])) is not None:
-                    await self.hosting.decide(found.run, stop.pending[one], *said)
+                pending = stop.pending[one]
+                if (said := wire.ruling(responses[one], pending)) is not None:
+                    await self.hosting.decide(found.run, pending, *said)
                     taken = True
             else:
                 taken = self.hosting.answer(found.run, one, wire.answered(responses[one])) or taken

@@ -6,11 +6,13 @@ its message the same in every round: the call stands in it as it would be carrie
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
 from ..protocol.approvals import Pending, Ruling
 from ..schema.json import JsonObject, decode, encode, is_object
+from ..schema.quoting import printable
 from .asks import Question
 
 if TYPE_CHECKING:
@@ -20,14 +22,27 @@ _ANSWER = "answer"
 _MOST_TOKENS = 32_000
 _LONGEST_CALL = 4_000
 _FENCE = re.compile(r"\s*```[A-Za-z]*\n(.*?)```\s*", re.DOTALL)
-_FORM: JsonObject = {
-    "type": "object",
-    "properties": {
-        "decision": {"type": "string", "enum": ["approve", "deny"], "description": "Whether the call is made."},
-        "reason": {"type": "string", "description": "Why not: the model is told."},
-    },
-    "required": ["decision"],
-}
+_BEGINNING = 200
+"""How many characters are shown of a parameter that is too long for a form."""
+_TOO_LONG = (
+    "This is more than a form can show, so it can't be approved here: look at it, and decide, in the Studio or by "
+    "`actum waiting` and `actum approve`."
+)
+
+
+def _form(*decisions: str) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": {
+            "decision": {"type": "string", "enum": [*decisions], "description": "Whether the call is made."},
+            "reason": {"type": "string", "description": "Why not: the model is told."},
+        },
+        "required": ["decision"],
+    }
+
+
+_FORM = _form("approve", "deny")
+_FORM_OF_PART = _form("deny")
 
 
 def can_elicit(capabilities: types.ClientCapabilities | None) -> bool:
@@ -42,25 +57,40 @@ def can_sample(capabilities: types.ClientCapabilities | None) -> bool:
 
 
 def elicitation(one: Pending) -> types.ElicitRequest:
-    """The form by which the user of a host decides on a call."""
+    """The form by which the user of a host decides on a call; one that doesn't show it whole can only deny it."""
     import mcp_types as types
 
-    params = types.ElicitRequestFormParams(message=asked_of(one), requested_schema=_FORM)
-    return types.ElicitRequest(params=params)
+    words, is_whole = asked_of(one)
+    form = _FORM if is_whole else _FORM_OF_PART
+    return types.ElicitRequest(params=types.ElicitRequestFormParams(message=words, requested_schema=form))
 
 
-def asked_of(one: Pending) -> str:
-    """A call in words, with its values: for the eyes of who decides, never for a model."""
+def asked_of(one: Pending) -> tuple[str, bool]:
+    """A call in words, for the eyes of who decides, never for a model; and whether that is all of it."""
     call = {key: value for key, value in one.call.items() if key != "_tool"}
-    given = encode(call)
-    shown = given if len(given) <= _LONGEST_CALL else f"{given[:_LONGEST_CALL]}… ({len(given)} characters)"
+    shown = printable(encode(call))
+    is_whole = len(shown) <= _LONGEST_CALL
     path = f" (by {' › '.join(one.delegates)})" if one.delegates else ""
     derived = f"\nMade of data that calls have brought: {', '.join(one.derived)}." if one.derived else ""
-    return f"Shall this call be made? {one.call.get('_tool')}{path} {shown}{derived}"
+    words = f"Shall this call be made? {one.call.get('_tool')}{path} {shown if is_whole else _folded(call)}{derived}"
+    return (words if is_whole else f"{words}\n{_TOO_LONG}"), is_whole
 
 
-def ruling(result: types.ElicitResult) -> tuple[Ruling, str] | None:
-    """What was decided; None where it was put off. A form that is sent empty approves nothing."""
+def _folded(call: JsonObject) -> str:
+    """The parameters of a long call, the short ones first: of each long one the beginning, its length and a digest."""
+    lines: list[str] = []
+    for name, text in sorted(((name, encode(value)) for name, value in call.items()), key=lambda one: len(one[1])):
+        if len(text) > _BEGINNING:
+            digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+            text = f"{text[:_BEGINNING]}… ({len(text)} characters, SHA-256 {digest}…)"  # noqa: PLW2901
+        lines.append(printable(f"{name}: {text}"))
+    most = _LONGEST_CALL // (2 * _BEGINNING)
+    more = [f"… and {len(lines) - most} more parameters"] if len(lines) > most else []
+    return "\n".join(["", *lines[:most], *more])
+
+
+def ruling(result: types.ElicitResult, one: Pending) -> tuple[Ruling, str] | None:
+    """What was decided on a call; None where it was put off. An empty form approves nothing, nor one of a part."""
     if result.action == "decline":
         return "deny", "declined"
     if result.action != "accept":
@@ -68,7 +98,7 @@ def ruling(result: types.ElicitResult) -> tuple[Ruling, str] | None:
     content: Any = result.content or {}
     said, reason = content.get("decision"), content.get("reason")
     if said == "approve":
-        return "approve", ""
+        return ("approve", "") if asked_of(one)[1] else None
     return ("deny", str(reason) if reason else "denied") if said == "deny" else None
 
 
