@@ -9,7 +9,6 @@ import pytest
 
 from actum import errors
 from actum.execution.record.entries import (
-    Adopted,
     Answered,
     Appended,
     Arrived,
@@ -47,7 +46,6 @@ LEFT: Json = {"type": "data", "kind": "record", "data": None, "_call": CALL, "_o
         Arrived(answer=0, start=3, index=7, call=CALL, place=Place(0, 2)),
         Failed(place=Place(0, 2), call=CALL, error="it broke"),
         Restarted(answer=0, by=1, start=3, kept={Place(0, 2): CALL}),
-        Adopted(answer=1, index=4, place=Place(0, 2)),
         Answered(answer=0, start=3, output=None),
         Answered(answer=0, start=3, output=["†calls.0"]),
         Closed(0),
@@ -62,10 +60,10 @@ def test_an_entry_reads_as_it_is_written(entry: Entry) -> None:
     ("entry", "wrong"),
     [
         ({}, "none of the entries"),
-        ({"began": "no context"}, "'began' must be a list of objects"),
-        ({"began": [5]}, "'began' must be"),
+        ({"began": "no context", "run": "r"}, "'began' must be a list of objects"),
+        ({"began": [5], "run": "r"}, "'began' must be"),
         ({"began": [], "run": 5}, "'run' must be a text"),
-        ({"began": [], "call": []}, "'call' must be a JSON object"),
+        ({"began": [], "run": "r", "call": []}, "'call' must be a JSON object"),
         ({"message": "no message"}, "'message' must be a JSON object"),
         ({"inserted": 5, "index": 0}, "'inserted' must be"),
         ({"inserted": TEXT, "index": -1}, "'index' must be a whole number"),
@@ -79,11 +77,13 @@ def test_an_entry_reads_as_it_is_written(entry: Entry) -> None:
         ({"answer": 0, "start": [], "call": CALL}, "'start' must be a whole number"),
         ({"answer": 0}, "none of the entries that a run writes about an answer"),
         ({"answer": 0, "closed": 1}, "none of the entries"),
-        ({"answer": 0, "call": "no call"}, "'call' must be"),
+        ({"answer": 0, "index": 0, "call": "no call"}, "'call' must be"),
         ({"answer": 0, "call": CALL, "index": "0"}, "'index' must be"),
         ({"answer": 0, "call": CALL, "index": 0, "adopted": None}, "'adopted' must be"),
-        ({"answer": 0, "adopted": "here", "index": 0}, "is not a place"),
-        ({"answer": 0, "adopted": "0.0"}, "'index' must be"),
+        ({"answer": 0, "call": CALL}, "'index' must be"),
+        ({"answer": 0, "call": CALL, "index": 0, "adopted": "here"}, "is not a place"),
+        ({"began": []}, "which run has begun: records from before 0.1.0"),
+        ({"start": 3, "call": CALL, "index": 0}, "none of the entries"),
         ({"answer": 0, "restarted": 1, "kept": {"here": CALL}}, "is not a place"),
         ({"answer": 0, "restarted": 1, "kept": {"0.0": 5}}, "'kept' must be"),
         ({"answer": 0, "restarted": 1, "kept": []}, "'kept' must be"),
@@ -105,11 +105,6 @@ def told(*entries: Entry, at: tuple[str, ...] = ()) -> list[Json]:
     return [{"at": list(at), **entry.to_dict()} for entry in entries]
 
 
-def json_entry(**members: Any) -> Json:
-    """An entry as an older record has it."""
-    return {"at": [], **members}
-
-
 BEGAN = Began(context=[TEXT], run="r")
 ARRIVED = [Arrived(answer=0, start=1, index=0, call=CALL), Arrived(answer=0, start=1, index=1, call=CALL)]
 THEN: Json = {"_then": True}
@@ -124,13 +119,6 @@ CUT: list[tuple[list[Json], list[Json]]] = [
     ([], []),
     (told(BEGAN), [TEXT]),
     (told(BEGAN, *ARRIVED), [TEXT, {"type": "plan", "plan": [CALL, CALL], **MARKS}]),
-    (
-        [
-            {"at": [], "began": [TEXT], "run": "r"},
-            *({"at": [], "answer": 0, "start": 1, "call": CALL} for _ in range(2)),
-        ],
-        [TEXT, {"type": "plan", "plan": [CALL, CALL], **MARKS}],
-    ),
     (told(BEGAN, ARRIVED[0], Appended(LEFT)), [TEXT, {"type": "plan", "plan": [CALL], **MARKS}, LEFT]),
     (told(BEGAN, ARRIVED[0], Appended(LEFT), Closed(0)), [TEXT, LEFT]),
     (
@@ -190,7 +178,6 @@ def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
         Arrived(answer=0, start=1, index=1, call=CALL),
         Answered(answer=0, start=9, output=1),
         Restarted(answer=0, by=1, start=9, kept={Place(0, 0): CALL}),
-        Adopted(answer=0, index=0, place=Place(0, 0)),
         Appended({"type": "text"}),
         Appended({"type": "data", "kind": "record", "data": None, "_call": CALL, "_of": 5}),
         Appended({"type": "data", "kind": "record", "data": None, "_call": CALL, "_shown": "0"}),
@@ -213,8 +200,29 @@ def test_a_failed_call_is_made_again_unless_the_model_has_answered_since(behind:
     assert (standing.done, standing.failed) == ({}, failed)
 
 
+UNMARKED: Json = {"type": "plan", "plan": [CALL]}
+
+
 @pytest.mark.rule("C9", "L6")
-def test_a_decision_that_was_saved_before_places_names_a_plan_by_its_message() -> None:
-    plan: Json = {"type": "plan", "plan": [CALL]}
-    marks = Marks.of([TEXT, plan, approval("1.0", CALL, "held")])
-    assert [one.number for one in marks.plans] == [1]
+@pytest.mark.parametrize(
+    ("left", "wrong"),
+    [
+        ({"type": "data", "kind": "record", "data": None, "_call": CALL}, "left by a call and doesn't say by which"),
+        ({"type": "state", "x": 1, "_call": {"_tool": "other"}}, "left by a call and doesn't say by which"),
+        ({"type": "error", "call": CALL, "error": "it broke"}, "nothing says which"),
+        (approval("1.0", CALL, "held"), "no plan before it is answer 1"),
+        ({"type": "suspended", "of": "1.0", "call": CALL, "context": []}, "no plan before it is answer 1"),
+    ],
+    ids=["a record", "a write", "an error", "a decision", "a delegate"],
+)
+def test_what_a_call_has_left_without_a_mark_is_refused(left: Json, wrong: str) -> None:
+    """As contexts from before 0.1.0 have it: whether the call is done would be a guess."""
+    for behind in ([], [UNMARKED]):
+        with pytest.raises(errors.MessageError, match=rf"message 2: .*{wrong}.*from before 0\.1\.0.*begin a new run"):
+            Marks.of([TEXT, UNMARKED, left, *behind])
+
+
+def test_what_an_author_says_before_a_plan_needs_no_mark() -> None:
+    given: list[Json] = [{"type": "state", "x": 1, "_call": CALL}, {"type": "error", "call": CALL, "error": "it broke"}]
+    marks = Marks.of([*given, UNMARKED, {"type": "error", "call": {"_tool": "other"}, "error": "it broke"}])
+    assert ([one.number for one in marks.plans], dict(marks.left), marks.next_answer) == ([0], {}, 1)

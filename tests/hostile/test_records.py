@@ -20,6 +20,7 @@ from actum.ideas.course import is_note
 from actum.runs.kept_run import KeptRun
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import is_list, is_object
+from actum.sources.run_log import RunLog
 
 from .. import warm
 from ..effort import trials
@@ -27,7 +28,6 @@ from .charging import agent_of, charged, fails_of
 from .keeping import ONCE, deep_tools, drained, killed_run
 
 pytestmark = pytest.mark.rule("L8")
-BEFORE_PLACES = Path(__file__).parents[1] / "fixtures" / "before_places"
 Log = list[tuple[str, Any]]
 """What happened in a run, in order: entries of its record, and charges that were made or have failed."""
 
@@ -164,11 +164,24 @@ def test_a_log_whose_lines_were_mixed_up_is_refused(tmp_path: Path) -> None:
 PARTS = 8
 
 
+def left_by(folder: Path, name: str) -> tuple[bytes, bytes]:
+    """The file and the log that a run has left."""
+    path = folder / f"{name}.json"
+    killed_run(path, name)
+    if name == "finished":
+        use(path)
+    log = path.with_name(f"{name}.json.log")
+    left = path.read_bytes(), log.read_bytes()
+    path.unlink()
+    log.unlink()
+    return left
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("name", ["killed", "finished"])
 def test_a_file_that_was_damaged_in_any_byte_is_never_an_untyped_error(tmp_path: Path, name: str, part: int) -> None:
     path = tmp_path / "r.json"
-    whole, picked = (BEFORE_PLACES / name / "run.json").read_bytes(), random.Random(f"{name} {part}")
+    whole, picked = left_by(tmp_path, name)[0], random.Random(f"{name} {part}")
     own = range(part, len(whole), PARTS)
     for at in picked.sample(own, trials(len(own), least=10)):
         path.write_bytes(whole[:at] + bytes([picked.randrange(256)]) + whole[at + 1 :])
@@ -246,27 +259,32 @@ USES: list[Callable[[Path], Any]] = [
 ]
 
 
+def write_odd(path: Path, told: bytes, picked: random.Random) -> None:
+    """Write the log of a run with one odd entry, sealed as a run seals it."""
+    lines = [json.loads(line) for line in told.splitlines()[1:]]
+    entries = [{key: value for key, value in line.items() if key != "crc"} for line in lines]
+    at = picked.randrange(len(entries))
+    entries[at] = made_odd(entries[at], picked)
+    with RunLog(path) as log:
+        log.run = json.loads(path.read_bytes())["meta"]["run"]["id"]
+        for entry in entries:
+            log(entry)
+
+
 @pytest.mark.parametrize("part", range(10))
 def test_a_run_file_of_odd_shape_is_never_an_untyped_error(tmp_path: Path, part: int) -> None:
     path, log = tmp_path / "run.json", tmp_path / "run.json.log"
     held_run(path)
-    killed_run(tmp_path / "cut.json", "cut")
-    files = [path.read_bytes(), *((BEFORE_PLACES / name / "run.json").read_bytes() for name in ("killed", "finished"))]
-    logs = [b"", (BEFORE_PLACES / "killed/run.entries").read_bytes(), (tmp_path / "cut.json.log").read_bytes()]
-    (tmp_path / "cut.json").unlink()
+    killed, finished = left_by(tmp_path, "killed"), left_by(tmp_path, "finished")
+    files = [path.read_bytes(), killed[0], finished[0]]
     picked = random.Random(part)
     for _ in range(trials(400, least=20)):
-        file, told = picked.choice(files), picked.choice(logs)
-        if told:
-            lines = [json.loads(line) for line in told.splitlines() if line.strip()]
-            lines = [{key: value for key, value in line.items() if key != "crc"} for line in lines if "log" not in line]
-            at = picked.randrange(len(lines))
-            lines[at] = made_odd(lines[at], picked)
-            told = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        log.unlink(missing_ok=True)
+        if picked.random() < 0.5:
+            path.write_text(json.dumps(made_odd(json.loads(picked.choice(files)), picked)), encoding="utf-8")
         else:
-            file = json.dumps(made_odd(json.loads(file), picked)).encode()
-        path.write_bytes(file)
-        log.write_bytes(told)
+            path.write_bytes(killed[0])
+            write_odd(path, killed[1], picked)
         (tmp_path / "fork.json").unlink(missing_ok=True)
         with suppress(errors.ActumError):
             picked.choice(USES)(path)

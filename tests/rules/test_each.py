@@ -402,7 +402,7 @@ async def test_what_all_has_made_of_it_is_undone_item_by_item() -> None:
 async def test_a_record_that_is_no_items_counts_for_nothing(data: Any) -> None:
     log: list[Any] = []
     plan = {"type": "plan", "plan": [call("size", _each=["a"], of="†each")], "output": "†calls.0"}
-    record = {"type": "data", "kind": "record", "data": data, "_call": call("size", of="a")}
+    record = {"type": "data", "kind": "record", "data": data, "_call": call("size", of="a"), "_of": "0.0.0"}
     result = await agent(tools=toolbox(log)).resume([plan, record])
     assert (result.output, log) == ([1], ["a"])
 

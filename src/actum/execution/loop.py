@@ -13,7 +13,7 @@ from typing import Any
 from ..dataflow.expression import MISSING
 from ..dataflow.reference import Reference
 from ..dataflow.template import Reading, template
-from ..errors import ActumError, LimitExceeded, MessageError, ModelError, NoProgress, SolutionError
+from ..errors import ActumError, LimitExceeded, ModelError, NoProgress, SolutionError
 from ..events import RepairStarted, RequestFinished, RunFinished
 from ..generation.ask import Answered, ask
 from ..generation.model import Model
@@ -491,10 +491,7 @@ _LEAVE = "don't repeat what was, or may have been; answer the output again"
 
 def _begun(context: Context, run: str) -> tuple[Context, Marks]:
     """The run's own copy of its context, in which each plan has its number, and what its marks say (C9)."""
-    try:
-        marks = Marks.of(context.messages)
-    except ValueError as error:
-        raise MessageError(f"the context can't be resumed: {error}") from None
+    marks = Marks.of(context.messages)
     if not marks.plans:
         return context, marks
     own = marks.marked(context.messages, run)

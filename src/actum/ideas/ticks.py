@@ -106,7 +106,7 @@ def passed_on(meta: Mapping[str, Any]) -> JsonObject:
 
 
 def run_id(about: Mapping[str, Any]) -> str:
-    """The id of a kept run; empty for one that was kept before runs had one."""
+    """The id of a kept run; empty for one that has not begun."""
     return about.get(ID, "")
 
 
@@ -119,7 +119,7 @@ def ticks_of(about: Mapping[str, Any], name: str) -> list[Tick]:
     try:
         return [_tick(one) for one in about.get("ticks", [])]
     except ValueError:
-        raise IdeaError(f"{name}: meta.run.ticks is not a list of ticks") from None
+        raise IdeaError(f"{name}: meta.run.ticks is not a list of ticks as runs since 0.1.0 note them") from None
 
 
 def tick_entry(ticks: Sequence[Tick]) -> JsonObject:
@@ -174,7 +174,7 @@ def _is_answer(answer: Any) -> bool:
     number, places = answer.get("number"), answer.get("places", {})
     if not is_list(calls) or not all(map(is_object, calls)):
         return False
-    if not (number is None or type(number) is int) or not is_object(places):
+    if type(number) is not int or not is_object(places):
         return False
     return all(_INDEX.fullmatch(index) and is_place(place) for index, place in places.items())
 
@@ -203,10 +203,10 @@ def _sent(message: Mapping[str, Any]) -> JsonObject:
 
 
 def answers_of(ticks: Sequence[Tick]) -> list[Authored]:
-    """The answers of a run. One that was noted before there were places has the number of its first message (C9)."""
+    """The answers of a run."""
     return [
         Authored(
-            number=tick.at if tick.number is None else tick.number,
+            number=tick.answer["number"],
             start=tick.at,
             calls=tick.calls,
             output=tick.output,

@@ -157,7 +157,7 @@ class _Reading:
         self._ticks, self._course = ticks, course
         self._makers: Mapping[str, str] = about.get("makers", {})
         authored = answers_of(ticks)
-        marks = Marks.of(self._messages, authored)
+        marks = Marks.of(self._messages)
         self._left = marks.left
         self._authored = {one.number: one for one in [*marks.plans, *authored]}
         self._tick_of = {one.number: (number, tick) for number, tick, one in _numbered(ticks, authored)}

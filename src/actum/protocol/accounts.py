@@ -66,7 +66,7 @@ class _Accounts:
         self._messages, self._kinds = context.messages, context.data_kinds
         self._memory = context.memory()
         self._makers, self._live = makers, live
-        marks = Marks.of(self._messages, answers)
+        marks = Marks.of(self._messages)
         self._answers = {one.number: one for one in (*answers, *marks.plans)}
         self._left = marks.left
         self._decisions = Decisions(self._messages)

@@ -1,19 +1,16 @@
-"""What the marks of a context say: which answers its plans are, and which messages each of their calls has left (C9).
-
-Contexts that were saved before there were places have no marks. There the number of a plan is the index of its message,
-and a message belongs to the latest call before it with the same text that was still open.
-"""
+"""What the marks of a context say: which answers its plans are, and what each of their calls has left (C9)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..schema.json import JsonObject, encode, is_object
+from ..errors import MessageError
+from ..schema.json import JsonObject
 from .approvals import PRIVATE
-from .message import BY, CALLER, OF, PLACES, RUN, TRACE, is_item, place_of
+from .message import BY, CALLER, OF, PLACES, RUN, TRACE, place_of
 from .place import Place
 
 
@@ -55,42 +52,38 @@ class Marks:
         return [plan for plan in self.plans if not plan.is_settled]
 
     @classmethod
-    def of(cls, messages: Sequence[JsonObject], answers: Iterable[Authored] = ()) -> Marks:
-        """Read the marks of messages that were judged before; `answers` are those that aren't plans in it.
+    def of(cls, messages: Sequence[JsonObject]) -> Marks:
+        """Read the marks of messages that were judged before.
 
         Raises:
-            ValueError: two plans have one number.
+            MessageError: two plans have one number, or what was left or decided doesn't say of which call.
         """
-        found: list[tuple[int, Place]] = []
-        plain: list[int] = []
+        left: defaultdict[Place, list[int]] = defaultdict(list)
         plans_at: list[int] = []
-        decided: list[Place] = []
+        decided: list[tuple[int, Place]] = []
         settled: set[int] = set()
+        failed: list[int] = []
         for index, message in enumerate(messages):
             place, kind = place_of(message), message.get("type")
-            if place is not None and kind != "plan":
-                found.append((index, place))
-                if kind == "output":
-                    settled.add(place.answer)
-            elif "_call" in message:
-                plain.append(index)
             if kind == "plan":
                 plans_at.append(index)
             elif kind in PRIVATE:
-                decided.append(Place.parse(message["of"]))
-        if not (found or plain or plans_at or decided):
-            return cls((), {}, 0)
-        plans, count = _numbered(messages, plans_at, found, decided, is_old=bool(plain))
-        plans = [replace(plan, is_settled=True) if plan.number in settled else plan for plan in plans]
-        if plain:  # the answers that left these are known by the indices of messages: others begin behind them
-            count = max(count, plain[-1] + 1)
-        left: defaultdict[Place, list[int]] = defaultdict(list)
-        for index, place in found:
-            left[place].append(index)
-        if plain:
-            others = (one for one in answers if one.start not in plans_at)
-            for index, place in _matched(messages, plain, [*plans, *others]):
+                decided.append((index, Place.parse(message["of"])))
+            elif place is not None:
                 left[place].append(index)
+                if kind == "output":
+                    settled.add(place.answer)
+            elif "_call" in message and plans_at:
+                raise _unmarked(index, "it was left by a call and doesn't say by which (`_of`)")
+            elif kind == "error" and plans_at:
+                failed.append(index)
+        if not (left or plans_at or decided):
+            return cls((), {}, 0)
+        plans, count = _numbered(messages, plans_at, {place.answer for place in left}, decided)
+        plans = [replace(plan, is_settled=True) if plan.number in settled else plan for plan in plans]
+        for index in failed:
+            if any(plan.start < index and messages[index].get("call") in plan.calls for plan in plans):
+                raise _unmarked(index, "a call of a plan has failed, and nothing says which (`_of`)")
         return cls(plans, left, count)
 
     def marked(self, messages: Sequence[JsonObject], run: str) -> list[JsonObject]:
@@ -102,28 +95,28 @@ class Marks:
 
 
 def _numbered(
-    messages: Sequence[JsonObject],
-    plans_at: Sequence[int],
-    found: Sequence[tuple[int, Place]],
-    decided: Sequence[Place],
-    *,
-    is_old: bool,
+    messages: Sequence[JsonObject], plans_at: Sequence[int], left: Collection[int], decided: Sequence[tuple[int, Place]]
 ) -> tuple[list[Authored], int]:
     """The plans at these indices with their numbers, and the number of the next answer."""
-    marked = {place.answer for place in (place_of(messages[index]) for index in plans_at) if place is not None}
-    taken = marked | {place.answer for _, place in found}
-    # Before there were places, decisions named a plan by the index of its message.
-    is_old = is_old or (bool(decided) and not taken)
-    count = max((number + 1 for number in (*taken, *(place.answer for place in decided))), default=0)
+    marked = (place_of(messages[index]) for index in plans_at)
+    taken = {*left, *(place.answer for place in marked if place is not None)}
+    new = [index for index in plans_at if OF not in messages[index]]
+    for index, place in decided:
+        if place.answer not in taken and new and new[0] < index:
+            raise _unmarked(index, f"nothing says what call {place} is: no plan before it is answer {place.answer}")
+    count = max((number + 1 for number in (*taken, *(place.answer for _, place in decided))), default=0)
     plans: list[Authored] = []
     for index in plans_at:
-        number = index if is_old and index not in taken else count
-        plan = _plan(messages[index], index, number, is_old=is_old)
+        plan = _plan(messages[index], index, count)
         count = max(count, plan.number + 1)
         plans.append(plan)
     if len({plan.number for plan in plans}) < len(plans):
-        raise ValueError("two of its plans are marked as one answer: they come from different runs")
+        raise MessageError("two of its plans are marked as one answer: they come from different runs")
     return plans, count
+
+
+def _unmarked(index: int, what: str) -> MessageError:
+    return MessageError(f"{what}; contexts from before 0.1.0 can't be gone on with: begin a new run", index=index)
 
 
 def plan_message(calls: Iterable[Mapping[str, Any]], output: Any) -> JsonObject:
@@ -168,33 +161,14 @@ def caller_of(messages: Sequence[JsonObject]) -> str:
     return next((str(message[CALLER]) for message in reversed(messages) if CALLER in message), "")
 
 
-def _plan(message: JsonObject, index: int, number: int, *, is_old: bool) -> Authored:
+def _plan(message: JsonObject, index: int, number: int) -> Authored:
     place = place_of(message)
     return Authored(
         number=number if place is None else place.answer,
         start=index,
         calls=message["plan"],
         output=message.get("output"),
-        is_given=not is_old and BY not in message and "_call" not in message,
+        is_given=BY not in message and "_call" not in message,
         run=message.get(RUN, ""),
         places={int(key): Place.parse(text) for key, text in message.get(PLACES, {}).items()},
     )
-
-
-def _matched(
-    messages: Sequence[JsonObject], left: Sequence[int], answers: Sequence[Authored]
-) -> Iterator[tuple[int, Place]]:
-    """For each message that a call has left without a mark, the place of the latest call of that text still open."""
-    open_calls: defaultdict[str, list[Place]] = defaultdict(list)
-    coming = iter(sorted(answers, key=lambda one: one.start))
-    following = next(coming, None)
-    for index in left:
-        call = messages[index]["_call"]
-        if not is_object(call) or is_item(messages[index]):
-            continue
-        while following is not None and following.start <= index:
-            for number, authored in reversed(list(enumerate(following.calls))):
-                open_calls[encode(authored, sort_keys=True)].append(following.place(number))
-            following = next(coming, None)
-        if places := open_calls.get(encode(call, sort_keys=True)):
-            yield index, places.pop()

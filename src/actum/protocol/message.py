@@ -302,5 +302,4 @@ def is_item(message: JsonObject) -> bool:
     if not is_record(message) or not is_object(message["data"]) or "result" not in message["data"]:
         return False
     place = place_of(message)
-    # Before there were places, the data named the call for all items.
-    return isinstance(message["data"].get("of"), int) if place is None else place.item is not None
+    return place is not None and place.item is not None

@@ -106,10 +106,7 @@ class Provenance:
         self._messages = context.messages
         self._data_kinds = context.data_kinds
         self._makers = makers
-        try:
-            marks = Marks.of(self._messages, answers)
-        except ValueError as error:
-            raise MessageError(str(error)) from None
+        marks = Marks.of(self._messages)
         self._answers = {one.number: one for one in [*marks.plans, *answers]}
         self._last = max(self._answers, default=-1)
         self._places = {at: place for place, left in marks.left.items() for at in left if "_call" in self._messages[at]}

@@ -30,14 +30,12 @@ class Database(Protocol):
     """Makes transactions, several at once; opens when it is first used.
 
     `share` and `update` are what is written behind a `SELECT` so that its rows don't change before the transaction
-    ends: by `share` none but others that share them waits. `unlocked` is `update` without the rows that another has
-    locked. `alone` is a query for whether nobody else is at what only one at a time should do; it holds until the
-    transaction ends.
+    ends: by `share` none but others that share them waits. `alone` is a query for whether nobody else is at what only
+    one at a time should do; it holds until the transaction ends.
     """
 
     share: str
     update: str
-    unlocked: str
     alone: str
 
     @property

@@ -6,13 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..errors import RunError
-from .database import Transaction
-from .row import RunPage, name_in, sought
-from .sql_rows import COLUMNS, kept_object
+from .row import RunPage
+from .sql_rows import COLUMNS
 
-_AT_ONCE = 200
-"""How many runs are named in one transaction: others never wait long."""
 _WILD = re.compile("[%_!]")
 """What stands for something else in a pattern."""
 
@@ -36,26 +32,3 @@ def listing(page: RunPage) -> Sequence[Any]:
     order = "ORDER BY created DESC, id DESC LIMIT ?"
     found = f"SELECT id FROM actum_runs WHERE {' AND '.join(where)} {order}"
     return f"SELECT {COLUMNS} FROM actum_runs WHERE id IN ({found}) {order}", *values, page.most, page.most
-
-
-async def name_some(within: Transaction, unlocked: str) -> bool:
-    """Name some of the runs that programs have submitted which knew no names, before and after the tables had some.
-
-    Returns:
-        Whether there were any. Those that are locked just now are passed over.
-    """
-    found = await within.rows(
-        f"SELECT id, idea FROM actum_runs WHERE sought IS NULL ORDER BY id LIMIT {_AT_ONCE}{unlocked}"
-    )
-    named = [(run, _name(idea)) for run, idea in found]
-    rows = [(name, sought(run, name), run) for run, name in named]
-    if rows:
-        await within.each("UPDATE actum_runs SET name = ?, sought = ? WHERE id = ?", rows)
-    return bool(rows)
-
-
-def _name(idea: str) -> str:
-    try:
-        return name_in(kept_object(idea).get("meta"))
-    except (RunError, AttributeError):  # it is told where the run is opened
-        return ""

@@ -12,7 +12,7 @@ from ..errors import RunError, StoreUnavailable, concealed
 from .database import Transaction
 from .live.notices import NoticeChannel
 from .postgres_listening import CHANNEL, Changes, notice_of
-from .tables import Tables
+from .tables import FIRST, Tables
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -53,7 +53,6 @@ class PostgresDatabase:
 
     share = " FOR SHARE"
     update = " FOR UPDATE"
-    unlocked = " FOR UPDATE SKIP LOCKED"
     alone = f"SELECT pg_try_advisory_xact_lock({_ALONE})"
 
     def __init__(self, url: str, tables: Tables = _TABLES) -> None:
@@ -140,7 +139,7 @@ class PostgresDatabase:
         await database.execute(_sql(f"SET LOCAL lock_timeout = '{_PATIENCE}s'"))
         await database.execute("CREATE TABLE IF NOT EXISTS actum_format (format BIGINT NOT NULL)")
         known = await _number(database, "SELECT max(format) FROM actum_format")
-        oldest = await _number(database, "SELECT max(version) FROM actum_oldest") if known > 1 else 1
+        oldest = await _number(database, "SELECT max(version) FROM actum_oldest") if known >= FIRST else 0
         try:
             statements = self._tables.adding(known, oldest)
         except RunError as error:

@@ -16,7 +16,7 @@ from ..storage.sqlite_files import is_lasting, said, strange
 from .database import Transaction
 from .live.channel import Channel, LocalChannel
 from .live.sockets import MachineChannel
-from .tables import Tables
+from .tables import FIRST, Tables
 
 T = TypeVar("T")
 _TABLES = Tables(counting="INTEGER PRIMARY KEY AUTOINCREMENT", real="REAL")
@@ -52,7 +52,7 @@ class SqliteDatabase:
     Every transaction takes the write lock at once, so that what it has read can't change before it ends.
     """
 
-    share = update = unlocked = ""
+    share = update = ""
     alone = "SELECT 1"
 
     def __init__(self, path: str | Path, tables: Tables = _TABLES) -> None:
@@ -171,9 +171,9 @@ class SqliteDatabase:
         known = int(database.execute("PRAGMA user_version").fetchone()[0])
         if not known and database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise RunError(f"{self._path}: a database, but not a store of runs")
-        told = database.execute("SELECT version FROM actum_oldest").fetchone() if known > 1 else None
+        told = database.execute("SELECT version FROM actum_oldest").fetchone() if known >= FIRST else None
         try:
-            statements = self._tables.adding(known, int(told[0]) if told else 1)
+            statements = self._tables.adding(known, int(told[0]) if told else 0)
         except RunError as error:
             raise RunError(f"{self._path}: {error.message}") from None
         for statement in statements:

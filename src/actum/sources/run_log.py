@@ -1,7 +1,7 @@
 """A run's log beside its file: what the run does, written before anything is built on it (L8).
 
 The first line says to which run the log belongs, and every line ends with a checksum of all lines up to it: what was
-changed by anything but a run is refused. Older logs have neither, and are read as they are.
+changed by anything but a run is refused.
 """
 
 from __future__ import annotations
@@ -132,7 +132,6 @@ class RunLog:
         Raises:
             IdeaError: it belongs to another run; or for a line that is not an entry as it was written, naming it.
         """
-        is_sealed = False
         self._checksum = 0
         if self._file is None:
             return
@@ -143,14 +142,13 @@ class RunLog:
                 return  # a part of a line, of a process that was killed
             if not line.strip():
                 continue
-            entry, has_seal = self._entry(line[:-1], number)
-            if number == 1:
-                is_sealed = has_seal or _BELONGS in entry
-                self._check_belongs(entry)
-            if has_seal is not is_sealed:
-                raise IdeaError(f"{self.path}: line {number} is damaged: its checksum is missing")
-            if _BELONGS not in entry or number > 1:
+            entry = self._entry(line[:-1], number)
+            if number > 1:
                 yield entry
+            elif entry.get(_BELONGS) != self.run:
+                raise IdeaError(
+                    f"{self.path}: it holds what another run has done, which is not in its file: move it away to go on"
+                )
 
     def _lines(self) -> Iterator[bytes]:
         assert self._file is not None
@@ -161,8 +159,8 @@ class RunLog:
         except OSError as error:
             raise IdeaError(f"{self.path}: {error.strerror or error}") from None
 
-    def _entry(self, line: bytes, number: int) -> tuple[JsonObject, bool]:
-        """The entry of a line, and whether its checksum holds."""
+    def _entry(self, line: bytes, number: int) -> JsonObject:
+        """The entry of a line whose checksum holds."""
         seal = _SEAL.search(line, len(line) - _LENGTH) if len(line) > _LENGTH else None
         body = line if seal is None else line[: seal.start()] + b"}"
         self._checksum = crc32(body, self._checksum)
@@ -176,18 +174,14 @@ class RunLog:
             entry = None
         if not is_object(entry) or not isinstance(entry.get("at"), list):
             raise IdeaError(f"{self.path}: line {number} is not an entry of a run")
-        return entry, seal is not None
+        if seal is None:
+            raise IdeaError(f"{self.path}: line {number} has no checksum: it was changed, or is from before 0.1.0")
+        return entry
 
     def _holds_an_entry(self, line: bytes) -> bool:
         """Whether a whole entry stands in a line that has no end: it was written, and what follows it was changed."""
         ends = _SEAL.finditer(line)
         return any(crc32(line[: seal.start()] + b"}", self._checksum) == int(seal[1], 16) for seal in ends)
-
-    def _check_belongs(self, first: JsonObject) -> None:
-        if first.get(_BELONGS, self.run) != self.run:
-            raise IdeaError(
-                f"{self.path}: it holds what another run has done, which is not in its file: move it away to go on"
-            )
 
     def clear(self) -> None:
         """Begin again, once the run's file holds what the log held."""

@@ -196,10 +196,9 @@ class FolderStore:
             return
         except (ValueError, KeyError, TypeError):
             raise IdeaError(f"{self._folder}: its format.json is damaged") from None
-        if not isinstance(known, int) or known > rows.FORMAT:
-            raise IdeaError(
-                f"{self._folder}: made by a newer Actum (format {known}; this one reads up to {rows.FORMAT})"
-            )
+        if not isinstance(known, int):
+            raise IdeaError(f"{self._folder}: its format.json is damaged")
+        rows.check_format(known, self._folder)
 
 
 _CHUNK = 4_096

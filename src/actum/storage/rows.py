@@ -117,6 +117,17 @@ def line_in(row: Any) -> Line:
             raise _damaged("a line")
 
 
+def check_format(known: int, where: object) -> None:
+    """Refuse a store of a later format.
+
+    Raises:
+        IdeaError: it is one.
+    """
+    if known > FORMAT:
+        told = f"{where}: made by a newer Actum (format {known}; this one reads up to {FORMAT})"
+        raise IdeaError(f"{told}: upgrade Actum, or name another store")
+
+
 def _damaged(what: str) -> IdeaError:
     return IdeaError(f"{what} of the store of Ideas is damaged: restore it from a copy")
 

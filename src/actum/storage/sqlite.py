@@ -93,10 +93,7 @@ class SqliteStore:
         database = sqlite3.connect(self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             known = int(database.execute("PRAGMA user_version").fetchone()[0])
-            if known > rows.FORMAT:
-                raise IdeaError(
-                    f"{self._path}: made by a newer Actum (format {known}; this one reads up to {rows.FORMAT})"
-                )
+            rows.check_format(known, self._path)
             if known == 0:
                 self._make(database)
             database.execute("PRAGMA synchronous = NORMAL")

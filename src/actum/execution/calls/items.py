@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...dataflow.expression import MISSING
 from ...dataflow.node import Answer, Node, Status
 from ...dataflow.template import Template
 from ...errors import ActumError
@@ -56,10 +55,9 @@ class Batches:
     def _stands(self, item: Job, before: Items) -> bool:
         """Whether the call for an item had ended before this run; then it is settled."""
         graph, number = self._ground.graph, item.node.index
-        value = before.take(number, item.call)
-        if value is not MISSING:
+        if number in before.by_number:
             item.node.is_uncertain = number in before.uncertain
-            graph.settle(item.node, Status.DONE, value)
+            graph.settle(item.node, Status.DONE, before.by_number[number])
         elif number in before.skipped:
             graph.settle(item.node, Status.SKIPPED)
         else:

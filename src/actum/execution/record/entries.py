@@ -69,8 +69,7 @@ class Arrived:
 
     answer: int
     start: int
-    index: int | None
-    """None in older records, where all calls are told in their order."""
+    index: int
     call: JsonObject
     place: Place | None = None
 
@@ -168,19 +167,6 @@ class Closed:
         return {"answer": self.answer, "closed": True}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adopted:
-    """A call that has arrived is one that an earlier attempt has started. Only older records say so apart (L3)."""
-
-    answer: int
-    index: int
-    place: Place
-
-    def to_dict(self) -> JsonObject:
-        """The entry as JSON."""
-        return {"answer": self.answer, "adopted": str(self.place), "index": self.index}
-
-
-OfAnswer: TypeAlias = Arrived | Answered | Restarted | Adopted | Withheld | Closed
+OfAnswer: TypeAlias = Arrived | Answered | Restarted | Withheld | Closed
 """What is told of an answer."""
 Entry: TypeAlias = Began | Appended | Inserted | Failed | Shown | Heard | OfAnswer

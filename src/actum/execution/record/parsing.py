@@ -1,7 +1,4 @@
-"""Reading the entries of a record, which may be damaged: what isn't as a run writes it is refused (L8).
-
-Records from before calls had places have no numbers of answers, indices or ids of runs. They are read, too.
-"""
+"""Reading the entries of a record, which may be damaged: what isn't as a run writes it is refused (L8)."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from typing import Any
 from ...protocol.place import Place
 from ...schema.json import JsonObject, is_list, is_object
 from .entries import (
-    Adopted,
     Answered,
     Appended,
     Arrived,
@@ -34,8 +30,10 @@ def parse_entry(entry: Mapping[str, Any]) -> Entry:
         ValueError: it isn't one, naming what is wrong with it.
     """
     if "began" in entry:
+        if "run" not in entry:
+            raise ValueError("it doesn't say which run has begun: records from before 0.1.0 can't be read")
         call = _object(entry, "call") if "call" in entry else None
-        own, run, trace = _objects(entry, "began"), _text(entry, "run", ""), _text(entry, "trace", "")
+        own, run, trace = _objects(entry, "began"), _text(entry, "run"), _text(entry, "trace", "")
         said = _number(entry, "said", 0)
         if said > len(own):
             raise _wrong("said", "at most the number of messages")
@@ -51,7 +49,7 @@ def parse_entry(entry: Mapping[str, Any]) -> Entry:
     if "failed" in entry:
         place, call, error = _place(entry["failed"], "failed"), _object(entry, "call"), _text(entry, "error")
         return Failed(place=place, call=call, error=error, marks=_members(entry, "marks"))
-    if "answer" in entry or "start" in entry:
+    if "answer" in entry:
         return _parse_answer(entry)
     raise ValueError("it is none of the entries that a run writes")
 
@@ -69,19 +67,14 @@ def parse_at(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _parse_answer(entry: Mapping[str, Any]) -> Entry:
-    # Before there were places, an answer was known by the message where it began: no number is below zero.
-    start = _number(entry, "start", 0)
-    answer = _number(entry, "answer", -1 - start)
+    answer, start = _number(entry, "answer"), _number(entry, "start", 0)
     if "restarted" in entry:
         kept = {_place(place, "kept"): _call(call, "kept") for place, call in _members(entry, "kept").items()}
-        by = answer if entry["restarted"] is True else _number(entry, "restarted")
-        return Restarted(answer=answer, by=by, start=start, kept=kept)
+        return Restarted(answer=answer, by=_number(entry, "restarted"), start=start, kept=kept)
     if "call" in entry:
-        index = _number(entry, "index") if "index" in entry else None
+        index, call = _number(entry, "index"), _object(entry, "call")
         place = _place(entry["adopted"], "adopted") if "adopted" in entry else None
-        return Arrived(answer=answer, start=start, index=index, call=_object(entry, "call"), place=place)
-    if "adopted" in entry:
-        return Adopted(answer=answer, index=_number(entry, "index"), place=_place(entry["adopted"], "adopted"))
+        return Arrived(answer=answer, start=start, index=index, call=call, place=place)
     if entry.get("withheld") is True:
         return Withheld(answer)
     if entry.get("closed") is True:

@@ -16,30 +16,22 @@ from ...protocol.approvals import Decisions
 from ...protocol.call import Call
 from ...protocol.context import Memory
 from ...protocol.marks import Authored, Marks
-from ...protocol.message import OF, OUTCOME, failed_of, is_item, is_record, is_result, is_skip, place_of, write_of
+from ...protocol.message import OUTCOME, failed_of, is_item, is_record, is_result, is_skip, place_of, write_of
 from ...protocol.place import Place
-from ...schema.json import JsonObject, encode, is_object
+from ...schema.json import JsonObject, is_object
 
 
 @dataclass(slots=True)
 class Items:
-    """The results of calls for single items, by the item; by the text of their calls where they have no places."""
+    """The results of calls for single items, by the item."""
 
     by_number: dict[int, Any] = field(default_factory=dict[int, Any])
-    by_text: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     skipped: set[int] = field(default_factory=set[int])
     """The items whose calls were skipped (C10)."""
     uncertain: set[int] = field(default_factory=set[int])
     """Those of which nobody knows whether they had their effect, though something stands for their results (C14)."""
     told: set[int] = field(default_factory=set[int])
     """Those whose results the model is shown one by one, because the call for all had failed."""
-
-    def take(self, number: int, call: Call) -> Any:
-        """The result of the call for an item, MISSING where it has none."""
-        if number in self.by_number:
-            return self.by_number[number]
-        values = self.by_text.get(encode(call, sort_keys=True)) if self.by_text else None
-        return values.pop(0) if values else MISSING
 
 
 @dataclass(slots=True)
@@ -228,12 +220,4 @@ def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, Items
                 own.skipped.add(place.item or 0)
             elif is_result(messages[at]):
                 own.told.add(place.item or 0)
-    plans = {plan.start: plan for plan in marks.plans}
-    latest: Authored | None = None
-    for index, message in enumerate(messages):
-        if index in plans:
-            latest = plans[index]
-        if latest is not None and OF not in message and is_item(message):  # saved before there were places
-            own = found[latest.place(message["data"]["of"])]
-            own.by_text.setdefault(encode(message["_call"], sort_keys=True), []).append(message["data"]["result"])
     return found

@@ -11,9 +11,8 @@ from ...protocol.marks import plan_marks, plan_message, without_output
 from ...protocol.message import OF, OUTCOME, check_message
 from ...protocol.numbering import Numbering
 from ...protocol.place import Place
-from ...schema.json import JsonObject, index_of, is_list, is_object
+from ...schema.json import JsonObject, is_list, is_object
 from .entries import (
-    Adopted,
     Answered,
     Appended,
     Arrived,
@@ -43,21 +42,17 @@ class _Told:
     adopted: dict[int, Place] = field(default_factory=dict[int, Place])
     output: Any = None
 
-    def arrived(self, index: int | None, call: JsonObject, place: Place | None) -> None:
-        """Take in a call; one whose index was told before takes the place of what held it."""
-        at = len(self.calls) if index is None else index
-        if at > len(self.calls):
-            raise ValueError("a call has arrived before the one that is listed before it")
-        self.calls[at : at + 1] = [call]
-        if place is not None:
-            self.adopt(at, place)
+    def arrived(self, index: int, call: JsonObject, place: Place | None) -> None:
+        """Take in a call; one whose index was told before takes the place of what held it.
 
-    def adopt(self, index: int, place: Place) -> None:
-        """Note that a call is one that an earlier attempt has started."""
-        if index >= len(self.calls):
-            raise ValueError("a call was started before it has arrived")
-        self.adopted[index] = place
-        self.kept.pop(place, None)
+        `place` is where an earlier attempt has started it.
+        """
+        if index > len(self.calls):
+            raise ValueError("a call has arrived before the one that is listed before it")
+        self.calls[index : index + 1] = [call]
+        if place is not None:
+            self.adopted[index] = place
+            self.kept.pop(place, None)
 
 
 @dataclass(slots=True)
@@ -108,8 +103,6 @@ class _Run:
                 self.answers.pop(answer, None)
                 if kept:
                     self.answers[by] = _Told(self._start(start), kept=dict(kept))
-            case Adopted(answer=answer, index=index, place=place):
-                self._told(answer, len(self.messages)).adopt(index, place)
             case Withheld(answer=answer):
                 if answer in self.answers:
                     self.answers[answer].output = None
@@ -154,7 +147,7 @@ class _Run:
     def _plan(self, number: int, told: _Told) -> JsonObject:
         plan = plan_message([*told.calls, *told.kept.values()], told.output)
         places = told.adopted | dict(enumerate(told.kept, len(told.calls)))
-        return plan if not self.run else plan | plan_marks(number, self.run, places, self.trace)
+        return plan | plan_marks(number, self.run, places, self.trace)
 
     def has_done(self, of: str) -> bool:
         """Whether the call at a place has left its result."""
@@ -210,25 +203,5 @@ def _types(message: JsonObject) -> Iterator[str]:
 
 def _suspend(parent: _Run, of: str, inner: _Run) -> None:
     """Let what a delegate had reached stand in the run around it, unless its call is done."""
-    if inner.call is None:
-        inner.call = _call_before_places(parent, of)
-    elif parent.has_done(of):
-        return
-    if inner.call is not None:
+    if inner.call is not None and not parent.has_done(of):
         parent.messages.append({"type": "suspended", "of": of, "call": inner.call, "context": inner.messages})
-
-
-def _call_before_places(parent: _Run, of: str) -> JsonObject | None:
-    """The call of a delegate in a log that doesn't name it; None where it is done, or can't be told."""
-    start, index = map(index_of, of.partition(".")[::2])
-    if start is None or index is None:
-        return None
-    told = next((one for one in parent.answers.values() if one.start == start), None)
-    plan = parent.messages[start].get("plan") if told is None and start < len(parent.messages) else None
-    calls: Any = told.calls if told is not None else plan
-    if not is_list(calls) or index >= len(calls) or not is_object(calls[index]):
-        return None
-    call: JsonObject = calls[index]
-    # Of equal calls, the first are those that are done.
-    done = sum(message.get("_call") == call for message in parent.messages[start:])
-    return call if calls[:index].count(call) >= done else None
