@@ -28,6 +28,7 @@ ActumError
 │   └── PlanLeft                what it expects doesn't hold
 ├── LimitExceeded           a limit of the run was reached
 ├── IdeaError               an Idea could not be read, found or written
+│   ├── IdeaNotFound            no Idea has this address, or none lies at this path
 │   └── NotWaiting              no call waits there for a decision, or another one than was shown
 └── RunError                a run that is kept could not be found, submitted, decided on or written
     ├── RunNotFound             there is none of that id, or none in that file: an IdeaError as well
@@ -409,6 +410,12 @@ class RunError(ActumError):
     """A run that is kept: what was asked of it can't be done."""
 
     code = "run"
+
+
+class IdeaNotFound(IdeaError):
+    """No Idea has this address, or none lies at this path."""
+
+    code = "idea_not_found"
 
 
 class RunNotFound(RunError, IdeaError):

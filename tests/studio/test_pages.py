@@ -482,6 +482,8 @@ async def test_runs_of_a_store_are_shown_as_well(tmp_path: Path) -> None:
         text = await over(client, f"/studio/runs/{run.id}")
         assert "Timeline" in text
         assert "0.1 weather" in text
+        for part in ("calls/9.9", "answers/99", "requests/99", "fork/99", "edit/9.9"):
+            assert "there is no" in await page(client, f"runs/{run.id}/{part}", 404)
 
 
 async def test_the_page_of_an_idea_does_not_wait_for_what_is_found_out_about_it(

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..errors import IdeaError
+from ..errors import IdeaError, IdeaNotFound
 from ..execution.calls.approval import Approve
 from ..generation.model import Model
 from ..ideas.config import IdeaConfig
@@ -190,7 +190,7 @@ def register_ideas(path: Path, registry: Registry) -> None:
     """
     files = [path] if path.is_file() else sorted(one for one in path.glob("*") if one.suffix in IDEA_FILES)
     if not files:
-        raise IdeaError(f"there is no Idea at {path}")
+        raise IdeaNotFound(f"there is no Idea at {path}")
     for file in files:
         if file.stem in registry:
             raise IdeaError(f"{file}: a tool named {file.stem!r} is already registered")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from ..errors import IdeaError
+from ..errors import IdeaError, IdeaNotFound
 from .address import MAIN, Address
 from .change import Change, change_between
 from .file import IdeaText, read_idea, write_idea
@@ -51,7 +51,7 @@ class Library:
             at = None if address.is_exact else self.at
             if (entry := await self.store.latest(line, address.version, at)) is not None:
                 return entry
-        raise IdeaError(f"there is no {address} on {address.branch or ', '.join(self.branches)}")
+        raise IdeaNotFound(f"there is no {address} on {address.branch or ', '.join(self.branches)}")
 
     async def load(self, address: Address) -> tuple[StoredVersion, IdeaText]:
         """The version that an address means, and the Idea.

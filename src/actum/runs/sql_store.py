@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 
-from ..errors import RunError
+from ..errors import RunNotFound
 from ..schema.json import JsonObject, encode
 from .database import Database, Transaction
 from .finding import listing
@@ -149,7 +149,7 @@ class SqlStore:
         async with self.database.transaction() as within:
             source = await source_at(within, run)
             if source is None:
-                raise RunError(f"there is no run {run}")
+                raise RunNotFound(f"there is no run {run}")
             told = await within.rows("SELECT seq, entry FROM actum_entries WHERE run = ? ORDER BY seq", run)
             sent = await within.rows(_SENT, run, time.time())
         taken = Taken(

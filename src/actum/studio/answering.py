@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from ..errors import ActumError, IdeaError, MessageError, RunError, SchemaError, StoreUnavailable
+from ..errors import (
+    ActumError,
+    IdeaError,
+    IdeaNotFound,
+    MessageError,
+    RunError,
+    RunNotFound,
+    SchemaError,
+    StoreUnavailable,
+)
 from .pages import render
 from .secrets import hidden
 from .studio import BASE, Studio
@@ -53,6 +62,10 @@ def page_in_parts(
     return StreamingResponse(parts(), status_code=status, media_type="text/html", headers=_HEADERS)
 
 
+class PartNotFound(IdeaError):
+    """A run has no such call, answer or request."""
+
+
 def elsewhere(path: str) -> Response:
     """Where the browser goes on after a form."""
     return RedirectResponse(f"{BASE}{path}", status_code=303, headers=_HEADERS)
@@ -68,8 +81,7 @@ def answering(
         try:
             return await act(request)
         except ActumError as error:
-            status = 404 if error.message.startswith("there is no ") else _status(error)
-            return page(studio, "error.html", status, error=error.message)
+            return page(studio, "error.html", _status(error), error=error.message)
 
     return answer
 
@@ -77,4 +89,6 @@ def answering(
 def _status(error: ActumError) -> int:
     if isinstance(error, StoreUnavailable):
         return 503
+    if isinstance(error, IdeaNotFound | RunNotFound | PartNotFound):
+        return 404
     return 422 if isinstance(error, IdeaError | MessageError | RunError | SchemaError) else 500

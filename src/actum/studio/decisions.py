@@ -18,7 +18,7 @@ from ..protocol.approvals import Pending
 from ..protocol.call import Call
 from ..runs.handle import Run
 from ..schema.json import JsonObject, NotJson, decode, is_object
-from .answering import elsewhere, page
+from .answering import PartNotFound, elsewhere, page
 from .forms.building import form_of, problems_of
 from .forms.field import ABSENT
 from .forms.reading import Posted, value_of
@@ -76,7 +76,7 @@ class DecisionPages:
         of = request.path_params["of"]
         waiting = await self.studio.waiting(run, of)
         if waiting is None:
-            raise IdeaError(f"there is no call that waits at {of}")
+            raise PartNotFound(f"there is no call that waits at {of}")
         if request.method == "GET":
             return self._editing(run, waiting, dict(Call(waiting.call).parameters))
         sent = await posted(request)
@@ -251,7 +251,7 @@ def _before(idea: Idea, name: str, at: int) -> list[tuple[int, str]]:
     """The messages of a run before a request that may be changed, by index, as JSON."""
     ticks = ticks_of(about_of(idea.meta, name), name)
     if not 1 <= at <= len(ticks):
-        raise IdeaError(f"there is no request {at} to fork before: the run made {len(ticks)}")
+        raise PartNotFound(f"there is no request {at} to fork before: the run made {len(ticks)}")
     messages = enumerate(idea.context.messages[: ticks[at - 1].at])
     fixed = {"plan", "approval", "suspended", "input"}
     return [(index, json_of(message)) for index, message in messages if message.get("type") not in fixed]

@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 from starlette.responses import HTMLResponse, Response
 
-from ..errors import ActumError, IdeaError
+from ..errors import ActumError
 from ..inspection.account import Account, account_of
 from ..inspection.pricing import price
 from ..runs.handle import Run
 from ..runs.run_store import RunStore
-from .answering import page
+from .answering import PartNotFound, page
 from .drawing import graph_with_values
 from .live import line_of, stream
 from .numbers import whole
@@ -89,7 +89,7 @@ class RunPages:
         place = request.path_params["place"]
         call = account.find(place)
         if call is None:
-            raise IdeaError(f"there is no call {place} in this run")
+            raise PartNotFound(f"there is no call {place} in this run")
         why = account.why(place) if call.has_left else None
         return page(self.studio, "call.html", run=run, title=title_of(account), call=call, why=why, link=linker(run.id))
 
@@ -99,7 +99,7 @@ class RunPages:
         number = whole(request.path_params["number"])
         answer = next((one for one in account.answers if one.number == number), None)
         if answer is None:
-            raise IdeaError(f"there is no answer {number} in this run")
+            raise PartNotFound(f"there is no answer {number} in this run")
         words = request.query_params.get("find", "")[:200]
         calls = [call for call in answer.calls if not words or words.lower() in f"{call.place} {call.authored}".lower()]
         pages = -(-len(calls) // _PAGE) or 1
@@ -126,7 +126,7 @@ class RunPages:
         found = {one.number: one for one in sent}
         answer = next((one for one in account.answers if one.request == number), None)
         if answer is None:
-            raise IdeaError(f"there is no request {number} in this run")
+            raise PartNotFound(f"there is no request {number} in this run")
         return page(
             self.studio, "request.html", run=run, title=title_of(account), answer=answer, sent=found.get(number)
         )

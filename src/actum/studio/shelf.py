@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..app.idea import Idea
-from ..errors import ActumError, IdeaError
+from ..errors import ActumError, IdeaError, IdeaNotFound
 from ..ideas.ticks import RUN
 
 _SUFFIXES = (".json", ".yaml", ".yml")
@@ -65,7 +65,7 @@ class Shelf:
             return self.named[key]
         path = next((path for own, path in self._files() if own == key), None)
         if path is None:
-            raise IdeaError(f"there is no Idea {key}")
+            raise IdeaNotFound(f"there is no Idea {key}")
         return Idea.load(path)
 
     def file(self, key: str) -> Path | None:

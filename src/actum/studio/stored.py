@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from ..app.idea import Idea
-from ..errors import ActumError, IdeaError
+from ..errors import ActumError, IdeaNotFound
 from ..ideas.address import MAIN, SCHEME, Address, parse_address
 from ..ideas.change import Change, change_between
 from ..ideas.file import write_idea
@@ -68,7 +68,7 @@ class Stored:
         """
         address = parse_address(key)
         if not self._is_there:
-            raise IdeaError(f"there is no {address}: there is no store")
+            raise IdeaNotFound(f"there is no {address}: there is no store")
         async with self._library() as library:
             entry, text = await library.load(address)
         return Idea.read(write_idea(text), str(entry.address))
