@@ -117,7 +117,7 @@ CALLS = [  # what was written behind a call of `payments`, and the whole message
      "tool 'mail', at _each: it is a list, a reference to one, "
      "or an expression such as \"{[x for x in †calls.0 if …]}\""),
     (mail("{†each.name}"),
-     "tool 'mail', at text: †each is the item of a call with '_each', and here is none"),
+     "tool 'mail', at text: †each is the item of a call with '_each', and this call has no '_each'"),
     (mail("{†item.name}", _each="†calls.0"), "tool 'mail': nothing fills †item.name; the item is †each"),
     (mail("{†payments[0].name}"), "tool 'mail': nothing fills †payments; the result of payments is †calls.0"),
     (mail("†results.9"),

@@ -48,11 +48,11 @@ RunsHome: TypeAlias = Annotated[
 IdeaStore: TypeAlias = Annotated[str | None, Parameter(name="--store", help="The store, as for `actum save`.")]
 Modules: TypeAlias = Annotated[
     list[str] | None,
-    Parameter(negative="", help="A module or file with Activities, beside those that the Idea names."),
+    Parameter(negative="", help="A module or file with Activities, in addition to those that the Idea names."),
 ]
 ModulesOfAll: TypeAlias = Annotated[
     list[str] | None,
-    Parameter(negative="", help="A module or file with Activities, beside those that the Ideas name."),
+    Parameter(negative="", help="A module or file with Activities, in addition to those that the Ideas name."),
 ]
 DelegateRoots: TypeAlias = Annotated[
     list[str] | None,

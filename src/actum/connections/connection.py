@@ -329,7 +329,7 @@ async def _page_as_sent(client: Client, cursor: str | None) -> tuple[list[Any], 
     raw: JsonObject = await session._dispatcher.send_raw_request(data["method"], data.get("params"), options)
     tools, following = raw.get("tools"), raw.get("nextCursor")
     if not is_list(tools) or not (following is None or isinstance(following, str)):
-        raise ValueError("the list of tools is none")
+        raise ValueError("the list of tools is malformed")
     return list(tools), following
 
 

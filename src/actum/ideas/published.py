@@ -107,7 +107,7 @@ def _tool_call() -> JsonObject:
             EACH: _EACH,
             WHEN: _WHEN,
             ELSE: _ELSE,
-            WITH: {"type": "object", "description": "References beside the literal parameters, by their paths."},
+            WITH: {"type": "object", "description": "References alongside the literal parameters, by their paths."},
             VALUE: False,
         },
         "required": ["_tool"],

@@ -102,6 +102,8 @@ KINDS = [
         value=Data,
         show=_show,
     ),
-    data_kind("state", "What is known. Keys beside `schema` and `description` are the data itself.", State),
-    data_kind("input", "The data that the request is about. Keys beside `schema` and `description` are that.", Input),
+    data_kind("state", "What is known. Keys other than `schema` and `description` are the data itself.", State),
+    data_kind(
+        "input", "The data that the request is about. Keys other than `schema` and `description` are that.", Input
+    ),
 ]

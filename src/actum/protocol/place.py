@@ -40,7 +40,7 @@ class Place:
         else:
             if place is not None:
                 return place
-        raise ValueError(f"{text[:100]!r} is not a place such as 3.0")
+        raise ValueError(f"{text[:100]!r} is not a place, for example 3.0")
 
     def __str__(self) -> str:
         text = str(self.answer) if self.index is None else f"{self.answer}.{self.index}"

@@ -144,4 +144,4 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, LookupError):
-        raise RunError(f"there is no time zone {name!r}; one is called such as Europe/Lisbon") from None
+        raise RunError(f"there is no time zone {name!r}; Europe/Lisbon, for example, is one") from None

@@ -277,7 +277,7 @@ def _loaded(path: Path) -> Idea:
         IdeaError: no run is kept there.
     """
     if os.path.exists(path) and not path.is_file():
-        raise IdeaError(f"{path}: a run is kept in a file, and that is none")
+        raise IdeaError(f"{path}: a run is kept in a regular file")
     idea = Idea.load(path)
     about_of(idea.meta, str(path))
     return idea

@@ -227,7 +227,7 @@ def _is_named(host: str, netloc: str, allowed: Collection[str]) -> bool:
 def _row(content: bytes) -> JsonObject:
     found = _object(content)
     if not isinstance(found.get("state"), str):
-        raise DelegateError("the server's answer is none of an Actum server")
+        raise DelegateError("the server's answer is not one that an Actum server gives")
     return found
 
 
@@ -245,5 +245,5 @@ def _object(content: bytes) -> JsonObject:
     except (NotJson, UnicodeDecodeError):
         found = None
     if not is_object(found):
-        raise DelegateError("the server's answer is none of an Actum server")
+        raise DelegateError("the server's answer is not one that an Actum server gives")
     return found

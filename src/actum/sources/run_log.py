@@ -57,7 +57,7 @@ class RunLog:
             raise IdeaError(f"{self.path}: {unwritable(error)}") from None
         if not stat.S_ISREG(status.st_mode):
             self._close()
-            raise IdeaError(f"{self.path}: a log is a file, and that is none")
+            raise IdeaError(f"{self.path}: a log must be a regular file")
         try:
             _lock(self._file, self.path)
             self._is_empty = not os.fstat(self._file).st_size

@@ -124,7 +124,7 @@ class Api:
                 request.method, request.url, headers=dict(request.headers), content=request.content
             )
         except UNASKED:
-            raise Unsendable("its address is none, or too long") from None
+            raise Unsendable("its address is malformed or too long") from None
         except UNREACHED as error:
             why = "can't be reached: the call was not made"
             raise self._error(why, "server_lost", said=str(error), outcome="not made") from error
@@ -150,7 +150,7 @@ class Api:
             try:
                 answer = await client.get(source, headers={"accept": "application/json, application/yaml, */*;q=0.5"})
             except UNASKED:
-                raise self._error("can't be used: the address of its document is none", "server_config") from None
+                raise self._error("can't be used: the address of its document is malformed", "server_config") from None
             except LOST as error:
                 raise self._error("can't be reached", "server_start", said=str(error)) from error
         if answer.status_code != 200:

@@ -66,7 +66,7 @@ class Parameters:
     def _add(self, one: JsonObject) -> None:
         name, place = one.get("name"), one.get("in")
         if not isinstance(name, str) or not name or not isinstance(place, str):
-            raise SchemaError("one of its parameters is none")
+            raise SchemaError("one of its parameters is malformed")
         if self._hidden.holds(place, name) or (place == "header" and name.lower() in _OWN_HEADERS):
             return
         if place == "header" and not HEADER_NAME.match(name):

@@ -24,7 +24,7 @@ def judge(template: str) -> None:
     pieces = _PLACE.split(template)
     # What the document itself says may hold anything but what would end the path.
     if not template.startswith("/") or any(not one.isprintable() or "?" in one or "#" in one for one in pieces[::2]):
-        raise SchemaError("its path is none")
+        raise SchemaError("its path is malformed")
     if _leads_elsewhere(template):
         raise SchemaError("its path would lead to another one")
 

@@ -81,7 +81,7 @@ class _Gathering:
     def converted(self, raw: Any) -> Any:
         """A schema with references to the definitions here."""
         if not is_object(raw) and not isinstance(raw, bool):
-            raise SchemaError("one of its schemas is none")
+            raise SchemaError("one of its schemas is malformed")
         judge(raw)
         self._size += len(encode(raw))
         if self._size > LARGEST:

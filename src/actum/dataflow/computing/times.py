@@ -62,7 +62,7 @@ def _instant(value: Any, what: str) -> tuple[datetime, re.Match[str]]:
     match = _TIME.fullmatch(value)
     at = _read(match) if match else None
     if match is None or at is None:
-        raise ComputingError(f"{what} takes a time such as 2024-05-15T12:00; this text is none")
+        raise ComputingError(f"{what} takes a time, for example 2024-05-15T12:00; this text is not one")
     return at, match
 
 

@@ -114,7 +114,7 @@ class Declared:
             found, path = self._of_number(reference), path[1:]
         elif reference.kind == ITEM:
             if item is None:
-                raise Misfit(f"†{ITEM} is the item of a call with {EACH!r}, and here is none")
+                raise Misfit(f"†{ITEM} is the item of a call with {EACH!r}, and this call has no {EACH!r}")
             found = item
         elif reference.kind == ERROR.kind:
             raise Misfit(

@@ -238,7 +238,7 @@ class Strict:
                     return self.node(inlined, path)
             for key in beside:
                 where = "moved to the local check" if judges(key) else "left out"
-                self.remarks.note(path, f"`{key}` beside `$ref` {where}")
+                self.remarks.note(path, f"`{key}` next to `$ref` {where}")
         self._definitions.refer(self._source, name, firm=not self._optional)
         return {"$ref": f"#/$defs/{name}"}, Named(name=name)
 
@@ -263,7 +263,7 @@ class Strict:
                 return self.node(base, path)
             joined = self._combining.distributed(base, options)
             if joined is None:
-                return self._problem(path, f"`{keyword}` and the keywords beside it can't be expressed as one union")
+                return self._problem(path, f"`{keyword}` and the keywords next to it can't be expressed as one union")
             options = joined
         if keyword == "oneOf":
             self.remarks.note(path, "`oneOf` sent as `anyOf`; that only one option holds is checked locally")
