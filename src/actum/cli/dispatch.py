@@ -86,7 +86,7 @@ COMMANDS = {
     "import": "Save every Idea of a file or a folder, each under its meta.path, else under its file's name.",
 }
 """What each is for, as its function says it: the list of commands imports none."""
-MODULES = {"import": "import_ideas"}
+MODULES = {"import": "import_ideas", "runs": "list_runs", "worker": "serve_worker"}
 
 GROUPS = {
     "Runs that are kept": ("resume", "waiting", "approve", "deny", "runs", "fork", "replay", "why"),

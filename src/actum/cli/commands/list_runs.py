@@ -12,7 +12,7 @@ from ..options import AnyRuns, runs_at
 from ..render.telling import say, tell
 
 
-def actum_runs(
+def actum_list_runs(
     folder: str = "runs",
     /,
     *,

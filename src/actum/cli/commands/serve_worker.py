@@ -20,7 +20,7 @@ from ..server_options import agents_at
 from .sweep import kept_days
 
 
-async def actum_worker(
+async def actum_serve_worker(
     *,
     store: RunsHome = None,
     queues: str | None = None,
