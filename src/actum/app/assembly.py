@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ..events import AnyEvent
 from ..execution.budget import Budget, Spent
 from ..execution.calls.approval import Approve
-from ..execution.calls.undoing import Doings
 from ..execution.delegation.delegation import Delegation
 from ..execution.delegation.linking import Linking, has_links
 from ..execution.delegation.resolver import Resolver, SavedRequest
@@ -20,6 +19,7 @@ from ..execution.loop import Loop
 from ..execution.record.recorder import Record, Recorder, Tell
 from ..execution.setup import Runtime, Setup
 from ..execution.single import request_once
+from ..execution.undoing import Doings
 from ..generation.compile import Frame, Handler
 from ..generation.model import Model, ModelRequest
 from ..ideas.store import Store

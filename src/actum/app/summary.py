@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import MessageError
-from ..execution.calls.delegating import Suspension
 from ..execution.delegation.delegation import Delegation
+from ..execution.isolated import Suspension
 from ..messages.media import MEDIA, name_of
 from ..protocol.call import Call
 from ..protocol.context import Context

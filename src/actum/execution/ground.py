@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..dataflow.graph import Graph
-from ..dataflow.node import Answer, Node
+from ..dataflow.node import Answer, Node, Status
 from ..dataflow.template import Reading
 from ..generation.offer import Toolset
 from ..protocol.config import Limits
@@ -12,6 +12,7 @@ from .emitter import Emitter
 from .job import NO_ELEMENT, Failure, Job
 from .record.journal import Journal
 from .script import Script
+from .undoing import Doings
 
 
 class Ground:
@@ -21,13 +22,20 @@ class Ground:
     """
 
     def __init__(
-        self, journal: Journal, toolset: Toolset, budget: Budget | None = None, emit: Emitter | None = None
+        self,
+        journal: Journal,
+        toolset: Toolset,
+        budget: Budget | None = None,
+        emit: Emitter | None = None,
+        doings: Doings | None = None,
     ) -> None:
         self.journal = journal
         self.toolset = toolset
         """The tools that calls may be of from now on."""
         self.budget = budget or Budget(Limits())
         self.emit = emit or Emitter()
+        self.doings = doings
+        """What notes what is carried out, in a group that may have to take it back (C5)."""
         self.reading = Reading(journal.memory, self.budget.allowance)
         """What reading what calls hold goes by."""
         self.graph = Graph(journal.read)
@@ -41,6 +49,8 @@ class Ground:
         """Those that the model has not been told of."""
         self.failed: list[Node] = []
         """The calls that were to write something and have failed, since the last tick (S8)."""
+        self.is_corrected = False
+        """Whether the answer under way is another attempt, of whose calls some may have been started before (L3)."""
         self.is_stopped = False
         """Whether the run has been cancelled, so that a cancelled call is not one that cancelled itself."""
         self._numbers = 0
@@ -67,3 +77,11 @@ class Ground:
         node.is_barrier, node.has_value, node.after = True, False, before
         script.since = []
         return node
+
+    def forget(self) -> None:
+        """Drop the nodes that matter to no call after a tick."""
+        self.failed.clear()
+        self.nodes = [node for node in self.nodes if node.status in _STAYING]
+
+
+_STAYING = frozenset({Status.WAITING, Status.OWED, Status.HELD})

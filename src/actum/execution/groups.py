@@ -18,14 +18,15 @@ from ..protocol.solution import Result
 from ..spans import Tracer
 from .budget import Budget
 from .calls.approval import Approve
-from .calls.calls import Calls
-from .calls.delegating import Delegate
-from .calls.scheduler import Scheduler
-from .calls.undoing import Doings
+from .calls.arriving import Arriving
+from .calls.outcome import Outcomes
+from .calls.readiness import Readiness
 from .emitter import Emitter
 from .ground import Ground
+from .isolated import Delegate
 from .record.journal import Journal
 from .script import Script
+from .undoing import Doings
 
 Pattern: TypeAlias = Literal["all", "any", "race"]
 
@@ -55,17 +56,16 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
         LimitExceeded: the time ran out.
     """
     group, run, journal = _Group(pattern, len(calls)), urandom(16).hex(), Journal(around.context)
-    scheduler = Scheduler(
-        Ground(journal, around.toolset, around.budget, Emitter(group.see, trace=around.trace, run=run)),
+    emit = Emitter(group.see, trace=around.trace, run=run)
+    readiness = Readiness(
+        Ground(journal, around.toolset, around.budget, emit, around.doings),
         delegate=around.delegate,
         approve=around.approve,
-        doings=around.doings,
         parallel=around.parallel,
         awaits_all=True,
     )
     try:
-        running = Calls(scheduler, drain=0)
-        await _run_group(Script(run=run, is_authored=True), calls, running, around.budget, group)
+        await _run_group(Script(run=run, is_authored=True), calls, readiness, around.budget, group)
     except BaseException as error:
         if around.doings is not None:
             await asyncio.shield(asyncio.ensure_future(_take_back(around.doings, around, error)))
@@ -73,7 +73,7 @@ async def run_calls(calls: Sequence[Call], around: Surroundings, pattern: Patter
     return group.values()
 
 
-async def _run_group(script: Script, calls: Sequence[Call], running: Calls, budget: Budget, group: _Group) -> None:
+async def _run_group(script: Script, calls: Sequence[Call], running: Readiness, budget: Budget, group: _Group) -> None:
     try:
         async with asyncio.timeout(budget.seconds_left), running as tasks:
             settling = tasks.create_task(_settle(script, calls, running, group))
@@ -88,14 +88,16 @@ async def _run_group(script: Script, calls: Sequence[Call], running: Calls, budg
     group.judge()
 
 
-async def _settle(script: Script, calls: Sequence[Call], running: Calls, group: _Group) -> None:
+async def _settle(script: Script, calls: Sequence[Call], running: Readiness, group: _Group) -> None:
     try:
+        arriving = Arriving(running)
         for index, call in enumerate(calls):
             if not group.decided.is_set():
-                running.accept(script, index, call)
-        running.close(script)
-        await running.settle()
-        for place, call in running.held():
+                arriving.accept(script, index, call)
+        arriving.close(script)
+        outcomes = Outcomes(running, arriving.declared, drain=0)
+        await outcomes.settle()
+        for place, call in outcomes.held():
             error = UnresolvedReference("it waits for an approval, which only a run can hold", tool=call.tool)
             group.fail(place, error)
     except LimitExceeded as error:

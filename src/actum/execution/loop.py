@@ -30,8 +30,9 @@ from ..schema.json import Json, JsonObject, encode
 from ..spans import RunEnded, Span, within
 from . import programs
 from .budget import Budget, Spent
-from .calls.calls import Calls, Finished, GoOn, Outcome, Waiting
-from .calls.scheduler import Scheduler
+from .calls.arriving import Arriving
+from .calls.outcome import Finished, GoOn, Outcome, Outcomes, Waiting
+from .calls.readiness import Readiness
 from .emitter import Emitter
 from .ground import Ground
 from .record import entries
@@ -68,16 +69,14 @@ class Loop:
         self._emit = emit
         trace = "" if self._span is None else self._span.traceparent
         self._journal = Journal(own, setup.runtime.handlers, setup.record, run=self._run, trace=trace, said=said)
-        self._calls = Calls(
-            Scheduler(
-                Ground(self._journal, self._frame.toolset, budget, emit),
-                delegate=setup.delegate,
-                approve=setup.runtime.approve,
-                doings=setup.runtime.doings,
-                parallel=setup.config.parallel,
-            ),
-            drain=setup.config.drain,
+        self._readiness = Readiness(
+            Ground(self._journal, self._frame.toolset, budget, emit, setup.runtime.doings),
+            delegate=setup.delegate,
+            approve=setup.runtime.approve,
+            parallel=setup.config.parallel,
         )
+        self._arriving = Arriving(self._readiness)
+        self._calls = Outcomes(self._readiness, self._arriving.declared, drain=setup.config.drain)
         self._next_answer = self._marks.next_answer
         self._scripts: list[Script] = []
         self._ended: list[int] = []
@@ -165,7 +164,7 @@ class Loop:
         """Run inside a task group that nothing outlives; what ended the run is returned, not wrapped in a group."""
         failure: BaseException | None = None
         try:
-            async with asyncio.timeout(self._budget.seconds_left), self._calls:
+            async with asyncio.timeout(self._budget.seconds_left), self._readiness:
                 try:
                     await self._to_the_end()
                 except Exception as error:
@@ -224,7 +223,7 @@ class Loop:
 
     def _reframe(self, context: Context) -> None:
         self._frame = self._setup.frame(context)
-        self._calls.offer(self._frame.toolset)
+        self._arriving.offer(self._frame.toolset)
 
     # The output
 
@@ -324,7 +323,7 @@ class Loop:
                     plan.authored.number, marks, journal.messages, self._frame.toolset
                 ):
                     self._calls.effects.add(plan.authored.number)
-                script = self._calls.resume(plan)
+                script = self._arriving.resume(plan)
                 script.turn = bisect(starts, plan.authored.start)
                 yield script
 
@@ -353,13 +352,14 @@ class Loop:
     async def _tick(self, model: Model) -> Outcome:
         """Ask once and let the calls run (L1)."""
         self._refresh_tools()
-        self._calls.reopen()
+        self._arriving.reopen()
         before = self._journal.writes
         is_lazy = self._setup.config.mode == "lazy"
         turn = self._turn = Turn(
             script=Script(number=self._next_answer, run=self._run, start=len(self._journal), turn=self._at_turn),
             journal=self._journal,
-            calls=None if is_lazy else self._calls,
+            calls=None if is_lazy else self._arriving,
+            outcomes=self._calls,
             budget=self._budget,
             emit=self._emit,
             spent=self._spend,
@@ -389,7 +389,7 @@ class Loop:
             if output is not None and answered.output is not None:
                 self._tell_texts(answered.output.value, of=str(script.number))
             return Waiting()
-        self._calls.close(script)
+        self._arriving.close(script)
         outcome = await self._calls.settle(self._wanted(script, answered))
         script.is_concluded = True
         if isinstance(outcome, GoOn):

@@ -26,9 +26,9 @@ from ..schema.json import encode
 from ..schema.validator import Validator
 from .budget import Budget
 from .calls.approval import Approve
-from .calls.delegating import Delegate
-from .calls.undoing import Doings
+from .isolated import Delegate
 from .record.recorder import Recorder
+from .undoing import Doings
 
 if TYPE_CHECKING:
     from ..schema.lowering import Dialect

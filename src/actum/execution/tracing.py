@@ -1,17 +1,20 @@
-"""What a run tells whoever traces it: of itself, and of its requests. Of its calls: `calls.tracing`."""
+"""What a run tells whoever traces it: of itself, of its requests and of its calls."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Container, Sequence
+from typing import Literal
 
+from ..errors import ApprovalDenied
 from ..generation.model import Model, ModelRequest
 from ..protocol.call import Call
 from ..protocol.marks import caller_of, trace_of
 from ..protocol.origin import told
 from ..protocol.place import Place
 from ..schema.json import JsonObject
-from ..spans import RequestBegun, RunBegun
+from ..spans import ApprovalBegun, CallBegun, Decided, Ending, Failed, RequestBegun, RunBegun, Tracer, ending_of
 from .emitter import Emitter
+from .job import Carried, Carry, Failure, Job
 
 
 def run_begun(run: str, model: Model | None, messages: Sequence[JsonObject], emit: Emitter) -> RunBegun:
@@ -48,3 +51,79 @@ def request_begun(run: str, place: Place | None, model: Model, request: ModelReq
     return RequestBegun(
         run=run, place=place, model=model.name, messages=request.messages, settings=dict(request.settings)
     )
+
+
+def begin_call(job: Job, call: Call, trace: Tracer, emit: Emitter, *, is_refused: bool = False) -> None:
+    """Begin the span of a call, with its values; that of a call for one item hangs below that of the call for all."""
+    above = job.parent.span if job.parent is not None else None
+    job.span = (above or trace).begin(
+        CallBegun(
+            run=emit.run,
+            place=emit.place(job.place),
+            call=call,
+            how="nobody" if is_refused else _how(job),
+            description=job.tool.description,
+            key=job.key,
+            asked_by=job.script.asked_by if above is None else "",
+        )
+    )
+
+
+def _how(job: Job) -> Literal["code", "model", "delegate"]:
+    return "model" if job.is_latent else "delegate" if job.tool.is_delegated else "code"
+
+
+def end_call(job: Job, how: Ending) -> None:
+    """End the span of a call, where it has one."""
+    if job.span is not None:
+        job.span.end(how)
+        job.span = None
+
+
+def fail_call(failure: Failure, offered: Container[str], trace: Tracer, emit: Emitter) -> None:
+    """End the span of a call that has failed; one that was refused before it began has one of no length.
+
+    What names no tool that is `offered` is told without its name, which a model has made up.
+    """
+    job = failure.job
+    if job is None:
+        call = failure.call if failure.call is not None and failure.call.tool in offered else Call()
+        span = trace.begin(CallBegun(run=emit.run, place=emit.place(Place.parse(failure.of)), call=call, how="nobody"))
+        span.end(Failed(failure.error))
+        return
+    if job.span is None:
+        begin_call(job, job.call, trace, emit, is_refused=True)
+    end_call(job, Failed(failure.error))
+
+
+def traced(trace: Tracer, emit: Emitter, carry: Carry) -> Carry:
+    """Has a span current while a call is carried out; how that ends is seen where its result is written."""
+
+    async def carried(job: Job, call: Call) -> Carried:
+        begin_call(job, call, trace, emit)
+        assert job.span is not None
+        try:
+            with job.span.current():
+                return await carry(job, call)
+        except BaseException as error:
+            end_call(job, ending_of(error))
+            raise
+
+    return carried
+
+
+async def asked(job: Job, call: Call, asking: Awaitable[Call | None], emit: Emitter) -> Call | None:
+    """Ask an approver in a span of its own, below that of the call."""
+    assert job.span is not None
+    span = job.span.begin(ApprovalBegun(run=emit.run, place=emit.place(job.place), tool=job.tool.name))
+    try:
+        with span.current():
+            decided = await asking
+    except ApprovalDenied as error:
+        span.end(Decided("deny") if error.__cause__ is None else Failed(error))
+        raise
+    except BaseException as error:
+        span.end(ending_of(error))
+        raise
+    span.end(Decided("hold" if decided is None else "approve" if decided == call else "modify"))
+    return decided

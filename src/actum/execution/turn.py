@@ -18,7 +18,8 @@ from ..protocol.usage import Usage
 from ..schema.json import Json
 from ..spans import Span
 from .budget import Budget
-from .calls.calls import Calls
+from .calls.arriving import Arriving
+from .calls.outcome import Outcomes
 from .emitter import Emitter
 from .record.entries import Restarted
 from .record.journal import Journal
@@ -34,12 +35,14 @@ class Turn:
     script: Script
     """The attempt under way: an answer that begins again is another one."""
     journal: Journal
-    calls: Calls | None
+    calls: Arriving | None
     budget: Budget
     emit: Emitter
     spent: Callable[[Usage], None]
     asked: Callable[[], int]
     """How many requests the run has made itself (S10)."""
+    outcomes: Outcomes | None = None
+    """What has come of the calls of its run, where any are made."""
     notices: Sequence[str] = ()
     """What the model should know of its last answer."""
     texts: Texts = field(init=False)
@@ -112,7 +115,7 @@ class Turn:
 
     def text(self, path: Path, text: str, *, is_sure: bool) -> None:
         """Tell how a string of the output has grown, for good if no call can fail any more (O9)."""
-        is_certain = is_sure and (self.calls is None or not self.calls.may_fail())
+        is_certain = is_sure and (self.outcomes is None or not self.outcomes.may_fail())
         self.texts.grow(path, text, is_certain=is_certain)
 
     def whole(self, output: Json, *, is_literal: bool) -> None:
@@ -123,7 +126,7 @@ class Turn:
 
     def before(self, complaint: str | None, frame: Frame) -> tuple[ModelRequest, Frame]:
         """Spend a request, and make it: on the last one only an output can be answered, or what it waits for (L5)."""
-        waiting, owed = self.calls.open_calls(self.script) if self.calls is not None else ([], [])
+        waiting, owed = self.outcomes.open_calls(self.script) if self.outcomes is not None else ([], [])
         # How many requests readers and delegates have made, data decide: of those a planner that is sealed isn't told.
         made = self.asked() if frame.is_sealed else self.budget.requests
         notices = [*self.budget.notices(made), *self.notices, *([complaint] if complaint else [])]

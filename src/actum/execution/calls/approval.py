@@ -24,10 +24,10 @@ from ..ground import Ground
 from ..job import Carried, Carry, Held, Job
 from ..record.journal import check_written
 from ..threads import Threads
+from ..tracing import asked
 from .admission import judge
 from .crossing import cross
 from .resolving import resolved
-from .tracing import asked
 
 
 class Hold(Enum):

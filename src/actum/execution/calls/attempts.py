@@ -44,6 +44,7 @@ class Attempts:
     def begin(self, script: Script) -> None:
         """Let this be the attempt whose calls may have been started."""
         self._script = script if self._started else None
+        self._ground.is_corrected = self._script is not None
 
     def take_over(self, job: Job) -> bool:
         """Whether a call that arrives is one that has started: known at once if all that it refers to has come."""
@@ -69,7 +70,7 @@ class Attempts:
                         self._adopt(job)
                     self._script.arrived(job.node.index, self._ground.journal)
         self._started.clear()
-        self._script = None
+        self._script, self._ground.is_corrected = None, False
         for queue, node in self._put_off:
             queue.append(node)
         self._put_off.clear()

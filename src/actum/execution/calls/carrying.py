@@ -8,25 +8,25 @@ from collections.abc import Awaitable, Callable
 from ...errors import ActivityError, ActumError, Fenced
 from ...protocol.call import Call
 from ..ground import Ground
+from ..isolated import Delegate
 from ..job import Answered, Carried, Job
+from ..tracing import traced
 from .approval import Approvals, approving
 from .crossing import cross
-from .delegating import Delegate, delegating
+from .delegating import delegating
 from .invoking import invoking
 from .patience import bounded
 from .results import Results
-from .tracing import traced
-from .undoing import Doings
 
 
 def composed(
-    ground: Ground, approvals: Approvals, results: Results, delegate: Delegate, doings: Doings | None = None
+    ground: Ground, approvals: Approvals, results: Results, delegate: Delegate
 ) -> Callable[[tuple[Job, Call]], Awaitable[Carried]]:
     """What carries out the calls of a run.
 
     From the outside: a span, the time it may take, errors as what they say, approval, then code or a delegate.
     """
-    by_code = invoking(ground, results, approvals, doings)
+    by_code = invoking(ground, approvals.decision)
     by_delegate = delegating(ground, delegate, results.effects)
     journal = ground.journal
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.node import Status
-from ...errors import ActumError, InvalidResult, LimitExceeded, NotAsExpected, UnresolvedReference
+from ...errors import ActumError, ApprovalDenied, InvalidResult, LimitExceeded, NotAsExpected, UnresolvedReference
 from ...events import CallFailed, CallSkipped, CallWaiting
 from ...protocol.call import ELSE, Call
 from ...protocol.place import Place
@@ -19,14 +19,13 @@ from ..budget import MESSAGE
 from ..ground import Ground
 from ..job import Failure, Held, Job, Yield, outcome_of
 from ..record.entries import Failed
+from ..tracing import end_call, fail_call
 from .approval import Approvals
 from .attempts import Attempts
 from .expecting import check_expected, expected
 from .items import item_ended
 from .latent import Latent
 from .results import Results
-from .standing_in import stands_for, unhelped
-from .tracing import end_call, fail_call
 
 
 class Endings:
@@ -116,7 +115,7 @@ class Endings:
         That is worked out when what it refers to is there; without one, the call fails.
         """
         own, head = job.head.otherwise, job.head.node
-        if own is None or job.failure is not None or not stands_for(error, job):
+        if own is None or job.failure is not None or not _stands_for(error, job):
             self.refuse(job, error, returned)
             return
         job.failure = error
@@ -150,7 +149,7 @@ class Endings:
         if job.tool is EXPECTS and isinstance(error, UnresolvedReference):  # what it reads will not be there
             error = NotAsExpected(f"{expected(job)} doesn't hold: {error.message}")
         if job.failure is not None:
-            error, job.failure = unhelped(job.failure, error), None
+            error, job.failure = _unhelped(job.failure, error), None
         if job.node.writes:
             self._ground.failed.append(job.node)
         self._ground.graph.settle(job.node, Status.FAILED)
@@ -238,3 +237,18 @@ class Endings:
         """Count what a call without a result leaves; that it was too much, whatever starts next finds out."""
         with suppress(LimitExceeded):
             self._ground.budget.take(size)
+
+
+_NOT_ITS = (ApprovalDenied, LimitExceeded)
+"""What ends a call that is no failure of what carries it out."""
+
+
+def _stands_for(error: ActumError, job: Job) -> bool:
+    """Whether the `_else` of a call that was carried out, or whose values are known, stands for this failure."""
+    return not isinstance(error, _NOT_ITS) and not job.is_cut
+
+
+def _unhelped(failure: ActumError, problem: ActumError) -> ActumError:
+    """A failure for which an `_else` was to stand that can't: the failure, which says why."""
+    failure.add(f"; its '_else' failed, too: {problem.message}")
+    return failure

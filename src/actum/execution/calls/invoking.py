@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import math
+import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...dataflow.reference import Reference, ReferenceSyntax, clip, scan_reference
-from ...errors import ActivityError, ActumError, InvalidResult, ServerError
+from ...errors import LONGEST_MESSAGE, ActivityError, ActumError, InvalidResult, ServerError
+from ...events import CallProgress
 from ...messages import Media, MessageObject, is_message
 from ...protocol import elsewhere
 from ...protocol.activity import Activity
+from ...protocol.approvals import Decision
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.raised import is_uncertain, raised_words
 from ...protocol.tool import Tool
 from ...schema.infer import jsonable
-from ...schema.json import Json, NotJson, is_list, plain
+from ...schema.json import Json, NotJson, is_list, legible, plain
 from ..budget import Budget
+from ..emitter import Emitter
 from ..ground import Ground
 from ..job import Carried, Carry, Job, Yield
-from .approval import Approvals
-from .results import Results
+from ..undoing import Doing, Doings
 from .retrying import retrying
-from .undoing import Doing, Doings
 
+_MOST_TOLD = 10_000
+"""How often one call may tell how far it is."""
 _MOST_KEYS = 8
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
@@ -44,21 +50,23 @@ class Output:
     beside: tuple[Media, ...] = ()
 
 
-def invoking(ground: Ground, results: Results, approvals: Approvals, doings: Doings | None) -> Carry:
+def invoking(ground: Ground, decision: Callable[[Job], Decision | None]) -> Carry:
     """Has code carry calls out, tried again where the tool says so, with the key of the call where it asks (C9)."""
 
     def carry(job: Job, call: Call) -> Awaitable[Carried]:
         activity = ground.toolset.activity(job.tool, call)
         if activity is elsewhere.ACTIVITY:  # whoever has begun the run says what it came to
-            decision = approvals.decision(job)
-            if decision is not None and decision.given is not None:
-                activity = elsewhere.given(decision.given.get("value"))
+            decided = decision(job)
+            if decided is not None and decided.given is not None:
+                activity = elsewhere.given(decided.given.get("value"))
         assert activity is not None  # the model's own calls and delegates don't come here
         context = job.crossing or ground.journal.nothing
         if activity.sees_context:
-            context = context.keyed(job.key, ground.journal.lease, results.progress(job))
-        again = retrying(job, activity, ground, results)
-        return invoke(call, job.tool, context, activity, ground.budget, again=again, doings=doings)
+            context = context.keyed(
+                job.key, ground.journal.lease, _Telling(job, ground.emit) if ground.emit.sink else None
+            )
+        again = retrying(job, activity, ground)
+        return invoke(call, job.tool, context, activity, ground.budget, again=again, doings=ground.doings)
 
     return carry
 
@@ -205,3 +213,27 @@ def _named_path(path: str, tool: Tool) -> Reference:
     if end != len(path):
         raise InvalidResult(f"{path!r} is not one path", tool=tool.name)
     return reference
+
+
+class _Telling:
+    """Tells how far one call is (`Progress`). What a thread tells comes before its end: both go through the loop."""
+
+    def __init__(self, job: Job, emit: Emitter) -> None:
+        self._job, self._emit = job, emit
+        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
+        self._done, self._left = -math.inf, _MOST_TOLD
+
+    def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None:
+        if threading.get_ident() == self._thread:
+            self._tell(done, total, message)
+        else:
+            with suppress(RuntimeError):  # the run is over
+                self._loop.call_soon_threadsafe(self._tell, done, total, message)
+
+    def _tell(self, done: float, total: float | None, message: str | None) -> None:
+        if not (self._job.is_under_way and self._left and self._done < done < math.inf):
+            return
+        self._done, self._left = done, self._left - 1
+        total = total if total is not None and math.isfinite(total) else None
+        words = None if message is None else legible(message[:LONGEST_MESSAGE])
+        self._emit(CallProgress(call=self._job.call, place=self._job.place, done=done, total=total, message=words))

@@ -17,9 +17,9 @@ from ..ground import Ground
 from ..job import Batch, Ends, Job, Yield
 from ..record.journal import Journal
 from ..record.plans import Items
+from ..tracing import end_call
 from .approval import Approvals
 from .resolving import Item
-from .tracing import end_call
 
 
 class Batches:

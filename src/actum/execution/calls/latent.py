@@ -18,7 +18,7 @@ class Latent:
     def __init__(self, ground: Ground, results: Results) -> None:
         self._ground = ground
         self._results = results
-        self._owed: dict[str, Job] = {}
+        self.owed: dict[str, Job] = {}
 
     def answered(self, job: Job, call: Call) -> Yield | None:
         """The result that the model wrote with a call, or that the tool fixes; None where the model owes it.
@@ -30,7 +30,7 @@ class Latent:
             return Yield()
         if call.output is None and not job.tool.accepts_null:
             self._ground.graph.settle(job.node, Status.OWED)
-            self._owed[_owing(job)] = job
+            self.owed[_owing(job)] = job
             return None
         if (message := misfit(call.output, job.tool)) is not None:
             raise InvalidParameters(message, tool=job.tool.name, path="_output")
@@ -38,18 +38,18 @@ class Latent:
 
     def pay(self, job: Job) -> None:
         """Let the call that was owed end as this one has, with which the model has answered it."""
-        owed = self._owed.pop(_owing(job), None) if self._owed else None
+        owed = self.owed.pop(_owing(job), None)
         if owed is not None:
             self._ground.graph.settle(owed.node, Status.DONE, job.node.value, job.node.written)
 
     def settle(self) -> None:
         """Take what other calls have written meanwhile for the results that are owed at those paths."""
-        for key, job in list(self._owed.items()):
+        for key, job in list(self.owed.items()):
             if job.node.status is not Status.OWED:
-                del self._owed[key]
+                del self.owed[key]
             elif job.targets and (value := self._results.standing(job)) is not None:
                 self._ground.graph.settle(job.node, Status.DONE, value[0])
-                del self._owed[key]
+                del self.owed[key]
 
 
 def _owing(job: Job) -> str:

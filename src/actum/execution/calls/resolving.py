@@ -7,15 +7,17 @@ it would come to is counted before it is made (L5).
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
 from ...dataflow.computing.evaluator import ComputingError, Filter, value_of, weight
 from ...dataflow.expression import MISSING, Bound, Expression, references
-from ...dataflow.fold import Fold, exported
+from ...dataflow.fold import SCALARS, Fold, exported
 from ...dataflow.reference import Reference, clip
 from ...dataflow.template import Template, escaped
 from ...errors import ActumError, CallError, InvalidParameters, UnresolvedReference, code_of
@@ -25,6 +27,7 @@ from ...schema.json import JsonObject, NotJson, copy, is_list
 from ...schema.quoting import spelled, told
 from ..budget import MESSAGE, Budget
 from ..job import ERROR, ITEM, Batch, Job, Yield
+from .workers import Workers
 
 _HEAVY = 10_000
 """How many items a computed value may read before it is worked out beside the event loop."""
@@ -55,12 +58,60 @@ Resolved: TypeAlias = Call | bool | list[Item] | Yield | ActumError
 one that has failed, what stands for it."""
 
 
-def is_heavy(values: Sequence[Any]) -> bool:
+_Reading: TypeAlias = tuple[Job, Sequence[Any]]
+"""A call that is ready, with what its expressions read."""
+
+
+class Computing:
+    """What the calls of one run compute. `then` is given what one has come to that was worked out beside the loop."""
+
+    def __init__(self, budget: Budget, then: Callable[[Job, Resolved], None]) -> None:
+        self._budget = budget
+        self._beside: Workers[_Reading, Resolved] = Workers(
+            partial(_compute, budget), lambda reading, found: then(reading[0], found)
+        )
+
+    def bind(self, tasks: asyncio.TaskGroup) -> None:
+        """Let the tasks belong to this group."""
+        self._beside.bind(tasks)
+
+    def cancel(self) -> None:
+        """Begin nothing more, and cut what is under way."""
+        self._beside.cancel()
+
+    def resolved(self, job: Job, values: Sequence[Any]) -> Resolved | None:
+        """The next step of a ready call; None where it is being worked out beside the loop, which `then` hears of."""
+        if job.computes and _is_heavy(values):
+            self._beside.add((job, values))
+            return None
+        return _resolve(job, values, self._budget)
+
+    async def output(self, values: Sequence[Any], optional: frozenset[ast.expr], filters: list[Filter]) -> list[Any]:
+        """What the expressions of an output come to; `values` are what they read (O7, E4).
+
+        Raises:
+            InvalidParameters: one of them can't be computed.
+            LimitExceeded: the run can't afford them.
+        """
+        if all(type(one) in SCALARS for one in values):
+            return _output_values(values, optional, filters, self._budget)
+        work = partial(_output_values, values, optional, filters, self._budget)
+        return await self._budget.threads.run(work) if _is_heavy(values) else work()
+
+
+async def _compute(budget: Budget, reading: _Reading) -> Resolved:
+    try:
+        return await budget.threads.run(partial(_resolve, *reading, budget))
+    except ActumError as error:  # there is no thread
+        return error
+
+
+def _is_heavy(values: Sequence[Any]) -> bool:
     """Whether computing with what a call or an output refers to would keep the event loop waiting (E4)."""
     return any(weight(one.values.values() if isinstance(one, Bound) else [one]) > _HEAVY for one in values)
 
 
-def resolve(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:
+def _resolve(job: Job, values: Sequence[Any], budget: Budget) -> Resolved:
     """The next step of a ready call; `values` are those of its node's expressions."""
     try:
         if job.failure is not None:
@@ -113,7 +164,7 @@ def _taught(parameters: JsonObject, tool: Tool) -> str:
     return ""
 
 
-def output_values(
+def _output_values(
     values: Sequence[Any],
     optional: frozenset[ast.expr],
     filters: list[Filter],

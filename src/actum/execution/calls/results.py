@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-import math
-import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from ...dataflow.expression import MISSING
 from ...dataflow.fold import MOST_GAP
 from ...dataflow.node import Status
 from ...dataflow.reference import Reference, any_overlap
-from ...errors import LONGEST_MESSAGE, ActumError, InvalidResult, ScopeDenied
-from ...events import CallFinished, CallProgress, CallRetried, CallStarted
+from ...errors import InvalidResult, ScopeDenied
+from ...events import CallFinished, CallStarted
 from ...protocol.accounts import Live
 from ...protocol.approvals import GATES
 from ...protocol.call import Call
-from ...protocol.context import Progress
 from ...protocol.provenance import CODE, MODEL
 from ...protocol.registry import Registry
-from ...schema.json import JsonObject, NotJson, is_list, is_object, legible
+from ...schema.json import JsonObject, NotJson, is_list, is_object
 from ...schema.weight import LEAST
 from ..budget import MESSAGE
-from ..emitter import Emitter
 from ..ground import Ground
 from ..job import OPENED_BETWEEN_RUNS, Job, Left, Yield
-from .tracing import begin_call
-
-_MOST_TOLD = 10_000
-"""How often one call may tell how far it is."""
+from ..tracing import begin_call
 
 
 class Results:
@@ -79,12 +70,6 @@ class Results:
                 )
             )
 
-    def retry(self, job: Job, error: ActumError, attempt: int, seconds: float) -> None:
-        """Note that the code behind a call has failed and is tried again (T14)."""
-        if self._ground.emit.sink:
-            told = CallRetried(call=job.call, place=job.place, error=error, attempt=attempt, seconds=seconds)
-            self._ground.emit(told)
-
     def write(self, job: Job, result: Yield) -> Left:
         """Append what a call has returned; return its value and what it is to write.
 
@@ -126,12 +111,6 @@ class Results:
         self._ground.emit(
             CallFinished(call=job.call, place=job.place, value=value, overwrote=overwrote, latent=job.is_latent)
         )
-
-    def progress(self, job: Job) -> Progress | None:
-        """What tells how far a call is, from any thread, until it has ended; None where nobody listens."""
-        if not self._ground.emit.sink:
-            return None
-        return _Telling(job, self._ground.emit)
 
     def is_erased(self, job: Job) -> bool:
         """Whether a call was done and what it wrote has been erased since, so that it is owed again (O4)."""
@@ -213,27 +192,3 @@ def _maker(job: Job, delegate: Any) -> str:
     if delegate is not None:
         return f"delegate {delegate}"
     return MODEL if job.is_latent else CODE
-
-
-class _Telling:
-    """Tells how far one call is (`Progress`). What a thread tells comes before its end: both go through the loop."""
-
-    def __init__(self, job: Job, emit: Emitter) -> None:
-        self._job, self._emit = job, emit
-        self._loop, self._thread = asyncio.get_running_loop(), threading.get_ident()
-        self._done, self._left = -math.inf, _MOST_TOLD
-
-    def __call__(self, done: float, total: float | None = None, message: str | None = None) -> None:
-        if threading.get_ident() == self._thread:
-            self._tell(done, total, message)
-        else:
-            with suppress(RuntimeError):  # the run is over
-                self._loop.call_soon_threadsafe(self._tell, done, total, message)
-
-    def _tell(self, done: float, total: float | None, message: str | None) -> None:
-        if not (self._job.is_under_way and self._left and self._done < done < math.inf):
-            return
-        self._done, self._left = done, self._left - 1
-        total = total if total is not None and math.isfinite(total) else None
-        words = None if message is None else legible(message[:LONGEST_MESSAGE])
-        self._emit(CallProgress(call=self._job.call, place=self._job.place, done=done, total=total, message=words))

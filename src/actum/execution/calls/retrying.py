@@ -7,13 +7,11 @@ import math
 from dataclasses import dataclass
 
 from ...errors import ActivityError, LimitExceeded
+from ...events import CallRetried
 from ...protocol.activity import Activity
 from ...protocol.backoff import Backoff
-from ..budget import Budget
 from ..ground import Ground
 from ..job import Job
-from ..record.recorder import Settled
-from .results import Results
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -27,10 +25,7 @@ class Retrying:
     job: Job
     retries: int
     backoff: Backoff
-    budget: Budget
-    results: Results
-    settled: Settled | None = None
-    """Makes sure before an attempt that the run still is its owner's, None where nobody else may take it over."""
+    ground: Ground
     tried: int = 0
     """How many attempts there were after the first."""
 
@@ -42,32 +37,33 @@ class Retrying:
         if seconds >= self._seconds_left() or not self._can_pay():
             return False
         self.tried += 1
-        self.results.retry(self.job, failure, self.tried, seconds)
+        if self.ground.emit.sink:
+            job = self.job
+            told = CallRetried(call=job.call, place=job.place, error=failure, attempt=self.tried, seconds=seconds)
+            self.ground.emit(told)
         await (self.backoff.sleep or asyncio.sleep)(seconds)
-        if self.settled is not None:  # others may have taken over the run meanwhile
-            await self.settled()
+        if (settled := self.ground.journal.settled) is not None:  # others may have taken over the run meanwhile
+            await settled()
         return True
 
     def _can_pay(self) -> bool:
         try:
-            self.budget.call()
+            self.ground.budget.call()
         except LimitExceeded:
             return False
         return True
 
     def _seconds_left(self) -> float:
-        of_run = self.budget.seconds_left
+        of_run = self.ground.budget.seconds_left
         until = self.job.patience.when() if self.job.patience is not None else None
         of_call = math.inf if until is None else until - asyncio.get_running_loop().time()
         return min(math.inf if of_run is None else of_run, of_call)
 
 
-def retrying(job: Job, activity: Activity, ground: Ground, results: Results) -> Retrying | None:
+def retrying(job: Job, activity: Activity, ground: Ground) -> Retrying | None:
     """What tries the Activity of a call again, None where that is tried once (T14)."""
     retries, registry = activity.retries_of(job.tool), ground.toolset.registry
     if not retries:
         return None
     backoff = Backoff() if registry is None else registry.backoff
-    own = Retrying(job=job, retries=retries, backoff=backoff, budget=ground.budget, results=results)
-    own.settled = ground.journal.settled
-    return own
+    return Retrying(job=job, retries=retries, backoff=backoff, ground=ground)

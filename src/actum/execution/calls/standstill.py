@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from ...dataflow.node import Status
 from ...dataflow.reference import Reference
 from ...dataflow.verdict import Fate, Verdict, verdicts
-from ...errors import UnresolvedReference
+from ...errors import ActumError, UnresolvedReference
 from ...events import CallWaiting
 from ...protocol.approvals import is_gate
 from ...protocol.call import ELSE
 from ..ground import Ground
-from ..job import Ends, Job
+from ..job import Ends, Job, Yield
 from .diagnosis import complaint
 from .items import item_ended
 
@@ -26,11 +27,43 @@ class Lands(Ends, Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """How calls end that are judged at a standstill: what that makes ready starts at once."""
+
+    ends: Lands
+    start: Callable[[], None]
+
+    def finish(self, job: Job, result: Yield) -> None:
+        """Write what a call has returned, and start what waited for it."""
+        self.ends.finish(job, result)
+        self.start()
+
+    def land_all(self) -> None:
+        """Let all write that wait for their turn, and start what waited for them."""
+        self.ends.land_all()
+        self.start()
+
+    def refuse(self, job: Job, error: ActumError) -> None:
+        """Let a call fail, and start what waited for no more than its end."""
+        self.ends.refuse(job, error)
+        self.start()
+
+    def failed(self, job: Job, error: ActumError) -> None:
+        """Let what its `_else` says stand for a call that has failed, and start what waited for it."""
+        self.ends.failed(job, error)
+        self.start()
+
+    def skip(self, job: Job, why: str) -> None:
+        """Let a call not be made, and start what waited for no more than its end."""
+        self.ends.skip(job, why)
+        self.start()
+
+
 MOST_ROUNDS = 100
 """How often what waits at the end of a tick is judged again because some of it went on."""
 _FINAL = frozenset({Fate.CYCLE, Fate.DEAD, Fate.SKIPPED, Fate.FAILED})
 _CERTAIN = frozenset(Fate) - {Fate.FREE}
-_STAYING = frozenset({Status.WAITING, Status.OWED, Status.HELD})
 _ENDING = {Fate.PROPOSAL: Status.HELD, Fate.OWED: Status.OWED, Fate.SKIPPED: Status.SKIPPED, Fate.FREE: Status.SKIPPED}
 """How a `_then` ends by its fate."""
 
@@ -38,44 +71,40 @@ _ENDING = {Fate.PROPOSAL: Status.HELD, Fate.OWED: Status.OWED, Fate.SKIPPED: Sta
 class Standstill:
     """Judges the calls of one run that wait, and lets each end as judged."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: Ground, ends: Lands) -> None:
         self._ground = ground
+        self._ends = ends
 
-    def judge(self, ends: Lands) -> bool:
+    def judge(self) -> bool:
         """Judge the calls that wait once; False if some of them may still run."""
         graph, nodes = self._ground.graph, self._ground.nodes
         found, before = verdicts(graph, nodes, is_gate), len(graph.waiting)
-        self._apply(found, _FINAL, ends)
+        self._apply(found, _FINAL)
         free = [number for number, verdict in found.items() if verdict.fate is Fate.FREE]
         if any(number not in graph.waiting for number in free):
             return False
         if graph.parked:
             if len(graph.waiting) == before:  # what is to write before them waits for them, or stays for another tick
-                ends.land_all()
+                self._ends.land_all()
             return False
         if free:
             found = verdicts(graph, nodes, is_gate, frees=False)
             if any(verdict.fate is Fate.CYCLE for verdict in found.values()):
-                self._apply(found, {Fate.CYCLE}, ends)
+                self._apply(found, {Fate.CYCLE})
                 return False
         before = len(graph.waiting)
-        self._apply(found, _CERTAIN, ends)
+        self._apply(found, _CERTAIN)
         if free and len(graph.waiting) < before:
             return False  # what is free may wait for a call for every item that has ended with these
-        self._apply(found, {Fate.FREE}, ends)
+        self._apply(found, {Fate.FREE})
         return True
 
-    def end(self, ends: Ends) -> None:
+    def end(self) -> None:
         """Judge them for the last time: those that wait for each other never run."""
         found = verdicts(self._ground.graph, self._ground.nodes, is_gate, frees=False)
-        self._apply(found, tuple(Fate), ends)
+        self._apply(found, tuple(Fate))
 
-    def forget(self) -> None:
-        """Drop the nodes that matter to no call any more."""
-        self._ground.failed.clear()
-        self._ground.nodes = [node for node in self._ground.nodes if node.status in _STAYING]
-
-    def _apply(self, found: Mapping[int, Verdict], fates: Collection[Fate], ends: Ends) -> None:
+    def _apply(self, found: Mapping[int, Verdict], fates: Collection[Fate]) -> None:
         for number, verdict in found.items():
             node = self._ground.graph.waiting.get(number)
             if verdict.fate not in fates or node is None:
@@ -85,21 +114,19 @@ class Standstill:
                 self._ground.graph.settle(node, _ENDING.get(verdict.fate, Status.FAILED))
                 continue
             if job.awaits_else:  # made and failed already: it can't be left for later
-                ends.refuse(job, UnresolvedReference("what it refers to will never be there", path=ELSE))
+                self._ends.refuse(job, UnresolvedReference("what it refers to will never be there", path=ELSE))
                 continue
             match verdict.fate:
                 case Fate.PROPOSAL:
                     self._propose(job, verdict.references)
-                    item_ended(
-                        job, None, self._ground.journal, ends
-                    )  # one item of several may wait, and all with it (C12)
+                    item_ended(job, None, self._ground.journal, self._ends)  # all items wait with it (C12)
                 case Fate.SKIPPED | Fate.FREE:
                     paths = ", ".join(map(str, verdict.references))
-                    ends.skip(job, f"the alternative that fills {paths or 'it'} was not taken")
+                    self._ends.skip(job, f"the alternative that fills {paths or 'it'} was not taken")
                 case Fate.OWED:
                     self._ground.graph.withdraw(job.node)
                 case _:
-                    ends.refuse(job, complaint(verdict, job, self._ground.jobs, self._ground.journal))
+                    self._ends.refuse(job, complaint(verdict, job, self._ground.jobs, self._ground.journal))
 
     def _propose(self, job: Job, references: Sequence[Reference]) -> None:
         self._ground.graph.settle(job.node, Status.HELD)

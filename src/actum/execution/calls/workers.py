@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
 from typing import Generic, TypeVar
 
+from ..job import Job
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -106,3 +108,45 @@ class Workers(Generic[T, R]):
         """Whether the context variables are the run's still: what one piece of work sets is not for the next."""
         now, before = copy_context(), self._context
         return len(now) == len(before) and all(now.get(one, before) is value for one, value in before.items())
+
+
+class UnderWay:
+    """Counts calls as they begin and end, and lets the run wait for their end. What is computed counts as awaited."""
+
+    def __init__(self) -> None:
+        self.awaited = self.others = 0
+        self._change = asyncio.Event()
+
+    def begin(self, job: Job, *, is_awaited: bool) -> None:
+        """A call begins."""
+        job.is_started = job.is_under_way = True
+        job.is_awaited = is_awaited
+        if is_awaited:
+            self.awaited += 1
+        else:
+            self.others += 1
+
+    def end(self, job: Job) -> None:
+        """A call has ended."""
+        job.is_under_way = False
+        if job.is_awaited:
+            self.awaited -= 1
+        else:
+            self.others -= 1
+
+    def await_call(self, job: Job) -> None:
+        """Let the tick wait for a call that it would not wait for by itself."""
+        if job.is_under_way and not job.is_awaited:
+            job.is_awaited = True
+            self.others -= 1
+            self.awaited += 1
+
+    def tell(self) -> None:
+        """Let who waits look again."""
+        self._change.set()
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        """Wait for what the end of a call may bring about."""
+        while not is_so():
+            self._change.clear()
+            await self._change.wait()

@@ -44,9 +44,9 @@ from ...schema.infer import shape_of
 from ...schema.json import JsonObject, is_object
 from ...schema.validator import Validator
 from ..budget import Budget
-from ..calls.delegating import ANOTHER, Suspended, Suspension
 from ..calls.invoking import Output, invoke
 from ..emitter import Emitter
+from ..isolated import ANOTHER, Suspended, Suspension
 from ..loop import Loop
 from ..record.recorder import Recorder
 from ..setup import Runtime, Setup

@@ -22,8 +22,8 @@ from ...schema.infer import shape_of
 from ...schema.json import Json, JsonObject
 from ...spans import Span
 from ..budget import Budget
-from ..calls.delegating import Delegate
 from ..emitter import Emitter
+from ..isolated import Delegate
 from ..setup import Runtime, Setup
 from ..tracing import request_begun
 from .gaps import gaps_in, with_gaps

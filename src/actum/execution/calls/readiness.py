@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from types import TracebackType
 from typing import Any, TypeAlias
 
 from ...dataflow.node import Node, Status
@@ -13,32 +14,29 @@ from ...protocol.call import EXPECT, VALUE, Call
 from ...protocol.tool import EXPECTS
 from ...spans import Cancelled
 from ..ground import Ground
+from ..isolated import Delegate
 from ..job import Answered, Carried, Held, Job, Otherwise, Yield
+from ..tracing import end_call
 from .admission import decided
 from .approval import Approvals, Approve
 from .attempts import Attempts
 from .carrying import composed
-from .computing import Computing
-from .delegating import Delegate
 from .diagnosis import check_scopes
 from .endings import Endings
 from .items import Batches
 from .latent import Latent
 from .lineage import Lineage
-from .resolving import Item, Resolved
+from .resolving import Computing, Item, Resolved
 from .results import Results
-from .standstill import MOST_ROUNDS, Standstill
-from .tracing import end_call
-from .under_way import UnderWay
-from .undoing import Doings
-from .workers import Workers
+from .standstill import MOST_ROUNDS, AtOnce, Standstill
+from .workers import UnderWay, Workers
 
 _Work: TypeAlias = tuple[Job, Call]
 """A call, and with its values in place of references."""
 
 
-class Scheduler:
-    """The calls of one run. Everything that it starts belongs to the task group that it is bound to.
+class Readiness:
+    """Starts the calls of one run as they become ready; none outlives the block that it is entered for (L7).
 
     At most `parallel` of the calls that are awaited run at once; with `awaits_all`, those without a result are, too.
     """
@@ -49,21 +47,20 @@ class Scheduler:
         *,
         delegate: Delegate,
         approve: Approve | None = None,
-        doings: Doings | None = None,
         parallel: int = 1_000,
         awaits_all: bool = False,
     ) -> None:
         self.ground = ground
         self._graph = ground.graph
+        self._tasks = asyncio.TaskGroup()
         self._parallel = parallel
         self._awaits_all = awaits_all
         self.results = Results(ground)
         self._approvals = Approvals(ground, approve)
         self._latent = Latent(ground, self.results)
         self.attempts = Attempts(ground)
-        self._standstill = Standstill(ground)
         self._lineage = Lineage(ground)
-        carry = composed(ground, self._approvals, self.results, delegate, doings)
+        carry = composed(ground, self._approvals, self.results, delegate)
         self._workers: Workers[_Work, Carried] = Workers(carry, self._ended)
         self.computing = Computing(ground.budget, self._computed)
         self.batches = Batches(ground, self._approvals)
@@ -83,20 +80,40 @@ class Scheduler:
         """Why no call can start any more."""
         return self._stop or self.ground.budget.passed
 
-    def bind(self, tasks: asyncio.TaskGroup) -> None:
-        """Let the tasks of the calls belong to this group."""
-        self._workers.bind(tasks)
-        self.computing.bind(tasks)
+    async def __aenter__(self) -> asyncio.TaskGroup:
+        """The task group of the calls; at the end of the block those that run are cancelled and awaited."""
+        await self._tasks.__aenter__()
+        self._workers.bind(self._tasks)
+        self.computing.bind(self._tasks)
+        return self._tasks
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.ground.is_stopped = True  # nothing more is started
+        if self.ground.emit.trace is not None:
+            _cut_spans(self.ground.jobs.values())
+        self.under_way.tell()
+        self._workers.cancel()
+        self.computing.cancel()
+        try:
+            await self._tasks.__aexit__(kind, error, trace)
+        finally:
+            if self._graph.parked:
+                self.endings.land_all()
 
     def add(self, job: Job) -> None:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.ground.jobs[job.node.number] = job
         job.node.leaves = job.leaves
         self._graph.enter(job.node)
-        is_taken_over = self.attempts.take_over(job)
+        attempts = self.attempts if self.ground.is_corrected else None
+        is_taken_over = attempts is not None and attempts.take_over(job)
         # Told before anything is started, and with its place: whoever reads the record takes no call for two.
         if self.ground.journal.is_recorded:
-            job.script.arrived(job.node.index, self.ground.journal, is_open=not self.attempts.is_undecided(job))
+            job.script.arrived(
+                job.node.index, self.ground.journal, is_open=attempts is None or not attempts.is_undecided(job)
+            )
         if is_taken_over:
             self.pump()
             return
@@ -115,56 +132,49 @@ class Scheduler:
             LimitExceeded: the budget did not let a call start.
         """
         await self._quiet()
+        if self._graph.waiting or self._graph.parked:
+            await self._judge_waiting(Standstill(self.ground, AtOnce(self.endings, self.pump)))
+        self.ground.forget()
+        if self._latent.owed:
+            self._latent.settle()
+
+    async def _judge_waiting(self, standstill: Standstill) -> None:
         for _ in range(MOST_ROUNDS):
-            if not (self._graph.waiting or self._graph.parked) or self._standstill.judge(self):
-                break
+            if not (self._graph.waiting or self._graph.parked) or standstill.judge():
+                return
             await self._quiet()
-        else:
-            self._standstill.end(self)
-        self._standstill.forget()
-        self._latent.settle()
+        standstill.end()
 
     async def _quiet(self) -> None:
         """Wait until nothing runs and nothing can start."""
+
+        def is_quiet() -> bool:
+            may_free = self._graph.waiting and self.under_way.others and not self.stop
+            return self.ground.is_stopped or not (self.under_way.awaited or may_free)
+
         self.pump()
-        await self.under_way.until(self._is_quiet)
+        await self.under_way.until(is_quiet)
         if (stop := self.stop) is not None:
             raise LimitExceeded(stop.message, limit=stop.limit)
 
-    def _is_quiet(self) -> bool:
-        may_free = self._graph.waiting and self.under_way.others and not self.stop
-        return self.ground.is_stopped or not (self.under_way.awaited or may_free)
-
     async def drain(self, seconds: float) -> None:
         """Wait, bounded, for the calls that nothing waits for; those that take longer are cut, and have failed (C8)."""
+        if not self.under_way.others:
+            return
+
+        def is_drained() -> bool:
+            return self.ground.is_stopped or not self.under_way.others
+
         try:
-            async with asyncio.timeout(seconds if self.under_way.others else None):
-                await self.under_way.until(self._is_drained)
+            async with asyncio.timeout(seconds):
+                await self.under_way.until(is_drained)
         except TimeoutError:
             now = asyncio.get_running_loop().time()
             for job in self.ground.jobs.values():
                 if job.is_under_way and not job.is_awaited and job.patience is not None:
                     job.is_cut = True
                     job.patience.reschedule(now)
-            await self.under_way.until(self._is_drained)
-
-    def _is_drained(self) -> bool:
-        return self.ground.is_stopped or not self.under_way.others
-
-    def cancel(self) -> None:
-        """Start nothing more and cancel everything that runs; the task group waits for it (L7)."""
-        self.ground.is_stopped = True
-        if self.ground.emit.trace is not None:
-            self._cut_spans()
-        self.under_way.tell()
-        self._workers.cancel()
-        self.computing.cancel()
-
-    def _cut_spans(self) -> None:
-        """End the spans of the calls for all items of a list; those that run end their own."""
-        for job in self.ground.jobs.values():
-            if job.span is not None and not job.is_under_way:
-                end_call(job, Cancelled())
+            await self.under_way.until(is_drained)
 
     def pump(self) -> None:
         """Start what is ready, where there is room, and skip what has nothing to refer to any more."""
@@ -189,7 +199,7 @@ class Scheduler:
         job = self.ground.jobs.get(node.number)
         if job is None or node.status is not Status.WAITING:
             return
-        if not self.attempts.puts_off(job, self._graph.hopeless):
+        if not (self.ground.is_corrected and self.attempts.puts_off(job, self._graph.hopeless)):
             self.endings.skip(job, "what it refers to was skipped")
 
     def _start(self, node: Node) -> None:
@@ -201,7 +211,7 @@ class Scheduler:
             return
         if job is None or job.is_started:  # it was taken back, or an earlier attempt has started it (L3)
             return
-        if self.attempts.puts_off(job, self._graph.ready):
+        if self.ground.is_corrected and self.attempts.puts_off(job, self._graph.ready):
             return
         if (values := self._graph.values(node)) is not None:
             self._resolve(job, values)
@@ -324,29 +334,9 @@ class Scheduler:
         if not self.under_way.awaited:
             self.under_way.tell()
 
-    # How calls end that are judged at a standstill: what that makes ready starts at once
 
-    def finish(self, job: Job, result: Yield) -> None:
-        """Write what a call has returned, and start what waited for it."""
-        self.endings.finish(job, result)
-        self.pump()
-
-    def land_all(self) -> None:
-        """Let all write that wait for their turn, and start what waited for them."""
-        self.endings.land_all()
-        self.pump()
-
-    def refuse(self, job: Job, error: ActumError) -> None:
-        """Let a call fail, and start what waited for no more than its end."""
-        self.endings.refuse(job, error)
-        self.pump()
-
-    def failed(self, job: Job, error: ActumError) -> None:
-        """Let what its `_else` says stand for a call that has failed, and start what waited for it."""
-        self.endings.failed(job, error)
-        self.pump()
-
-    def skip(self, job: Job, why: str) -> None:
-        """Let a call not be made, and start what waited for no more than its end."""
-        self.endings.skip(job, why)
-        self.pump()
+def _cut_spans(jobs: Iterable[Job]) -> None:
+    """End the spans of the calls for all items of a list; those that run end their own."""
+    for job in jobs:
+        if job.span is not None and not job.is_under_way:
+            end_call(job, Cancelled())

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ...protocol.activity import Activity, is_async
-from ...protocol.call import Call
-from ...protocol.raised import raised_words
-from ...protocol.tool import Tool
-from ..threads import Threads
+from ..protocol.activity import Activity, is_async
+from ..protocol.call import Call
+from ..protocol.raised import raised_words
+from ..protocol.tool import Tool
+from .threads import Threads
 
 
 @dataclass(slots=True)

@@ -1,0 +1,195 @@
+"""The elements of an answer as they arrive, and those of a plan that stands: refused, started, or waiting (C2, L8)."""
+
+from __future__ import annotations
+
+from ...dataflow.expression import MISSING
+from ...dataflow.node import Answer, Node, Status
+from ...errors import ActumError, InvalidParameters, InvalidResult, LimitExceeded
+from ...generation.offer import Toolset
+from ...protocol.call import EXPECT, ONLY_THEN, THEN, Call
+from ...protocol.message import RETURNED
+from ...protocol.origin import is_url
+from ...protocol.tool import EXPECTS
+from ...schema.json import MAX_WRITTEN_DEPTH, nests_within
+from ..job import NO_ELEMENT, Failure, Job
+from ..record.plans import Standing
+from ..script import Script
+from .admission import check_offered, is_offered, judge, said_to_write
+from .declared import Declared
+from .readiness import Readiness
+
+
+class Arriving:
+    """Takes in the calls of one run."""
+
+    def __init__(self, readiness: Readiness) -> None:
+        self._readiness = readiness
+        self._ground = readiness.ground
+        self.declared = Declared(readiness.ground)
+
+    def offer(self, toolset: Toolset) -> None:
+        """Let the calls from now on be of these tools."""
+        self._ground.toolset = toolset
+
+    def accept(self, script: Script, index: int, call: Call) -> None:
+        """Take in the index-th element of an answer: refuse the call, start it, or let it wait (C2, C6)."""
+        if THEN in call and is_offered(THEN, self._ground.toolset, script):
+            self._order(script, index, call)
+            return
+        node = self._ground.listed(script, index)
+        try:
+            if not self._ground.toolset.has_flow:
+                check_offered(call, self._ground.toolset, script)
+            job = judge(call, self._ground, node, script)
+            if not job.is_literal:
+                self.declared.check(job)
+        except LimitExceeded:  # not what this call did: the run ends
+            raise
+        except ActumError as error:
+            self._refuse(node, script, error, call)
+            if EXPECT in call:
+                self._then(script)
+            return
+        if job.tool.effects == "ordered":
+            node.after = (*node.after, *(() if script.ordered is None else (script.ordered,)))
+        self._readiness.add(job)
+        if job.tool.effects == "ordered":
+            self._take_turns(script, node)
+        elif job.tool is EXPECTS:
+            self._then(script)
+
+    def _then(self, script: Script) -> None:
+        """Let what is listed from now on come after all before it (C11, C16)."""
+        self._ground.graph.add(self._ground.barrier(script))
+        self._readiness.pump()
+
+    def _take_turns(self, script: Script, node: Node) -> None:
+        """Let the next ordered call come after this one and all before it, also where this one is skipped at once."""
+        before = () if script.ordered is None else (script.ordered,)
+        script.ordered = self._ground.node(Answer(), NO_ELEMENT)
+        script.ordered.is_barrier, script.ordered.after = True, (*before, node)
+        self._ground.graph.add(script.ordered)
+        self._readiness.pump()
+
+    def _order(self, script: Script, index: int, call: Call) -> None:
+        """Take in a `_then`: what is listed behind it comes after what is listed before it (C11)."""
+        if call[THEN] is not True or len(call) > 1:
+            error = InvalidParameters(ONLY_THEN, path=THEN)
+            self._refuse(self._ground.listed(script, index), script, error, call)
+            return
+        script.arrived(index, self._ground.journal)
+        self._ground.graph.add(self._ground.barrier(script, index))
+        self._readiness.pump()
+
+    def reject(self, script: Script, index: int, error: ActumError) -> None:
+        """Take in an element of `calls` that isn't a call."""
+        self._refuse(self._ground.listed(script, index), script, error, None)
+
+    def _refuse(self, node: Node, script: Script, error: ActumError, call: Call | None) -> None:
+        script.arrived(node.index, self._ground.journal)
+        self._note_writes(node, call)
+        self._ground.graph.refuse(node)
+        self._readiness.endings.fail(Failure(error, f"{script.number}.{node.index}", call, is_on_arrival=True))
+        if call is not None and self._keeps_order(call):
+            self._take_turns(script, node)
+        self._readiness.pump()
+
+    def _note_writes(self, node: Node, call: Call | None) -> None:
+        """Note what a call was to write that was refused: whoever is handed that can't be made either (S8)."""
+        if call is not None:
+            node.writes, node.instance = said_to_write(call, self._ground.toolset), call.instance
+        if node.writes:
+            self._ground.failed.append(node)
+
+    def resume(self, plan: Standing) -> Script:
+        """Take in a plan of the context: what is done or has failed for good is not made again (L8)."""
+        script = Script.standing(plan.authored, plan.calls)
+        script.replaced = plan.replaced.keys()
+        script.is_given = plan.authored.is_given
+        script.is_authored = plan.authored.is_given and not is_url(self._ground.journal.origin)
+        self._readiness.batches.before |= {plan.authored.place(index): items for index, items in plan.items.items()}
+        for index, call in enumerate(plan.calls):
+            status, unusable = plan.status(index), plan.unusable.get(index)
+            if status is not None or (unusable is not None and self._has_effects(call)):
+                node = self._ground.listed(script, index)
+                job = self._know(call, node, script)
+                node.is_uncertain = plan.is_uncertain(index)
+                node.has_value = call.has_value
+                if unusable is not None and job is not None:  # it was made, and is not made again for that (C15)
+                    job.has_begun = True
+                    self._readiness.endings.refuse(
+                        job, InvalidResult(unusable["error"]), unusable.get(RETURNED, MISSING)
+                    )
+                else:
+                    value = plan.done.get(index, MISSING)
+                    self._ground.graph.settle(node, status or Status.FAILED, value, plan.written.get(index, ()))
+                    if node.status is Status.FAILED:
+                        self._note_writes(node, call if node.is_refused else None)
+                if self._keeps_order(call):
+                    self._take_turns(script, node)
+                elif EXPECT in call:
+                    self._then(script)
+            elif not nests_within(call, MAX_WRITTEN_DEPTH):  # what it leaves could not be read again
+                error = InvalidParameters(f"it nests deeper than {MAX_WRITTEN_DEPTH}", tool=call.tool or None)
+                self._refuse(self._ground.listed(script, index), script, error, None)
+            elif self._readiness.stop is None:  # what can't start any more stays in the plan
+                self.accept(script, index, call)
+        self.close(script)
+        return script
+
+    def _know(self, call: Call, node: Node, script: Script) -> Job | None:
+        """Note of a call that has ended what the run had noted as it arrived: its writes, and its result's type."""
+        job = None
+        try:
+            job = judge(call, self._ground, node, script)
+            self.declared.enter(job)
+        except LimitExceeded:
+            raise
+        except ActumError:  # it had been refused, or its tool is another now
+            node.is_refused = True
+        self._ground.graph.enter(node)
+        return job
+
+    def _has_effects(self, call: Call) -> bool:
+        tool = self._ground.toolset.tools.get(call.tool)
+        return tool is not None and tool.effects != "none"
+
+    def _keeps_order(self, call: Call) -> bool:
+        tool = self._ground.toolset.tools.get(call.tool)
+        return tool is not None and tool.effects == "ordered"
+
+    def close(self, script: Script) -> None:
+        """No more calls come in this answer, and none of its earlier attempts is looked back to."""
+        if self._ground.is_corrected:
+            self._readiness.attempts.look_back()
+        self._ground.graph.close(script)
+        self._readiness.pump()
+
+    def restart(self, script: Script) -> Script:
+        """Begin an answer again: of its calls, those that run or have run stay and are not started twice (L3)."""
+        attempts = self._readiness.attempts
+        jobs = [job for job in self._ground.jobs.values() if job.script is script and job.parent is None]
+        for job in jobs:
+            if job.is_started:
+                attempts.keep(job)
+        for job in jobs:  # only now: what has started may refer to what has not
+            if not job.is_started:
+                self._ground.graph.settle(job.node, Status.SKIPPED)
+                del self._ground.jobs[job.node.number]
+        failures = self._ground.failures
+        self._ground.failures = [one for one in failures if one.job is not None and one.job.has_begun]
+        self._ground.graph.close(script)
+        # The places of what has started are taken: the next attempt is an answer of its own.
+        kept = attempts.kept()
+        number = script.number + bool(kept)
+        again = Script(number=number, run=script.run, start=script.start, turn=script.turn, kept=kept)
+        attempts.begin(again)
+        return again
+
+    def reopen(self) -> None:
+        """Make the calls again whose path has been erased (O4)."""
+        results = self._readiness.results
+        for job in [job for job in self._ground.jobs.values() if results.is_erased(job)]:
+            del self._ground.jobs[job.node.number]
+            self.accept(job.script, job.node.index, job.call)
+        results.erased.clear()

@@ -1,0 +1,199 @@
+"""What has come of the calls of a run: the outcome of a tick, what is open, what has failed (L1-L4, O9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ...dataflow.computing.evaluator import Filter
+from ...dataflow.expression import MISSING, references
+from ...dataflow.fold import exported
+from ...dataflow.node import Status
+from ...dataflow.reference import CALLS, call_index
+from ...errors import ActumError, CallError, SolutionError
+from ...protocol.accounts import Live
+from ...protocol.call import Call
+from ...protocol.place import Place
+from ...schema.json import Json
+from ..job import SETTLED, Failure, Job
+from ..record.journal import check_written
+from ..script import Script, Wanted
+from .declared import Declared
+from .diagnosis import missing_in_output
+from .readiness import Readiness
+from .withholding import is_withheld
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The run has its output: as the caller's type, and as JSON; `of` is the answer's place, empty for an old one."""
+
+    output: Any
+    value: Json
+    of: str
+    filters: Sequence[Filter] = ()
+    """How many items the filters of its expressions have kept (E7)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Nothing is left but calls that wait for decisions or gates (L4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn:
+    """The model has to be asked again."""
+
+
+Outcome: TypeAlias = Finished | Waiting | GoOn
+
+
+class Outcomes:
+    """Looks at the calls of one run; `drain` is how long it waits for those that nothing waits for (C8)."""
+
+    def __init__(self, readiness: Readiness, declared: Declared, *, drain: float) -> None:
+        self._drain = drain
+        self._readiness = readiness
+        self._ground = readiness.ground
+        self._declared = declared
+        self.replaced: Sequence[ActumError] = readiness.endings.replaced
+        """The failures for which the `_else` of a call stands (C14)."""
+        self._unsettled: Job | None = None
+        """A call that kept an output from being certain when that was last asked."""
+
+    async def settle(self, wanted: Wanted | None = None) -> Outcome:
+        """Let calls run until nothing runs and nothing can start, and look at what is wanted then (L1).
+
+        It is delivered if no call has failed (O9); beside calls that wait for a decision, it waits with them.
+
+        Raises:
+            LimitExceeded: the budget did not let a call start.
+        """
+        if wanted is not None:
+            self._await(wanted)
+        await self._readiness.settle()
+        if wanted is None:
+            held = [job.node.status is Status.HELD for job in self._open()]
+            return Waiting() if held and all(held) and not self._ground.failures else GoOn()
+        await self._readiness.drain(self._drain)
+        if self.failures and is_withheld(self.failures, wanted, self._ground):
+            return GoOn()
+        turn = wanted.script.turn
+        if any(job.node.status is Status.HELD and job.script.turn == turn for job in self._ground.jobs.values()):
+            return Waiting()
+        try:
+            return await self._finished(wanted)
+        except (CallError, SolutionError) as error:
+            self._ground.failures.append(Failure(error, str(wanted.script.number)))
+        return GoOn()
+
+    async def _finished(self, wanted: Wanted) -> Finished:
+        optional = self._declared.check_output(wanted.output, wanted.script)
+        values: list[Any] = []
+        for expression, path in zip(wanted.output.expressions, wanted.output.paths, strict=True):
+            instance = str(path[0]) if path and path[0] in wanted.instances else None
+            value = self._ground.graph.known.evaluate(expression, wanted.script, instance)
+            if value is MISSING:
+                raise missing_in_output(expression, wanted.script, self._ground.graph, self._ground.journal)
+            values.append(value)
+        filters: list[Filter] = []
+        computed = await self._readiness.computing.output(values, optional, filters)
+        output = wanted.output.fill([exported(value) for value in computed])
+        check_written(output, path="output")
+        return Finished(wanted.finished(output), output, str(wanted.script.number), tuple(filters))
+
+    def _await(self, wanted: Wanted) -> None:
+        """Wait for the calls that an output reads, also for those that are started and forgotten otherwise (C8)."""
+        read = (one for expression in wanted.output.expressions for one in references(expression))
+        for index in {call_index(one) for one in read if one.kind == CALLS}:
+            node = wanted.script.nodes.get(-1 if index is None else index)
+            job = self._ground.jobs.get(node.number) if node is not None else None
+            if job is not None:
+                self._readiness.under_way.await_call(job)
+
+    async def drain(self) -> None:
+        """Wait, bounded, for the calls that nothing waits for; those that take longer are cut, and have failed (C8)."""
+        await self._readiness.drain(self._drain)
+
+    def may_fail(self) -> bool:
+        """Whether a call that has been taken in has failed or still can, so that an output is not certain (O9)."""
+        if self._ground.failures:
+            return True
+        if self._unsettled is None or not _may_fail(self._unsettled):
+            self._unsettled = next((job for job in self._ground.jobs.values() if _may_fail(job)), None)
+        return self._unsettled is not None
+
+    def take_failures(self) -> list[Failure]:
+        """The failures that the model has not been told of; it will be now."""
+        failures, self._ground.failures = self._ground.failures, []
+        return failures
+
+    @property
+    def failures(self) -> Sequence[Failure]:
+        """The failures that the model has not been told of."""
+        return self._ground.failures
+
+    @property
+    def waiting(self) -> list[str]:
+        """The decisions and gates that calls wait for, in order."""
+        return list(self._ground.gates)
+
+    @property
+    def makers(self) -> dict[str, str]:
+        """Who carried out the calls of each tool (X0)."""
+        return dict(self._readiness.results.makers)
+
+    @property
+    def live(self) -> Live:
+        """What is known of the calls that have begun, and of those that have failed."""
+        live = self._readiness.results.live
+        if not self._ground.jobs:
+            return live
+        jobs = [job for job in self._ground.jobs.values() if job.has_begun and job.batch is None]
+        begun = {job.of: job.call for job in jobs if job.node.status not in SETTLED}
+        return Live({**begun, **live.made}, live.failures) if begun else live
+
+    @property
+    def effects(self) -> set[int]:
+        """The answers of which a call has begun that doesn't only read, here or in a delegate (T14)."""
+        return self._readiness.results.effects
+
+    def open_calls(self, script: Script | None = None) -> tuple[list[Call], list[Call]]:
+        """The calls that other answers have left open and that run by themselves (P2); those that the model owes."""
+        waiting: list[Call] = []
+        owed: list[Call] = []
+        for job in self._open():
+            if job.node.status is Status.OWED:
+                owed.append(job.call)
+            elif job.script is not script and job.parent is None:
+                waiting.append(job.call)
+        return waiting, owed
+
+    def held(self) -> list[tuple[Place, Call]]:
+        """The calls that wait for decisions or gates, by place."""
+        jobs = (job for job in self._open() if job.node.status is Status.HELD and job.parent is None)
+        return [(job.place, job.call) for job in jobs]
+
+    def open_scripts(self) -> set[int]:
+        """The numbers of the answers of which a call is open."""
+        return {job.script.number for job in self._open() if job.parent is None}
+
+    def forget(self) -> None:
+        """Drop what is settled, so that a long run holds only what is open."""
+        stay = {job.node.number for job in self._open()}
+        for number in [number for number in self._ground.jobs if number not in stay]:
+            del self._ground.jobs[number]
+
+    def _open(self) -> list[Job]:
+        """The calls that stay for a later tick or run: waiting, owed by the model, held by a gate, or erased."""
+        erased = self._readiness.results.is_erased
+        return [job for job in self._ground.jobs.values() if job.node.status not in SETTLED or erased(job)]
+
+
+def _may_fail(job: Job) -> bool:
+    return job.is_under_way or job.node.status in _UNCERTAIN
+
+
+_UNCERTAIN = frozenset({Status.WAITING, Status.READY, Status.HELD})
+"""What a call is that has not come to its end; the model itself owes nothing that an output needs (C4, O9)."""
