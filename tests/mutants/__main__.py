@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from .trying import KILLED, OVERDUE, SURVIVED, Mutant, Trying, mutant_of
+from .trying import KILLED, OVERDUE, SURVIVED, UNFIT, Mutant, Trying, mutant_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -75,15 +75,18 @@ def _made(seed: int, count: int, folders: Sequence[str]) -> tuple[int, list[Muta
 def _report(mutants: Sequence[Mutant], ended: Sequence[tuple[Mutant, int]], untried: Sequence[Mutant]) -> int:
     survived = [mutant for mutant, code in ended if code == SURVIVED]
     left = [one for one in survived if not _is_equivalent(one)]
-    judged = len(ended) - (len(survived) - len(left))
+    unfit = sum(code == UNFIT for _, code in ended)
+    judged = len(ended) - (len(survived) - len(left)) - unfit
     overdue = sum(code == OVERDUE for _, code in ended)
-    odd = sum(code not in {SURVIVED, KILLED, OVERDUE} for _, code in ended)
+    odd = sum(code not in {SURVIVED, KILLED, OVERDUE, UNFIT} for _, code in ended)
     for one in untried:
         print(f"no test reaches it: {_shown(one)}")
-    noticed = judged - len(left)
-    print(f"{len(mutants)} mutants; no test reaches {len(untried)}; {len(survived) - len(left)} are known to change")
-    print(f"nothing; of the other {judged}, {noticed} were noticed ({overdue} by their time, {odd} by a process that")
-    print(f"broke off), and {len(left)} survive: {len(left) / max(1, judged):.1%}")
+    noticed, known = judged - len(left), len(survived) - len(left)
+    print(
+        f"{len(mutants)} mutants; no test reaches {len(untried)}; {unfit} can't be put in place; {known} are known to"
+    )
+    print(f"to change nothing; of the other {judged}, {noticed} were noticed ({overdue} by their time, {odd} by a")
+    print(f"process that broke off), and {len(left)} survive: {len(left) / max(1, judged):.1%}")
     return 0 if ended else 1
 
 

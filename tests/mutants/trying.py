@@ -21,8 +21,9 @@ import coverage
 import pytest
 from _pytest.runner import runtestprotocol
 
-SURVIVED, KILLED, OVERDUE = 0, 1, 3
-"""What a process ends with whose tests have noticed nothing, or something, or haven't ended."""
+SURVIVED, KILLED, OVERDUE, UNFIT = 0, 1, 3, 4
+"""What a process ends with whose tests have noticed nothing, or something, or haven't ended, or where the mutant can't
+be put in place."""
 _Outcome: TypeAlias = Callable[["Mutant", int], None]
 
 
@@ -132,10 +133,9 @@ class Trying:
                 self.reached[path, line] = {name for name in names if name in self.seconds}
 
     def _reaching(self, mutant: Mutant) -> set[str]:
-        """The tests that reach the change, or the last line before it in its function that any reaches."""
-        lines = sorted(set(_lines(mutant.old)))
-        own = [line for line in lines if line <= mutant.line and self.reached.get((mutant.path, line))]
-        return self.reached[mutant.path, own[-1]] if own else set()
+        """The tests that reach the change; of one in the midst of a statement, those that reach where that begins."""
+        lines = sorted(line for line in set(_lines(mutant.old)) if line <= mutant.line)
+        return self.reached.get((mutant.path, lines[-1]), set[str]()) if lines else set()
 
     def _tried(self, mutant: Mutant, items: Sequence[pytest.Item], functions: Sequence[FunctionType]) -> int:
         """Whether one of these tests fails with the mutant in place."""
@@ -147,7 +147,10 @@ class Trying:
                 own.co_qualname,
                 own.co_firstlineno,
             ):
-                function.__code__ = mutant.new
+                try:
+                    function.__code__ = mutant.new
+                except ValueError:  # it reads other variables of what it stands in
+                    return UNFIT
         signal.signal(signal.SIGALRM, _end)
         for item, following in zip(items, [*items[1:], None], strict=True):
             signal.setitimer(signal.ITIMER_REAL, 20 + 20 * self.seconds[item.nodeid])
