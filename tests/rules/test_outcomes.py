@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from actum import Agent, Config, Tools, errors, events
+from actum.execution.record.recovery import recovered
 
 from .scripts import Json, agent, answer, call, sent, text_of
 
@@ -189,3 +191,32 @@ async def test_what_is_long_is_cut() -> None:
     of = agent(answer(call("it")), answer(output="done"), tools=tools)
     await of.run("go")
     assert len(told(of)) < 1_500
+
+
+@pytest.mark.rule("C15", "L8", "C12")
+async def test_an_item_with_an_unusable_result_is_not_made_again_after_a_cut() -> None:
+    made: list[str] = []
+    go = asyncio.Event()
+    tools = Tools()
+    tools.register("send", {"properties": {"to": {"type": "string"}, "_output": {"type": "integer"}}})
+
+    async def send(to: str) -> Any:
+        made.append(to)
+        if to == "b":
+            await go.wait()
+        return {"a": "no number", "b": 2}[to]
+
+    tools.activity("send", send)
+    plan = {"type": "plan", "plan": [call("send", _each=["a", "b"], to="†each")], "output": "†calls.0"}
+    entries: list[Any] = []
+    stream = Agent(None, tools=tools).stream([plan], record=entries.append)
+    async with stream:
+        async for event in stream:
+            if isinstance(event, events.CallFailed):
+                break
+    go.set()
+    with pytest.raises(errors.PlanFailed) as raised:
+        await Agent(None, tools=tools).resume(recovered(json.loads(json.dumps(entries))))
+    assert made.count("a") == 1
+    found = [(one.place, one.state, one.value) for one in raised.value.result.calls]
+    assert found == [("0.0.0", "unusable", "no number"), ("0.0.1", "done", 2)]

@@ -374,6 +374,12 @@ class Failure(NamedTuple):
         return own | ({RETURNED: self.returned} if nests_within(self.returned, MAX_WRITTEN_DEPTH) else {})
 
     @property
+    def kept(self) -> JsonObject:
+        """What is marked on the record of a call for an item that was made, so that it isn't made again (C15, L8)."""
+        own = {"code": code_of(self.error), "error": legible(self.error.message), "outcome": self.outcome}
+        return {OUTCOME: self.outcome, FAILED: own}
+
+    @property
     def told(self) -> str:
         """What of it the model that plans a sealed run may be told (S10)."""
         is_own = self.is_on_arrival or isinstance(self.error, NotAsExpected)

@@ -11,6 +11,7 @@ from ...dataflow.node import Status
 from ...errors import ActumError, ApprovalDenied, InvalidResult, LimitExceeded, NotAsExpected, UnresolvedReference
 from ...events import CallFailed, CallSkipped, CallWaiting
 from ...protocol.call import ELSE, Call
+from ...protocol.message import RETURNED
 from ...protocol.place import Place
 from ...protocol.tool import EXPECTS
 from ...schema.json import legible
@@ -155,7 +156,10 @@ class Endings:
         self._ground.graph.settle(job.node, Status.FAILED)
         if isinstance(error, InvalidResult) and error.returned:
             returned = error.value
-        self.fail(Failure(error, job.of, job.call, job, returned=returned))
+        failure = Failure(error, job.of, job.call, job, returned=returned)
+        if job.parent is not None and failure.outcome == "unusable" and job.tool.effects != "none":
+            self._ground.journal.item(job.call, job.of, failure.marks.get(RETURNED), failure.kept)
+        self.fail(failure)
         if job.followers:
             self._attempts.lead(job)
         item_ended(job, error, self._ground.journal, self)

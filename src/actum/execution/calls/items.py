@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from ...dataflow.node import Answer, Node, Status
 from ...dataflow.template import Template
-from ...errors import ActumError
+from ...errors import ActumError, InvalidResult
 from ...protocol.place import Place
 from ...spans import Waits
 from ..ground import Ground
@@ -40,7 +40,7 @@ class Batches:
         own.jobs += map(self._approvals.as_decided, made) if self._ground.journal.decisions.by_place else made
         own.open, own.told = len(own.jobs), before.told
         for item, told in zip(own.jobs, items, strict=True):
-            if self._stands(item, before):
+            if self._stands(item, own, before):
                 own.open -= 1
             elif told.is_skipped:
                 ends.skip(item, "its condition is false")
@@ -52,7 +52,7 @@ class Batches:
         if not own.open and job.node.status is Status.READY:
             _gather(job, own, self._ground.journal, ends)
 
-    def _stands(self, item: Job, before: Items) -> bool:
+    def _stands(self, item: Job, batch: Batch, before: Items) -> bool:
         """Whether the call for an item had ended before this run; then it is settled."""
         graph, number = self._ground.graph, item.node.index
         if number in before.by_number:
@@ -60,6 +60,10 @@ class Batches:
             graph.settle(item.node, Status.DONE, before.by_number[number])
         elif number in before.skipped:
             graph.settle(item.node, Status.SKIPPED)
+        elif number in before.unusable:
+            item.has_begun = True
+            graph.settle(item.node, Status.FAILED)
+            batch.errors[number] = InvalidResult(before.unusable[number])
         else:
             return False
         return True

@@ -30,6 +30,8 @@ class Items:
     """The items whose calls were skipped (C10)."""
     uncertain: set[int] = field(default_factory=set[int])
     """Those of which nobody knows whether they had their effect, though something stands for their results (C14)."""
+    unusable: dict[int, str] = field(default_factory=dict[int, str])
+    """Why the results can't be used of those that were made all the same (C15)."""
     told: set[int] = field(default_factory=set[int])
     """Those whose results the model is shown one by one, because the call for all had failed."""
 
@@ -213,9 +215,12 @@ def _items(messages: Sequence[JsonObject], marks: Marks) -> Mapping[Place, Items
     for place, left in marks.left.items():
         for at in left if place.item is not None else ():
             own = found[Place(place.answer, place.index)]
-            if is_item(messages[at]):
+            failed = failed_of(messages[at])
+            if is_item(messages[at]) and messages[at].get(OUTCOME) == "unusable":
+                own.unusable[place.item or 0] = str(failed.get("error"))
+            elif is_item(messages[at]):
                 own.by_number[place.item or 0] = messages[at]["data"]["result"]
-                own.uncertain |= {place.item or 0} if failed_of(messages[at]).get("outcome") == "unknown" else set()
+                own.uncertain |= {place.item or 0} if failed.get("outcome") == "unknown" else set()
             elif is_skip(messages[at]):
                 own.skipped.add(place.item or 0)
             elif is_result(messages[at]):
