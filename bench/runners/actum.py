@@ -11,8 +11,9 @@ from typing import Any
 
 from actum import Agent, Config, Tools, events, models
 from actum.generation.model import Model
-from actum.models.endpoint import Endpoint
 from actum.models.hosted import Hosted
+from actum.models.port import Endpoint
+from actum.models.wires.chat import WIRE
 
 from .timing import Run, Task, main
 
@@ -61,8 +62,8 @@ def prepare(task: Task) -> Run:
 def _model(task: Task) -> Model:
     if task.variant.startswith("compatible"):
         return models.load("openai:gpt-4o", base_url=task.url, api_key="x")
-    endpoint = Endpoint(kind="openai", provider="openai", base_url=task.url, api_key="x")
-    return Hosted("gpt-4o", endpoint=endpoint, dialect="OPENAI")
+    endpoint = Endpoint(wire="chat", provider="openai", base_url=task.url, api_key="x")
+    return Hosted("gpt-4o", wire=WIRE, endpoint=endpoint, dialect="OPENAI")
 
 
 def _delegated(description: str) -> dict[str, Any]:

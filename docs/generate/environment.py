@@ -9,8 +9,8 @@ from pathlib import Path
 from markup import code, table
 
 import actum
-from actum.models.chat import ACCOUNT
-from actum.models.providers import PROVIDERS
+from actum.models.hosts import HOSTS, variable_of
+from actum.models.wires.chat import ACCOUNT
 
 _SOURCE = Path(actum.__file__).parent
 _TOLD: Mapping[str, str] = {
@@ -33,9 +33,10 @@ _TOLD: Mapping[str, str] = {
 def page() -> str:
     """Providers by the first part of a model's name, and all other variables that are read."""
     providers = [
-        (code(f"{name}:…"), code(f"actum[{one.extra}]"), " or ".join(map(code, one.keys)), code(one.url_variable),
-         code(one.url) if one.url else "the provider's own", "no" if one.local else "yes")
-        for name, one in PROVIDERS.items()
+        (code(f"{name}:…"), code(f"actum[{one.extra}]"), " or ".join(map(code, one.keys)), code(variable_of(name)),
+         code(one.url) if one.url else "the provider's own" if one.has_url and not one.path else "must be given",
+         "no" if one.is_local else "yes")
+        for name, one in HOSTS.items()
     ]  # fmt: skip
     variables = sorted({*_read(), *ACCOUNT.values()})
     if untold := set(variables) ^ _TOLD.keys():
@@ -56,7 +57,7 @@ def page() -> str:
 
 def _read() -> Iterator[str]:
     """The names of the environment variables that the source reads, but for those of providers."""
-    own = {name for one in PROVIDERS.values() for name in (*one.keys, one.url_variable)}
+    own = {key for name, one in HOSTS.items() for key in (*one.keys, variable_of(name))}
     for path in sorted(_SOURCE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if "environ" not in text:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .protocol.call import Call
     from .protocol.config import Config, Limits
     from .protocol.context import Context, Progress
+    from .protocol.settings import Settings
     from .protocol.solution import Result, Solution
     from .protocol.tool import Tool
     from .protocol.usage import Usage
@@ -48,6 +49,7 @@ __all__ = [
     "Result",
     "Run",
     "Runs",
+    "Settings",
     "Solution",
     "Stream",
     "Tool",
@@ -75,6 +77,7 @@ _HOMES = {
     "CallAccount": "protocol.accounts:CallAccount",
     "Call": "protocol.call:Call",
     "Config": "protocol.config:Config",
+    "Settings": "protocol.settings:Settings",
     "Context": "protocol.context:Context",
     "Conversation": "app.conversation:Conversation",
     "Idea": "app.idea:Idea",

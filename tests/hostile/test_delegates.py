@@ -295,7 +295,7 @@ async def test_a_fetched_config_widens_nothing() -> None:
         "grants": ["readFile"],
         "allow_hosts": ["127.0.0.1"],
         "max_depth": 99,
-        "settings": {"extra_headers": {"x": "y"}},
+        "settings": {"headers": {"x": "y"}},
         "limits": {"requests": 999},
     }
     local = Local()

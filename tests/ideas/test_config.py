@@ -214,11 +214,13 @@ def test_what_counts_depends_on_whose_the_idea_is(standing: Standing, fields: li
 
 @pytest.mark.rule("D15")
 def test_a_delegate_inherits_bounds_and_settings_and_nothing_else() -> None:
-    caller = Config(reasoning=True, retries=9, settings={"a": 1}, max_depth=3, parallel=2, grants=["x"], tools=["mine"])
+    caller = Config(
+        reasoning=True, retries=9, settings={"seed": 1}, max_depth=3, parallel=2, grants=["x"], tools=["mine"]
+    )
     inherited: Json = {"max_depth": 3, "parallel": 2, "grants": ["x"], "tools": ()}
     cases: list[tuple[Json, Config]] = [
-        ({}, Config(**inherited, settings={"a": 1})),
-        ({"settings": {"b": 2}, "max_depth": 50}, Config(**inherited, settings={"b": 2})),
+        ({}, Config(**inherited, settings={"seed": 1})),
+        ({"settings": {"seed": 2}, "max_depth": 50}, Config(**inherited, settings={"seed": 2})),
         ({"model": "m:1", "retries": 0}, Config(**inherited, retries=0)),
     ]
     for own, expected in cases:

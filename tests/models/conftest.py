@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from actum.models.providers import PROVIDERS
+from actum.models.hosts import HOSTS, variable_of
 
 from .server import Server
 
@@ -14,7 +14,7 @@ from .server import Server
 @pytest.fixture(autouse=True)
 def no_environment(hosted_libraries: None, monkeypatch: pytest.MonkeyPatch) -> None:
     proxies = [f"{kind}_proxy" for kind in ("http", "https", "all", "no")]
-    keys = [key for provider in PROVIDERS.values() for key in (*provider.keys, provider.url_variable)]
+    keys = [key for name, host in HOSTS.items() for key in (*host.keys, variable_of(name))]
     for name in (*proxies, *map(str.upper, proxies), *keys, "ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY"):
         monkeypatch.delenv(name, raising=False)
 

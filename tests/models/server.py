@@ -65,6 +65,11 @@ class Server:
     def reply(self, *replies: Reply) -> None:
         self._replies.extend(replies)
 
+    def script(self, *replies: Reply) -> None:
+        """Answer with these from now on."""
+        self._replies.clear()
+        self._replies.extend(replies)
+
     @property
     def last(self) -> Received:
         return self.received[-1]

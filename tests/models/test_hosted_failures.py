@@ -9,9 +9,6 @@ import pytest
 
 from actum.errors import ModelError
 from actum.generation.model import ModelRequest, Reasoning, Usage
-from actum.models.endpoint import Endpoint
-from actum.models.hosted import Hosted
-from actum.models.retrying import Retrying
 
 from .asking import BOUND, REQUEST, SCHEMA, Naps, every_wire, failure, refusal
 from .server import CUT, Reply, Server
@@ -85,9 +82,7 @@ async def test_a_schema_beyond_anthropics_limits_is_refused_without_a_request(se
 @pytest.mark.parametrize("how", ["refused", "a page", "inside the stream", "redirected"])
 async def test_a_key_that_a_host_echoes_is_not_told(server: Server, wire: Wire, how: str) -> None:
     key = "sk-0123456789abcdef"
-    url = f"{server.url}{wire.prefix}"
-    endpoint = Endpoint(kind=wire.kind, provider=wire.kind.removesuffix("-compatible"), base_url=url, api_key=key)
-    own = Hosted(wire.model, endpoint=endpoint, timeout=5, retrying=Retrying(retries=0))
+    own = wire.hosted(server, key=key)
     said = f"the key {key} is not known"
     match how:
         case "refused":

@@ -158,7 +158,7 @@ async def test_who_pays_is_told_to_openai_alone(
 
 async def test_a_response_format_of_ones_own_is_the_one_that_is_sent(server: Server) -> None:
     server.reply(WIRES["openai-compatible"].answer("{}"))
-    settings = {"extra_body": {"response_format": {"type": "json_object"}}}
+    settings = {"extra": {"response_format": {"type": "json_object"}}}
     request = ModelRequest(messages=REQUEST.messages, schema=SCHEMA, settings=settings)
     await collect(WIRES["openai-compatible"].hosted(server), request)
     assert server.last.body["response_format"] == {"type": "json_object"}
@@ -170,14 +170,13 @@ async def test_settings_have_their_names_on_the_wire(server: Server, name: str) 
     server.reply(WIRES[name].answer("{}"))
     settings: dict[str, Any] = {
         "max_tokens": 5,
-        "stop_sequences": ["x"],
-        "openai_store": True,
-        "openai_text_verbosity": "low",
+        "stop": ["x"],
+        "tier": "flex",
         "thinking": "high",
         "seed": 7,
         "top_p": None,
-        "extra_body": {"own": 1},
-        "extra_headers": {"x-own": "2"},
+        "extra": {"own": 1, "store": True},
+        "headers": {"x-own": "2"},
         "timeout": 9,
     }
     await collect(WIRES[name].hosted(server), ModelRequest(messages=REQUEST.messages, schema=SCHEMA, settings=settings))
@@ -190,8 +189,8 @@ async def test_settings_have_their_names_on_the_wire(server: Server, name: str) 
         most: 5,
         "reasoning_effort": "high",
         "stop": ["x"],
+        "service_tier": "flex",
         "store": True,
-        "verbosity": "low",
         "seed": 7,
         "own": 1,
     }

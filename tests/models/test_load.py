@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from typing import Any
 
 import pytest
 
-from actum import models
-from actum.errors import ModelError
+from actum import Agent, Config, Limits, Settings, Tools, models
+from actum.errors import ModelError, SchemaError
 from actum.models import ModelRequest
-from actum.models.providers import PROVIDERS
+from actum.models.hosts import HOSTS
 
-from .asking import BOUND, REQUEST, collect
+from .asking import BOUND, REQUEST, collect, failure
 from .server import Server
 from .wires import WIRES
 
@@ -29,7 +30,7 @@ def refused(name: str, **more: Any) -> ModelError:
 def test_an_unknown_provider_names_the_known_ones(name: str) -> None:
     error = refused(name)
     assert error.code == "model_unknown"
-    for known in (*PROVIDERS, "replay"):
+    for known in (*HOSTS, "replay"):
         assert f"{known}:…" in str(error)
 
 
@@ -46,13 +47,42 @@ def test_a_bare_name_with_a_host_is_told_how() -> None:
         ("google:gemini-2.5-flash", "GOOGLE_API_KEY or GEMINI_API_KEY"),
     ],
 )
-def test_a_missing_key_names_its_variable(name: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    error = refused(name)
-    assert error.code == "model_auth"
-    assert variable in str(error)
-    assert models.load(name, api_key="k").name == name
-    monkeypatch.setenv(variable.rsplit(" ", maxsplit=1)[-1], "k")
-    assert models.load(name).name == name
+async def test_a_missing_key_is_missed_by_the_first_request_and_names_its_variable(name: str, variable: str) -> None:
+    model: Any = models.load(name)
+    assert model.name == name
+    _, error = await failure(model)
+    assert (error.code, variable in str(error)) == ("model_auth", True)
+
+
+def test_an_agent_is_made_without_a_key() -> None:
+    with pytest.raises(ModelError, match="set OPENAI_API_KEY"):
+        Agent("openai:gpt-5").run_sync("Hello")
+
+
+async def test_a_key_may_be_set_after_the_model_is_made(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROQ_BASE_URL", f"{server.url}/v1")
+    model: Any = models.load("groq:m", timeout=BOUND)
+    monkeypatch.setenv("GROQ_API_KEY", "late")
+    server.reply(WIRES["openai-compatible"].answer("{}"))
+    await collect(model)
+    assert server.last.headers["authorization"] == "Bearer late"
+
+
+def test_every_host_can_be_loaded_but_those_that_must_be_told_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    for prefix, variable in (("azure", "AZURE_OPENAI_ENDPOINT"), ("litellm", "LITELLM_BASE_URL")):
+        assert f"set {variable}" in str(refused(f"{prefix}:m"))
+        monkeypatch.setenv(variable, "https://desk.example")
+    for prefix in HOSTS:
+        model: Any = models.load(f"{prefix}:m")
+        assert (model.name, model.dialect is not None) == (f"{prefix}:m", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect"), [("openai/gpt-5", "OPENAI"), ("anthropic/x", "ANTHROPIC"), ("qwen/x", "COMPATIBLE")]
+)
+def test_a_host_that_passes_requests_on_has_the_dialect_of_the_models_family(name: str, dialect: str) -> None:
+    dialects = pytest.importorskip("actum.schema.lowering")
+    assert getattr(models.load(f"openrouter:{name}"), "dialect", None) is getattr(dialects, dialect)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +134,7 @@ async def test_a_host_of_the_environment_gets_the_key_of_the_environment(
 async def test_a_key_of_the_environment_is_not_sent_to_a_host_given(
     server: Server, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keys = [key for provider in PROVIDERS.values() for key in provider.keys]
+    keys = [key for host in HOSTS.values() for key in host.keys]
     for key in (*keys, "ANTHROPIC_AUTH_TOKEN", "OPENAI_ADMIN_KEY"):
         monkeypatch.setenv(key, "secret")
     wire = WIRES[name] if name in WIRES else WIRES["openai-compatible"]
@@ -148,7 +178,7 @@ def test_a_host_of_ones_own_has_a_grammars_dialect() -> None:
 def test_importing_and_loading_import_no_provider() -> None:
     code = """
 import sys
-from actum import models
+from actum import Agent, Config, Limits, Settings, Tools, models
 for name in ("openai:x", "anthropic:x", "google:x", "ollama:x"):
     model = models.load(name, api_key="k")
     model.stream(models.ModelRequest(messages=(), schema={}))
@@ -164,3 +194,45 @@ def test_every_public_name_is_there() -> None:
     for name in models.__all__:
         assert hasattr(models, name)
     assert ModelRequest is models.ModelRequest
+
+
+@pytest.mark.rule("L5")
+async def test_a_limit_in_dollars_needs_a_price_before_the_first_request(server: Server) -> None:
+    server.reply(WIRES["openai-compatible"].answer('{"calls": [], "output": "hi"}'))
+    place: Any = {"base_url": f"{server.url}/v1", "api_key": "k"}
+    unknown = Agent(models.load("openai:nobody-7", **place), tools=Tools(), limits=Limits(usd=1))
+    with pytest.raises(ModelError, match="price=") as caught:
+        await unknown.run("Hello")
+    assert (caught.value.code, server.received) == ("model_price", [])
+    price = models.Price(input=1_000_000, output=2_000_000, cached=500_000)
+    known = Agent(models.load("openai:nobody-7", price=price, **place), tools=Tools(), limits=Limits(usd=100))
+    usage = (await known.run("Hello")).usage
+    assert (usage.usd, usage.saved_usd) == (7 * 1 + 4 * 0.5 + 7 * 2, 2.0)
+    free = Agent(models.load("openai:nobody-7", price=models.Price.FREE, **place), tools=Tools(), limits=Limits(usd=1))
+    assert (await free.run("Hello")).usage.usd == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"temprature": 3}, "no setting 'temprature'; did you mean 'temperature'"),
+        ({"service_tier": "flex"}, "did you mean 'tier'"),
+        ({"stop_sequences": ["x"]}, "did you mean 'stop'"),
+        ({"cache": "2h"}, "cache must be one of"),
+        ({"max_tokens": 0}, "max_tokens must be a whole number"),
+        ({"thinking": "much"}, "thinking must be one of"),
+    ],
+)
+def test_a_setting_that_does_not_exist_or_cannot_be_so_is_an_error(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(SchemaError, match=re.escape(said)):
+        Config(settings=settings)
+
+
+def test_settings_are_what_is_said() -> None:
+    own = Settings(thinking="high", cache=False, temperature=0)
+    assert (dict(own), Config(settings=dict(own)).settings) == (
+        {"thinking": "high", "cache": False, "temperature": 0},
+        own,
+    )
+    with pytest.raises(TypeError, match="did you mean 'temperature'"):
+        Settings(temprature=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -10,7 +10,6 @@ import pytest
 from pydantic import TypeAdapter
 
 from actum import Agent, Tools, errors
-from actum.models.parts import TAKES
 from actum.schema.json import JsonObject as Json
 
 from .asking import every_wire
@@ -107,7 +106,7 @@ def content_in(part: Any) -> bytes:
 async def test_each_kind_goes_along_as_the_providers_own_part_or_is_refused(
     server: Server, wire: Wire, kind: str
 ) -> None:
-    if kind not in TAKES[wire.kind].types:
+    if kind not in wire.hosted(server).takes.types:
         with pytest.raises(errors.MessageError, match=f"message 1: the model takes no messages of type {kind}"):
             await sent(server, wire, message(kind))
         assert not server.received
@@ -122,7 +121,7 @@ async def test_each_kind_goes_along_as_the_providers_own_part_or_is_refused(
 @pytest.mark.rule("M10")
 async def test_an_address_is_handed_on_where_the_wire_takes_it(server: Server, wire: Wire) -> None:
     picture = {"type": "image", "url": "https://example.org/cat.png"}
-    if "image" not in TAKES[wire.kind].urls:
+    if "image" not in wire.hosted(server).takes.urls:
         with pytest.raises(errors.MessageError, match=r"message 1: the image 'cat.png': the model takes no addresses"):
             await sent(server, wire, {**picture, "fetch": False})
         assert not server.received

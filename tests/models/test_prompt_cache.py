@@ -35,6 +35,16 @@ def looking() -> Tools:
     return tools
 
 
+def changing() -> Tools:
+    tools, count = Tools(), iter(range(10**6))
+
+    @tools.tool
+    def look() -> int:
+        return next(count)
+
+    return tools
+
+
 @pytest.mark.rule("M7")
 async def test_anthropic_is_asked_to_cache_what_the_next_request_begins_with(server: Server) -> None:
     wire = WIRES["anthropic"]
@@ -42,8 +52,9 @@ async def test_anthropic_is_asked_to_cache_what_the_next_request_begins_with(ser
     context = [{"type": "user", "message": "Look."}, {"type": "state", "x": 1}]
     await Agent(wire.hosted(server), tools=looking()).run(context)
     first, second = (received.body for received in server.received)
-    assert marked(first) == ["Look."]
-    (result,) = marked(second)
+    assert marked(first)[1:] == ["Look."]
+    assert marked(second)[:2] == marked(first), "what all runs begin with, and what the run's last request ended with"
+    (result,) = marked(second)[2:]
     assert result.startswith("¶result 0"), "what the next request, too, would begin with, but not the folded state"
     assert json.dumps(second["messages"]).index("Look.") < json.dumps(second["messages"]).index("result 0")
 
@@ -98,3 +109,66 @@ async def test_a_handler_that_changes_a_message_leaves_only_those_before_it_stab
     await agent.run([{"type": "user", "message": "First."}, {"type": "user", "message": "Look."}, {"type": "shout"}])
     assert marked(server.last.body) == ["First."]
     assert REQUEST.stable == 0
+
+
+class Billing:
+    """What Anthropic counts for what it is sent: 1.25 for what it is asked to keep, 0.1 for what it has kept."""
+
+    def __init__(self) -> None:
+        self.kept: set[str] = set()
+
+    def of(self, body: Json) -> float:
+        blocks = [{"text": json.dumps(body["output_config"])}, *body.get("system", [])]
+        blocks = [{"text": one} if isinstance(one, str) else one for one in blocks]
+        blocks += [part for one in body["messages"] for part in one["content"]]
+        ends = [n for n, block in enumerate(blocks) if "cache_control" in block]
+        assert len(ends) <= 4
+        texts = [json.dumps(block.get("text")) for block in blocks]
+        reached = [n for end in ends for n in range(max(-1, end - 20), end + 1) if "".join(texts[: n + 1]) in self.kept]
+        read, written = max(reached, default=-1) + 1, max(ends, default=-1) + 1
+        self.kept |= {"".join(texts[: end + 1]) for end in ends}
+        sizes = [len(text) for text in texts]
+        return 0.1 * sum(sizes[:read]) + 1.25 * sum(sizes[read:written]) + sum(sizes[max(read, written) :])
+
+    def plain(self, body: Json) -> float:
+        blocks = [json.dumps(body["output_config"]), *body.get("system", [])]
+        texts = [json.dumps(one if isinstance(one, str) else one.get("text")) for one in blocks]
+        return sum(map(len, texts)) + sum(
+            len(json.dumps(part.get("text"))) for one in body["messages"] for part in one["content"]
+        )
+
+
+SYSTEM = {"type": "system", "message": "Be brief. " * 300}
+
+
+@pytest.mark.rule("M7")
+@pytest.mark.parametrize(
+    ("shape", "prices"),
+    [("one request", (1.0, 1.25, 0.13)), ("five requests", (0.4, 0.15, 0.15)), ("a conversation", (0.7, 0.3, 0.3))],
+)
+async def test_what_runs_1_2_and_100_pay_of_the_price_of_their_input(
+    server: Server, shape: str, prices: tuple[float, ...]
+) -> None:
+    """Of an agent with long instructions, where its process goes on (wires.md, W19)."""
+    wire, billing = WIRES["anthropic"], Billing()
+    model = wire.hosted(server)
+    paid: list[float] = []
+    for number in range(100):
+        server.received.clear()
+        said = [SYSTEM, {"type": "user", "message": f"Question {number}?"}]
+        if shape == "one request":
+            server.reply(wire.answer(DONE))
+            await Agent(model, tools=Tools()).run(said)
+        elif shape == "five requests":
+            server.script(*[wire.answer(CALLED)] * 4, wire.answer(DONE))
+            await Agent(model, tools=changing()).run(said)
+        else:
+            server.script(wire.answer('{"calls": [], "output": "five"}'))
+            talk = Agent(model, tools=Tools()).conversation([SYSTEM])
+            for turn in range(5):
+                _ = [piece async for piece in talk.say(f"Question {number}, {turn}?")]
+        bodies = [received.body for received in server.received]
+        paid.append(sum(map(billing.of, bodies)) / sum(map(billing.plain, bodies)))
+        if number == 2:
+            assert sum(paid) <= 3 + 0.26, "a process that ends early has lost next to nothing"
+    assert [round(paid[n], 2) <= most for n, most in zip((0, 1, 99), prices, strict=True)] == [True] * 3, paid[:3]

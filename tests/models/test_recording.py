@@ -115,7 +115,7 @@ async def test_lines_of_concurrent_requests_stay_whole(path: Path) -> None:
 
 
 async def test_headers_are_not_recorded(path: Path) -> None:
-    settings = {"extra_headers": {"authorization": "secret"}, "seed": 3}
+    settings = {"headers": {"authorization": "secret"}, "seed": 3}
     await ask(Recording(Scripted(["1"]), path), request(settings=settings))
     assert lines(path)[0]["request"]["settings"] == {"seed": 3}
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol
 
-from actum.models.endpoint import Endpoint, Kind
 from actum.models.hosted import Hosted
+from actum.models.hosts import HOSTS
+from actum.models.port import Endpoint
+from actum.models.providers import wire_of
 from actum.models.retrying import Retrying
 
 from .server import Part, Reply, Server
@@ -215,17 +217,23 @@ class Written(Protocol):
 class Wire:
     """One provider's wire: how its stream is written, and where its request holds the schema."""
 
-    kind: Kind
+    kind: str
     model: str
     stream: Written
     path: str
     prefix: str = "/v1"
 
-    def hosted(self, server: Server, *, timeout: float = 5, retrying: Retrying | None = None) -> Hosted:
+    def hosted(
+        self, server: Server, *, timeout: float = 5, retrying: Retrying | None = None, key: str = "key", **more: Any
+    ) -> Hosted:
         provider = self.kind.removesuffix("-compatible")
         url = f"{server.url}{self.prefix}"
-        endpoint = Endpoint(kind=self.kind, provider=provider, base_url=url, api_key="key")
-        return Hosted(self.model, endpoint=endpoint, timeout=timeout, retrying=retrying or Retrying(retries=0))
+        host = HOSTS[provider]
+        is_own = provider == self.kind
+        endpoint = Endpoint(wire=host.wire, provider=provider, base_url=url, api_key=key, is_own=is_own)
+        return Hosted(
+            self.model, wire=wire_of(host), endpoint=endpoint, timeout=timeout, retrying=retrying or Retrying(retries=0)
+        )
 
     def answer(self, *said: Part, finish: str | None = "stop", thoughts: Sequence[str] = (), **more: Any) -> Reply:
         return Reply(parts=self.stream(said, finish, thoughts), **more)

@@ -293,11 +293,11 @@ async def test_a_delegate_inherits_the_model_with_its_settings_and_nothing_else_
     of = agent(
         answer(call("ask"), output="†calls.0"),
         answer(output="mine"),
-        config=Config(reasoning=True, settings={"a": 1}),
-        delegates={"one": idea(inner_tool, config={"settings": {"b": 2}})},
+        config=Config(reasoning=True, settings={"seed": 1}),
+        delegates={"one": idea(inner_tool, config={"settings": {"seed": 2}})},
     )
     assert (await of.run([tool(ask={"_delegate": "one"})])).output == "mine"
-    assert dict(sent(of)[1].settings) == {"b": 2}
+    assert dict(sent(of)[1].settings) == {"seed": 2}
     assert "_reasoningForCall" not in call_schemas(sent(of)[1].schema)["look"]["properties"]
 
 

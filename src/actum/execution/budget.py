@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from ..dataflow.computing.allowance import Allowance, RunAllowance
-from ..errors import InvalidParameters, LimitExceeded
+from ..errors import InvalidParameters, LimitExceeded, ModelError
 from ..protocol.config import Limits
 from ..protocol.usage import Usage
 from ..schema.json import NotJson
@@ -166,6 +166,22 @@ class Budget:
         most = self.limits.calls
         if most is not None and self.calls >= most:
             raise LimitExceeded(f"the run has started its {most} calls", limit="calls")
+
+    def check_price(self, models: Iterable[object]) -> None:
+        """Whether the price of each of these models is known, where the run has a limit in US dollars (W22).
+
+        A model that says nothing of it, such as one of the user's own, tells what it costs with each answer.
+
+        Raises:
+            ModelError: one is not.
+        """
+        if self.limits.usd is None:
+            return
+        for model in models:
+            if not getattr(model, "has_price", True):
+                name = str(getattr(model, "name", model))
+                why = f"the price of {name} is not known, so Limits(usd=…) can't be held: give load(…, price=Price(…))"
+                raise ModelError(why, code="model_price")
 
     def pay(self, usage: Usage) -> None:
         """Count what a request has cost; `ask` and the end of the tick judge it."""

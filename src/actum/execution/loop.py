@@ -16,6 +16,7 @@ from ..dataflow.template import Reading, template
 from ..errors import ActumError, LimitExceeded, ModelError, NoProgress, SolutionError
 from ..events import RepairStarted, RequestFinished, RunFinished
 from ..generation.ask import Answered, ask
+from ..generation.fallback import chain_of
 from ..generation.model import Model
 from ..generation.offer import REVEALED
 from ..protocol.approvals import is_decision
@@ -369,6 +370,7 @@ class Loop:
         self._is_withheld = self._may_be_done = False
         retries = self._setup.config.retries
         settled = self._journal.settled
+        self._budget.check_price(chain_of(model))
         answered, self._frame = await ask(
             model,
             self._frame,

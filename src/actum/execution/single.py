@@ -6,6 +6,7 @@ from typing import Any
 
 from ..errors import ActumError
 from ..generation.ask import ask
+from ..generation.fallback import chain_of
 from ..generation.model import Model
 from ..protocol.marks import Marks
 from ..protocol.solution import Result, Solution
@@ -42,6 +43,7 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     )
     try:
         frame = setup.frame(setup.context)
+        budget.check_price(chain_of(model))
         answered, _ = await ask(model, frame, judge, turn, turn, retries=setup.config.retries, begin=turn.begin)
     except ActumError as error:
         error.result = Result(output=None, context=setup.context, usage=budget.usage)

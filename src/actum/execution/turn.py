@@ -129,7 +129,9 @@ class Turn:
         waiting, owed = self.outcomes.open_calls(self.script) if self.outcomes is not None else ([], [])
         # How many requests readers and delegates have made, data decide: of those a planner that is sealed isn't told.
         made = self.asked() if frame.is_sealed else self.budget.requests
-        notices = [*self.budget.notices(made), *self.notices, *([complaint] if complaint else [])]
+        # Without tools there is nothing to plan by it, and it would stand behind the question (W28).
+        left = self.budget.notices(made) if frame.toolset.tools else ()
+        notices = [*left, *self.notices, *([complaint] if complaint else [])]
         if self.budget.is_last(made) and made and not owed:
             frame = frame.last()
         self.budget.ask()

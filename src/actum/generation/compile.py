@@ -64,7 +64,7 @@ class Frame:
         """
         mode = self.lowered.rung.mode if self.lowered.rung else "strict"
         is_told = mode == "prompted" or (self.dialect is not None and not self.dialect.shows_schema)
-        messages, stable = render(
+        messages, stable, shared = render(
             context,
             self.toolset,
             waiting=waiting,
@@ -76,10 +76,12 @@ class Frame:
             is_sealed=self.is_sealed,
             takes=self.takes,
         )
-        # Without tools there is hardly a second request, and to have something cached has its price, too.
-        stable = stable if self.toolset.tools else 0
-        settings = dict(self.config.settings)
-        return self._handled(context, ModelRequest.of_text(messages, self.schema, settings, mode, stable))
+        # Without tools there is hardly a second request, but in a conversation, and none follows the last.
+        is_followed = bool(self.toolset.tools) or any(message.get("type") == "output" for message in context)
+        stable = stable if is_followed and not self.composition.is_last else 0
+        return self._handled(
+            context, ModelRequest.of_text(messages, self.schema, self.config.settings, mode, stable, shared)
+        )
 
     async def sent(self, request: ModelRequest) -> ModelRequest:
         """A request as it is sent: with the content of images, audio and files (M10).
@@ -139,13 +141,14 @@ def _apply(handler: Handler, message: JsonObject, index: int, request: ModelRequ
         raise MessageError(f"the handler of {message['type']!r} failed: {raised_words(error)}", index=index) from error
     if not isinstance(changed, ModelRequest):
         raise MessageError(f"the handler of {message['type']!r} must return the ModelRequest", index=index)
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(before, changed.messages, strict=False))
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, changed.messages, strict=False)))
     return replace(
         request,
         messages=changed.messages,
         schema=changed.schema,
         settings=changed.settings,
-        stable=min(request.stable, sum(1 for _ in same)),
+        stable=min(request.stable, same),
+        shared=min(request.shared, same),
     )
 
 

@@ -102,4 +102,6 @@ async def with_content(request: ModelRequest, read: MediaSource | None, takes: T
         media = message.get("media")
         messages.append(message if media is None else {**message, "media": await read(media, takes)})
     # As text, if that is all there is: the schema is not read for this.
-    return ModelRequest.of_text(tuple(messages), request.schema_text, request.settings, request.mode, request.stable)
+    return ModelRequest.of_text(
+        tuple(messages), request.schema_text, request.settings, request.mode, request.stable, request.shared
+    )

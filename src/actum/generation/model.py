@@ -57,7 +57,8 @@ class ModelRequest:
     schema that the provider does not enforce, `prompted` not natively at all (the messages already state it).
 
     `stable` is how many of the messages the next request of the run is sure to begin with, zero where there may be
-    none: what a provider may cache.
+    none; `shared` how many every run of the same agent begins with, as far as can be told: what a provider may cache.
+    The schema stands before both.
     """
 
     messages: tuple[ModelMessage, ...]
@@ -65,6 +66,7 @@ class ModelRequest:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     mode: SchemaMode = "strict"
     stable: int = 0
+    shared: int = 0
     is_gated: bool = False
     """Whether whoever asks waits itself where there are too many requests: an adapter tells of that at once."""
 
@@ -76,12 +78,13 @@ class ModelRequest:
         settings: Mapping[str, Any],
         mode: SchemaMode,
         stable: int = 0,
+        shared: int = 0,
     ) -> ModelRequest:
         """A request whose schema is there as JSON text: it is read once somebody asks for it, who then has it alone.
 
-        The rest is as for a `ModelRequest`: `messages`, `settings`, `mode` and `stable`.
+        The rest is as for a `ModelRequest`: `messages`, `settings`, `mode`, `stable` and `shared`.
         """
-        request = cls(messages=messages, schema={}, settings=settings, mode=mode, stable=stable)
+        request = cls(messages=messages, schema={}, settings=settings, mode=mode, stable=stable, shared=shared)
         del request.__dict__["schema"]
         request.__dict__["_text"] = schema
         return request

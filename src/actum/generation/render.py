@@ -34,8 +34,8 @@ def render(
     types: Sequence[str] = (),
     is_sealed: bool = False,
     takes: Takes = EVERYTHING,
-) -> tuple[tuple[ModelMessage, ...], int]:
-    """Render a context, and say with how many of its messages the next rendering begins, too.
+) -> tuple[tuple[ModelMessage, ...], int, int]:
+    """Render a context, and say with how many of its messages the next rendering begins, and with how many every run.
 
     `prompted` is the schema, if it must be told in words because it can't be sent natively;
     `primer` what the model has to know of references, `types` those that tools return, a line each (T13).
@@ -57,7 +57,15 @@ def render(
     blocks += open_calls(waiting, owed)
     blocks += [Block("user", f"¶notice {notice}", Volatility.DERIVED) for notice in notices]
     stable = sum(block.volatility < Volatility.DERIVED for block in blocks)
-    return tuple(placed(blocks, context, takes)), stable
+    return tuple(placed(blocks, context, takes)), stable, _shared(ordered)
+
+
+def _shared(ordered: Sequence[tuple[int, Block]]) -> int:
+    """How many blocks every run begins with: those before what the user says last in the first turn, or gives."""
+    first = [block for turn, block in ordered if turn == _FIRST and block.volatility is Volatility.FROZEN]
+    given = next((index for index, block in enumerate(first) if block.text.startswith(_INPUT)), None)
+    said = [index for index, block in enumerate(first) if block.role == "user"]
+    return given if given is not None else said[-1] if said else len(first)
 
 
 def _preamble(toolset: Toolset, prompted: str | None, primer: str, types: Sequence[str]) -> Iterable[Block]:
@@ -101,6 +109,7 @@ def _first_line(text: str) -> str:
 
 
 _FIRST = 0
+_INPUT = f"{BLOCK_SIGIL}input"
 
 
 def _shown(context: Context, view: ContextView) -> Iterable[tuple[int, Block]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..generation.model import Model, ModelMessage, ModelRequest, Reasoning, Usage
 from .fallback import Fallback
+from .prices import Price
 from .providers import load
 from .recording import Recording, Replay
 from .scripted import Scripted
@@ -13,6 +14,7 @@ __all__ = [
     "Model",
     "ModelMessage",
     "ModelRequest",
+    "Price",
     "Reasoning",
     "Recording",
     "Replay",

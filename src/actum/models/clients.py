@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx2
 
 from ..sources.event_stream import EventSize
-from . import failures, wire
-from .endpoint import Endpoint, Kind
+from . import failures
 from .pool import IDLE_SECONDS, Client, check_content, client_of
 
 if TYPE_CHECKING:
     import ssl
 
     from pydantic_ai.models import Model
-    from pydantic_ai.profiles import ModelProfile
+
+    from .port import Asked
 
 T = TypeVar("T")
 _IDLE = 100
@@ -29,13 +29,12 @@ _SILENCE = 600.0
 _opened: ContextVar[list[httpx2.Response] | None] = ContextVar("_opened", default=None)
 
 
-async def model(endpoint: Endpoint, name: str, user: object) -> Model[Any]:
-    """Return the library's model `name` on the endpoint's client, noting who uses it."""
-
-    client = await client_of(endpoint, user, lambda trusted: _client(endpoint.provider, trusted))
-    if (known := client.models.get(name)) is None:
-        provider = _PROVIDERS[endpoint.kind](endpoint, client.http)
-        known = client.models[name] = _MODELS[endpoint.kind](name, provider, endpoint)
+async def model_of(asked: Asked, connected: Callable[[Asked, httpx2.AsyncClient], Model[Any]]) -> Model[Any]:
+    """The library's model on its endpoint's client, noting who uses it; `connected` makes it the first time."""
+    endpoint = asked.endpoint
+    client = await client_of(endpoint, asked.user, lambda trusted: _client(endpoint.provider, trusted))
+    if (known := client.models.get(asked.model)) is None:
+        known = client.models[asked.model] = connected(asked, client.http)
     return known
 
 
@@ -92,63 +91,3 @@ async def opened(stream: AbstractAsyncContextManager[T], responses: list[httpx2.
     finally:
         for response in responses:
             await response.aclose()
-
-
-def _openai(endpoint: Endpoint, http: httpx2.AsyncClient) -> Any:
-    from openai import AsyncOpenAI
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    # A key must be given: without one the SDK would send the environment's to whatever host this is.
-    key = endpoint.api_key or "none"
-    client = AsyncOpenAI(api_key=key, base_url=endpoint.base_url, http_client=http, max_retries=0)
-    return OpenAIProvider(openai_client=client)
-
-
-def _anthropic(endpoint: Endpoint, http: httpx2.AsyncClient) -> Any:
-    from anthropic import AsyncAnthropic
-    from pydantic_ai.providers.anthropic import AnthropicProvider
-
-    client = AsyncAnthropic(
-        api_key=endpoint.api_key or "none", base_url=endpoint.base_url, http_client=http, max_retries=0
-    )
-    return AnthropicProvider(anthropic_client=client)
-
-
-def _google(endpoint: Endpoint, http: httpx2.AsyncClient) -> Any:
-    from pydantic_ai.providers.google import GoogleProvider
-
-    return GoogleProvider(api_key=endpoint.api_key or "none", base_url=endpoint.base_url, http_client=http)
-
-
-def _profile() -> ModelProfile:
-    return cast("ModelProfile", dict(wire.PROFILE))
-
-
-def _responses_model(name: str, provider: Any, _: Endpoint) -> Model[Any]:
-    from pydantic_ai.models.openai import OpenAIResponsesModel
-
-    return OpenAIResponsesModel(name, provider=provider, profile=_profile())
-
-
-def _anthropic_model(name: str, provider: Any, _: Endpoint) -> Model[Any]:
-    from pydantic_ai.models.anthropic import AnthropicModel
-
-    return AnthropicModel(name, provider=provider, profile=_profile())
-
-
-def _google_model(name: str, provider: Any, _: Endpoint) -> Model[Any]:
-    from pydantic_ai.models.google import GoogleModel
-
-    return GoogleModel(name, provider=provider, profile=_profile())
-
-
-_PROVIDERS: dict[Kind, Callable[[Endpoint, httpx2.AsyncClient], Any]] = {
-    "openai-responses": _openai,
-    "anthropic": _anthropic,
-    "google": _google,
-}
-_MODELS: dict[Kind, Callable[[str, Any, Endpoint], Model[Any]]] = {
-    "openai-responses": _responses_model,
-    "anthropic": _anthropic_model,
-    "google": _google_model,
-}

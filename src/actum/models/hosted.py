@@ -1,47 +1,37 @@
-"""A model that a provider serves: chat completions by ourselves (`chat`), other wires by pydantic-ai's low-level API.
+"""A model that a provider serves, over the wire that its host speaks.
 
-What is ours in both: the schema's bytes, one retry policy before the first delta, `ModelError`s, and the pool. What
-they need is imported by the first request, on a thread.
+What is ours in all of them: the schema's bytes, one retry policy before the first delta, `ModelError`s, prices, and the
+pool. What they need is imported by the first request, on a thread.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from copy import copy
+from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..errors import ModelError
+from ..errors import ModelError, SchemaError
 from ..generation.gate import REFUSED
 from ..generation.media import Takes
 from ..generation.model import ModelRequest, Reasoning, Usage
-from . import failures, wire
-from .ended import Ended
-from .endpoint import Endpoint, Kind
-from .parts import TAKES
+from ..protocol.settings import Settings
+from . import failures, prices
+from .caching import Marks, Prefixes
+from .port import Asked, Ended, Endpoint, Wire
 from .retrying import Retrying
 
-if TYPE_CHECKING:
-    import httpx2
-    from pydantic_ai.models import Model
-
-_CLIENTS = "actum.models.clients"
 _POOL = "actum.models.pool"
-_CHAT_MODULE = "actum.models.chat"
 _importing = Lock()
 """Held while SDKs are imported: modules that import each other can't be imported by two threads at once."""
 _imported: set[str] = set()
 """Modules whose import has ended; `sys.modules` holds them from when it begins."""
-_CHAT = ("openai", "openai-compatible")
-"""The wires that need no library."""
-_LIBRARY: dict[Kind, str] = {
-    "openai-responses": "pydantic_ai.models.openai",
-    "anthropic": "pydantic_ai.models.anthropic",
-    "google": "pydantic_ai.models.google",
-}
 
 
 class Hosted:
@@ -55,12 +45,21 @@ class Hosted:
         self,
         model: str,
         *,
+        wire: Wire,
         endpoint: Endpoint,
         dialect: str | None = None,
         timeout: float = 600.0,
         retrying: Retrying | None = None,
+        price: prices.Price | None = None,
+        keys: tuple[str, ...] = (),
+        needs_key: bool = False,
     ) -> None:
         self._model = model
+        self._wire = wire
+        self._price = price
+        self._keys = keys
+        self._needs_key = needs_key
+        self._prefixes = Prefixes()
         self._endpoint = endpoint
         self._dialect = dialect
         self._timeout = timeout
@@ -81,7 +80,16 @@ class Hosted:
     @property
     def takes(self) -> Takes:
         """What its provider takes beside text (M10)."""
-        return TAKES[self._endpoint.kind]
+        return self._wire.takes(self._endpoint)
+
+    @property
+    def has_price(self) -> bool:
+        """Whether it is known what it costs, so that a limit in US dollars can be held."""
+        return prices.is_known(self._endpoint.provider, self._model, self._price)
+
+    def ignored(self, settings: Mapping[str, Any]) -> list[str]:
+        """Which of these settings its provider isn't told (W10)."""
+        return self._wire.ignored(settings)
 
     @property
     def retrying(self) -> Retrying:
@@ -96,11 +104,13 @@ class Hosted:
         Raises:
             ModelError: whatever went wrong; its codes are listed in `actum.models.failures`.
         """
+        request, endpoint = _judged(request), self._keyed()
+        marks = self._prefixes.marks(request)
         attempt = 0
         while True:
             started = said = False
             try:
-                async with aclosing(await self._answer(request)) as events:
+                async with aclosing(await self._answer(endpoint, request, marks)) as events:
                     async for item in events:
                         if isinstance(item, str):
                             started = said = True
@@ -112,7 +122,7 @@ class Hosted:
                         if said or item.reason is not None:
                             # Before any failure: the tokens are spent however the answer ended.
                             started = True
-                            yield item.usage
+                            yield self._priced(item)
                         if failure := failures.unfinished(self.name, item.reason, item.refusal):
                             raise failure
                         if not said:
@@ -122,8 +132,8 @@ class Hosted:
                 is_told = started or (request.is_gated and error.code == REFUSED)
                 wait = None if is_told else self._retrying.wait(attempt, error)
                 if wait is None:
-                    more: Mapping[str, object] = request.settings.get("extra_headers") or {}
-                    error.conceal(self._endpoint.api_key, *more.values())
+                    more: Mapping[str, object] = request.settings.get("headers") or {}
+                    error.conceal(endpoint.api_key, *more.values())
                     raise
             attempt += 1
             await self._retrying.sleep(wait)
@@ -133,79 +143,51 @@ class Hosted:
         if _POOL in sys.modules:
             from . import pool
 
-            await pool.release(self._endpoint, self)
+            await pool.release(self._keyed(is_needed=False), self)
 
-    async def _answer(self, request: ModelRequest) -> AsyncGenerator[str | Reasoning | Ended]:
+    def _keyed(self, *, is_needed: bool = True) -> Endpoint:
+        """The endpoint with the key that the environment holds, where none was given."""
+        key = self._endpoint.api_key or next((value for name in self._keys if (value := os.environ.get(name))), None)
+        if key is None and is_needed and self._needs_key:
+            names = " or ".join(self._keys)
+            told = f"{self._endpoint.provider} needs an API key: set {names}, or give api_key"
+            raise ModelError(told, code="model_auth")
+        return self._endpoint if key == self._endpoint.api_key else replace(self._endpoint, api_key=key)
+
+    async def _answer(
+        self, endpoint: Endpoint, request: ModelRequest, marks: Marks
+    ) -> AsyncGenerator[str | Reasoning | Ended]:
         """What answers a request, everything that it needs being imported."""
-        if self._endpoint.kind in _CHAT:
-            if _CHAT_MODULE not in _imported:
-                await asyncio.to_thread(self._import, _CHAT_MODULE, "genai_prices")
-            from . import chat
-
-            return chat.answer(self._endpoint, self._model, request, user=self, silence=self._timeout)
-        return self._events(await self._connected(), request)
-
-    async def _events(self, model: Model[Any], request: ModelRequest) -> AsyncGenerator[str | Reasoning | Ended]:
-        """Yield text and thoughts, then how it ended; what the library raises is translated here alone."""
-        from pydantic_ai.direct import model_request_stream
-
-        from . import clients
-
-        responses: list[httpx2.Response] = []
-        try:
-            stream = model_request_stream(
-                model,
-                wire.messages(
-                    request.messages,
-                    inline_system=self._inlines_system(model),
-                    kind=self._endpoint.kind,
-                    stable=request.stable,
-                ),
-                model_settings=wire.settings(request, self._timeout, self._endpoint.kind),
-                model_request_parameters=wire.parameters(request, self._unenforced),
-                instrument=False,
-            )
-            async with clients.opened(stream, responses) as response:
-                async for event in response:
-                    if text := wire.text(event):
-                        yield text
-                    elif thought := wire.thought(event):
-                        yield Reasoning(thought)
-                whole = response.get()
-                usage = wire.usage(whole, priced=True)
-                yield Ended(usage=usage, reason=wire.ending(whole), refusal=wire.refusal(whole))
-        except Exception as error:
-            raise failures.translated(error, self.name, answered=bool(responses)) from error
-
-    async def _connected(self) -> Model[Any]:
-        try:
+        if not _imported.issuperset(self._wire.modules):
             # A second of imports, once: on a thread, so that the loop isn't blocked.
-            library = _LIBRARY[self._endpoint.kind]
-            if not _imported.issuperset((library, _CLIENTS)):
-                await asyncio.to_thread(self._import, library, "pydantic_ai.direct", _CLIENTS)
-            from . import clients
+            await asyncio.to_thread(self._import)
+        return self._wire.answer(
+            Asked(endpoint=endpoint, model=self._model, request=request, marks=marks, user=self, silence=self._timeout)
+        )
 
-            return await clients.model(self._endpoint, self._model, self)
-        except ModelError:
-            raise
-        except Exception as error:
-            raise failures.translated(error, self.name, answered=False) from error
+    def _priced(self, ended: Ended) -> Usage:
+        provider = self._endpoint.provider
+        if self._price is None and not self._endpoint.is_own and self._endpoint.wire != provider and not self._keys:
+            return ended.usage  # a host that nobody has a list of
+        return prices.priced(ended.usage, provider, ended.model, self._price)
 
-    def _import(self, *names: str) -> None:
+    def _import(self) -> None:
         try:
             with _importing:
-                for name in names:
+                for name in self._wire.modules:
                     importlib.import_module(name)
                     _imported.add(name)
         except ImportError as error:
             raise ModelError(f"{self.name}: {error}", code="model_not_installed") from error
 
-    def _inlines_system(self, model: Model[Any]) -> bool:
-        if self._endpoint.kind in {"anthropic", "google"}:
-            return bool(model.profile.get("supports_inline_system_prompts", False))
-        return True
 
-    @property
-    def _unenforced(self) -> wire.Unenforced:
-        # Anthropic's output schemas are always enforced; a tool's need not be.
-        return "tool" if self._endpoint.kind == "anthropic" else "schema"
+def _judged(request: ModelRequest) -> ModelRequest:
+    """The request, its settings being those that there are: a handler or a program may have put them together."""
+    if isinstance(request.settings, Settings):
+        return request
+    own = copy(request)  # not `replace`, which would read the schema
+    try:
+        own.__dict__["settings"] = Settings.of(request.settings)
+    except SchemaError as error:
+        raise ModelError(error.message, code="model_rejected") from None
+    return own

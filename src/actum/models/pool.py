@@ -17,7 +17,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from . import failures
-from .endpoint import Endpoint
+from .port import Endpoint
 
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/octet-stream", "text/plain", "")
 _START = 300

@@ -1,90 +1,21 @@
-"""The providers that `load` knows, as data, and what it checks before a request is made."""
+"""What `load` makes of a model's name, and what it checks before a request is made."""
 
 from __future__ import annotations
 
+import importlib
 import os
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..errors import ModelError
 from ..generation.model import Model
-from .endpoint import Endpoint, Kind
 from .hosted import Hosted
+from .hosts import FAMILIES, HOSTS, Host, variable_of
+from .port import Endpoint, Wire
+from .prices import Price
 from .recording import Replay
 from .retrying import Retrying
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
-    """One way to reach models. `url` is its default host, None if its SDK knows it."""
-
-    kind: Kind
-    extra: str
-    needs: tuple[str, ...]
-    keys: tuple[str, ...]
-    dialect: str
-    url: str | None = None
-    url_variable: str
-    local: bool = False
-
-
-PROVIDERS: dict[str, Provider] = {
-    "openai": Provider(
-        kind="openai",
-        extra="openai",
-        needs=("aiohttp",),
-        keys=("OPENAI_API_KEY",),
-        url_variable="OPENAI_BASE_URL",
-        dialect="OPENAI",
-    ),
-    "openai-responses": Provider(
-        kind="openai-responses",
-        extra="openai-responses",
-        needs=("pydantic_ai", "openai"),
-        keys=("OPENAI_API_KEY",),
-        url_variable="OPENAI_BASE_URL",
-        dialect="OPENAI",
-    ),
-    "anthropic": Provider(
-        kind="anthropic",
-        extra="anthropic",
-        needs=("pydantic_ai", "anthropic"),
-        keys=("ANTHROPIC_API_KEY",),
-        url_variable="ANTHROPIC_BASE_URL",
-        dialect="ANTHROPIC",
-    ),
-    "google": Provider(
-        kind="google",
-        extra="google",
-        needs=("pydantic_ai", "google.genai"),
-        keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
-        url_variable="GOOGLE_GEMINI_BASE_URL",
-        dialect="GOOGLE",
-    ),
-    "ollama": Provider(
-        kind="openai-compatible",
-        extra="openai",
-        needs=("aiohttp",),
-        keys=("OLLAMA_API_KEY",),
-        url="http://localhost:11434/v1",
-        url_variable="OLLAMA_BASE_URL",
-        dialect="GRAMMAR",
-        local=True,
-    ),
-    "vllm": Provider(
-        kind="openai-compatible",
-        extra="openai",
-        needs=("aiohttp",),
-        keys=("VLLM_API_KEY",),
-        url="http://localhost:8000/v1",
-        url_variable="VLLM_BASE_URL",
-        dialect="GRAMMAR",
-        local=True,
-    ),
-}
-"""By the part of a model's name before the colon. Any other host that speaks OpenAI's is `openai:` with a base_url."""
 
 
 def load(
@@ -94,32 +25,53 @@ def load(
     api_key: str | None = None,
     timeout: float = 600.0,
     retries: int | Retrying = 2,
+    price: Price | None = None,
 ) -> Model:
     """Make a model of its name: "openai:gpt-5", "anthropic:…", "google:…", "ollama:…", "vllm:…", "replay:file.jsonl".
 
-    Without `base_url` and `api_key` the provider's usual environment variables are read. A key of the environment is
-    never sent to a `base_url` given here: who names a host names the key for it. With a `base_url`, `openai:` is any
-    host that speaks OpenAI's chat completions. `timeout` is the longest silence in seconds, `retries` how often a
-    request that failed before its answer began is sent again, or a whole policy.
+    Without `base_url` and `api_key` the provider's usual environment variables are read, the key by the first request.
+    A key of the environment is never sent to a `base_url` given here: who names a host names the key for it. With a
+    `base_url`, `openai:` is any host that speaks OpenAI's chat completions.
+
+    Args:
+        name: The provider and its name for the model, or a recording.
+        base_url: Where the provider is, if it isn't where it usually is.
+        api_key: The key for it.
+        timeout: The longest silence in seconds.
+        retries: How often a request that failed before its answer began is sent again, or a whole policy.
+        price: What the model costs, where that isn't listed or is another for you; `Price.FREE` for one of your own.
 
     Raises:
-        ModelError: for an unknown provider, a package that is not installed, or a key that is not there.
+        ModelError: for an unknown provider, or a package that is not installed.
     """
     prefix, _, rest = name.partition(":")
-    provider = provider_of(name, has_url=bool(base_url))
-    if provider is None:
+    host = provider_of(name, has_url=bool(base_url))
+    if host is None:
         return Replay(rest)
-    _check_installed(name, provider)
+    wire = wire_of(host)
+    _check_installed(name, host, wire)
+    url, is_elsewhere = _place(prefix, host, base_url)
+    needs_key = not (api_key or base_url or host.is_local)
+    is_own = host.is_own and not is_elsewhere
     return Hosted(
         rest,
-        endpoint=_endpoint(prefix, provider, base_url, api_key),
-        dialect="GRAMMAR" if _is_compatible(provider, base_url) else provider.dialect,
+        wire=wire,
+        endpoint=Endpoint(wire=host.wire, provider=prefix, base_url=url, api_key=api_key or None, is_own=is_own),
+        dialect=_dialect(host, rest, is_elsewhere=is_elsewhere),
         timeout=timeout,
         retrying=retries if isinstance(retries, Retrying) else Retrying(retries=retries),
+        price=price,
+        keys=host.keys if not (api_key or base_url) else (),
+        needs_key=needs_key,
     )
 
 
-def provider_of(name: str, *, has_url: bool = False) -> Provider | None:
+def wire_of(host: Host) -> Wire:
+    """The wire that a host speaks."""
+    return importlib.import_module(f"actum.models.wires.{host.wire}").WIRE
+
+
+def provider_of(name: str, *, has_url: bool = False) -> Host | None:
     """Who answers for a model of this name, None for a recording; packages and keys are not looked at.
 
     Raises:
@@ -130,39 +82,40 @@ def provider_of(name: str, *, has_url: bool = False) -> Provider | None:
         if not Path(rest).is_file():
             raise ModelError(f"there is no recording {rest!r}", code="model_recording")
         return None
-    provider = PROVIDERS.get(prefix)
-    if provider is None or not rest:
-        known = ", ".join(f"{known}:…" for known in (*PROVIDERS, "replay"))
+    host = HOSTS.get(prefix)
+    if host is None or not rest:
+        known = ", ".join(f"{known}:…" for known in (*HOSTS, "replay"))
         hint = f"; a host that speaks OpenAI's is openai:{name} with its base_url" if has_url and not rest else ""
         raise ModelError(f"no provider is known for the model {name!r}, use {known}{hint}", code="model_unknown")
-    return provider
+    return host
 
 
-def _endpoint(prefix: str, provider: Provider, base_url: str | None, api_key: str | None) -> Endpoint:
-    key = api_key or (None if base_url else _first_set(provider.keys))
-    if key is None and base_url is None and not provider.local:
-        names = " or ".join(provider.keys)
-        raise ModelError(f"{prefix} needs an API key: set {names}, or give api_key", code="model_auth")
-    kind: Kind = "openai-compatible" if _is_compatible(provider, base_url) else provider.kind
-    url = base_url or os.environ.get(provider.url_variable) or provider.url
-    return Endpoint(kind=kind, provider=prefix, base_url=url, api_key=key)
+def _place(prefix: str, host: Host, base_url: str | None) -> tuple[str | None, bool]:
+    """Where a host is, and whether that is elsewhere than at whoever its wire is from.
+
+    Raises:
+        ModelError: it must be given.
+    """
+    variable = variable_of(prefix)
+    said = os.environ.get(variable)
+    url = base_url or (said.rstrip("/") + host.path if said else None)
+    if url is None and (not host.has_url or host.path):
+        raise ModelError(f"{prefix} needs to know where it is: set {variable}, or give base_url", code="model_unknown")
+    is_elsewhere = bool(url) and not host.path and not (urlsplit(url).hostname or "").endswith(".openai.com")
+    return url or host.url, is_elsewhere and host.dialect == "OPENAI"
 
 
-def _is_compatible(provider: Provider, base_url: str | None) -> bool:
-    url = base_url or os.environ.get(provider.url_variable)
-    elsewhere = bool(url) and not (urlsplit(url).hostname or "").endswith(".openai.com")
-    return provider.kind == "openai-compatible" or (provider.kind == "openai" and elsewhere)
+def _dialect(host: Host, model: str, *, is_elsewhere: bool) -> str:
+    if is_elsewhere:
+        return "GRAMMAR" if host.extra == "openai" else "COMPATIBLE"
+    return host.dialect or FAMILIES.get(model.partition("/")[0], "COMPATIBLE")
 
 
-def _first_set(names: tuple[str, ...]) -> str | None:
-    return next((value for name in names if (value := os.environ.get(name))), None)
-
-
-def _check_installed(name: str, provider: Provider) -> None:
-    if all(_is_installed(module) for module in provider.needs):
+def _check_installed(name: str, host: Host, wire: Wire) -> None:
+    if all(_is_installed(module) for module in wire.packages):
         return
     raise ModelError(
-        f"{name} needs packages that are not installed: pip install 'actum[{provider.extra}]'",
+        f"{name} needs packages that are not installed: pip install 'actum[{host.extra}]'",
         code="model_not_installed",
     )
 

@@ -53,6 +53,11 @@ class Recording:
         return getattr(self._model, "dialect", None)
 
     @property
+    def has_price(self) -> bool:
+        """Whether it is known what the model that answers costs."""
+        return getattr(self._model, "has_price", True)
+
+    @property
     def takes(self) -> Takes:
         """What the model that answers takes beside text."""
         return takes_of(self._model)
@@ -219,7 +224,7 @@ def _asked(request: ModelRequest) -> JsonObject:
     return {
         "messages": [_message(message) for message in request.messages],
         "schema": request.schema,
-        "settings": {key: _setting(value) for key, value in request.settings.items() if key != "extra_headers"},
+        "settings": {key: _setting(value) for key, value in request.settings.items() if key != "headers"},
         "mode": request.mode,
     }
 

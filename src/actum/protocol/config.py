@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ..errors import SchemaError
 from ..schema.json import is_list
 from ..schema.naming import names_nearest
+from .settings import Settings
 
 _SWITCHES = (
     "meta", "paths", "reasoning", "flow", "shapes", "readers", "sealed", "upfront", "instanced_output",
@@ -53,8 +54,8 @@ class Config:
     """Asks for one output per instance."""
     mode: Literal["eager", "lazy"] = "eager"
     """Whether calls are made as they arrive, or, "lazy", only planned."""
-    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Settings such as temperature, which go to the model as they are."""
+    settings: Mapping[str, Any] = field(default_factory=Settings)
+    """What the model is asked to go by, for example `Settings(temperature=0)`; a dict of the same names will do."""
     tool_budget: int = 16_000
     """How many tokens, roughly, tools' schemas may take before only their names are offered."""
     references: Literal["wide", "aside"] | None = None
@@ -104,8 +105,7 @@ class Config:
                 raise SchemaError(f"{name} must be a list, not {value!r}", path=f"config.{name}")
         if not isinstance(self.spread, bool):
             _check_names(self.spread, "spread", "true, false or a list of tools")
-        if not isinstance(self.settings, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] -- it may come from a file
-            raise SchemaError(f"settings must be an object, not {self.settings!r}", path="config.settings")
+        object.__setattr__(self, "settings", Settings.of(self.settings))
         if isinstance(self.drain, bool) or not isinstance(self.drain, int | float) or not self.drain >= 0:  # pyright: ignore[reportUnnecessaryIsInstance] -- as above
             raise SchemaError(f"drain must be a number of seconds, not {self.drain!r}", path="config.drain")
 

@@ -10,6 +10,9 @@ from ..schema.json import JsonObject, is_object
 _MOST = 2**53
 """No run comes to as many tokens, or as much money."""
 _NUMBERS = frozenset({int, float})
+_COUNTS = (
+    "requests", "input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens", "fallbacks",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +21,9 @@ class Usage:
     a negative count, a price that is no number. It may come from a provider, a recording, or a program of others.
 
     `saved_usd` is what the provider's prompt cache has saved, what filling it has cost included: less than nothing
-    where that wasn't worth it. `fallbacks` of the requests went to another model than the first (`models.Fallback`).
+    where that wasn't worth it. `cached_tokens` and `cache_write_tokens`, which the provider had kept and keeps now, are
+    part of the input, `reasoning_tokens`, which the model has thought with, of the output. `fallbacks` of the requests
+    went to another model than the first (`models.Fallback`).
     """
 
     requests: int = 0
@@ -28,9 +33,11 @@ class Usage:
     usd: float | None = None
     saved_usd: float | None = None
     fallbacks: int = 0
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("requests", "input_tokens", "output_tokens", "cached_tokens", "fallbacks"):
+        for name in _COUNTS:
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not 0 <= value < _MOST):
                 object.__setattr__(self, name, None)

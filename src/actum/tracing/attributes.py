@@ -126,7 +126,7 @@ def _settings(settings: Mapping[str, Any]) -> Attributes:
         for key, name in _SETTINGS.items()
         if isinstance(settings.get(key), int | float) and not isinstance(settings[key], bool)
     }
-    stop = settings.get("stop_sequences")
+    stop = settings.get("stop")
     return numbers | ({"gen_ai.request.stop_sequences": tuple(map(str, stop))} if is_list(stop) else {})
 
 

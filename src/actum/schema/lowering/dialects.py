@@ -185,5 +185,15 @@ COMPATIBLE = Dialect(
     limits=OPENAI.limits,
 )
 
+PROMPTED_ONLY = Dialect(
+    name="prompted",
+    # A host that takes no schema: it is told in words, and every answer is judged here.
+    rungs=(PROMPTED,),
+    literals=_SCALARS | {"object", "array"},
+    closed=False,
+    untyped=True,
+    shows_schema=False,
+)
+
 DIALECTS: dict[str, Dialect] = {one.name: one for one in (OPENAI, ANTHROPIC, GOOGLE, GRAMMAR, COMPATIBLE)}
-"""All dialects by name."""
+"""The dialects that enforce a schema, by name."""

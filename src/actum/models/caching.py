@@ -1,0 +1,68 @@
+"""Where a provider is asked to keep what requests begin with: paid for only where it is read again (W13-W15)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from ..generation.model import ModelRequest
+from ..protocol.settings import Caching
+from ..schema.json import encode
+
+_MOST = 10_000
+"""How many prefixes are remembered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """How many of a request's messages the provider is asked to keep: none, or several counts, ascending.
+
+    `key` names what all runs begin with; empty where nothing is asked for. `keeps` is for how long. `is_alone`: no
+    other request of the run follows, so only what all runs share is worth keeping.
+    """
+
+    counts: tuple[int, ...] = ()
+    key: str = ""
+    keeps: Caching = "auto"
+    is_alone: bool = True
+
+
+class Prefixes:
+    """Remembers what the requests of a model began with."""
+
+    def __init__(self) -> None:
+        self._sent: OrderedDict[str, None] = OrderedDict()
+
+    def marks(self, request: ModelRequest) -> Marks:
+        """Say what of a request is to be kept: what all runs share, and what the run's last and next request share."""
+        keeps: Caching = request.settings.get("cache", "auto")
+        most = max(request.shared, request.stable)
+        if keeps is False or not most:
+            return Marks(keeps=keeps)
+        digests = _digests(request, most)
+        shared, is_known = request.shared, digests[request.shared] in self._sent
+        before = next((n for n in range(request.stable - 1, shared, -1) if digests[n] in self._sent), 0)
+        # The first request of all, in a run that makes no other, would be kept for nobody who is known.
+        is_read = bool(request.stable) or is_known or keeps != "auto"
+        for count in {shared, request.stable} - {0}:
+            self._sent[digests[count]] = None
+        while len(self._sent) > _MOST:
+            self._sent.popitem(last=False)
+        counts = {shared if is_read else 0, before, request.stable} - {0}
+        return Marks(
+            counts=tuple(sorted(counts)),
+            key=digests[shared][:32] if shared else "",
+            keeps=keeps,
+            is_alone=not request.stable,
+        )
+
+
+def _digests(request: ModelRequest, most: int) -> list[str]:
+    """The digest of the schema and each beginning of the messages; of an image, audio or file by what it holds."""
+    running = hashlib.sha256(f"{request.mode}{request.schema_text}".encode(errors="surrogatepass"))
+    digests = [running.hexdigest()]
+    for message in request.messages[:most]:
+        running.update(encode(dict(message)).encode(errors="surrogatepass"))
+        digests.append(running.hexdigest())
+    return digests

@@ -1,0 +1,84 @@
+"""Anthropic's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from ...generation.media import Takes
+from ...generation.model import Media
+from ..port import Asked, Endpoint
+from .library import PROFILE, LibraryWire
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic_ai.models import Model
+
+_LONG = ("1h", "12h")
+
+
+class Anthropic(LibraryWire):
+    """Messages."""
+
+    packages = ("pydantic_ai", "anthropic")
+    modules = ("pydantic_ai.models.anthropic", "pydantic_ai.direct", "actum.models.clients")
+    # An output schema is always enforced; a tool's need not be.
+    is_loose_by_tool = True
+    inlines_system = False
+    sends: Mapping[str, str] = {
+        "thinking": "thinking",
+        "cache": "cache_control",
+        "tier": "service_tier",
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "max_tokens": "max_tokens",
+        "stop": "stop_sequences",
+        "headers": "headers",
+        "extra": "the body's fields",
+    }
+
+    def takes(self, endpoint: Endpoint) -> Takes:
+        """Pictures, also by their addresses, PDFs and texts."""
+        images = ("image/jpeg", "image/png", "image/gif", "image/webp")
+        types = {"image": images, "file": ("application/pdf", "text/plain")}
+        return Takes(types=types, urls=frozenset({"image"}))
+
+    def closeness(self, media: Media) -> None:
+        """Nothing: the wire has no place for it."""
+
+    def kept(self, asked: Asked) -> Mapping[str, Any]:
+        """Whether the instructions are to be kept: where all of them, and no user's message, are up to a mark (W14)."""
+        is_told = any(self._last_said(asked, count) is None for count in asked.marks.counts)
+        opening = self._opening(asked)
+        is_whole = is_told and all(count >= opening for count in asked.marks.counts)
+        return {"anthropic_cache_instructions": self._time(asked)} if is_whole and opening else {}
+
+    def points(self, asked: Asked) -> Sequence[tuple[int, str]]:
+        """Behind the last of the user's messages up to each mark: only those can carry one."""
+        said = (self._last_said(asked, count) for count in asked.marks.counts)
+        return [(index, self._time(asked)) for index in said if index is not None]
+
+    def connected(self, asked: Asked, http: httpx2.AsyncClient) -> Model[Any]:
+        """The library's model, asking over these connections."""
+        from anthropic import AsyncAnthropic
+        from pydantic_ai.models.anthropic import AnthropicModel
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+
+        key, url = asked.endpoint.api_key or "none", asked.endpoint.base_url
+        client = AsyncAnthropic(api_key=key, base_url=url, http_client=http, max_retries=0)
+        provider = AnthropicProvider(anthropic_client=client)
+        return AnthropicModel(asked.model, provider=provider, profile=cast("Any", dict(PROFILE)))
+
+    def _time(self, asked: Asked) -> str:
+        return "1h" if asked.marks.keeps in _LONG else "5m"
+
+    def _last_said(self, asked: Asked, count: int) -> int | None:
+        items = asked.request.messages
+        return next((index for index in range(count - 1, -1, -1) if items[index]["role"] == "user"), None)
+
+    def _opening(self, asked: Asked) -> int:
+        items = asked.request.messages
+        return next((index for index, item in enumerate(items) if item["role"] != "system"), len(items))
+
+
+WIRE = Anthropic()

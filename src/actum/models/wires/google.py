@@ -1,0 +1,53 @@
+"""Google's Gemini API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from ...generation.media import Takes
+from ...generation.model import Media
+from ..port import Asked, Endpoint
+from .library import PROFILE, LibraryWire
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic_ai.models import Model
+
+
+class Google(LibraryWire):
+    """Gemini; it keeps prompts by itself, and nothing that is paid by the hour is asked for (W17)."""
+
+    packages = ("pydantic_ai", "google.genai")
+    modules = ("pydantic_ai.models.google", "pydantic_ai.direct", "actum.models.clients")
+    inlines_system = False
+    sends: Mapping[str, str] = {
+        "thinking": "thinkingConfig",
+        "tier": "serviceTier",
+        "temperature": "temperature",
+        "top_p": "topP",
+        "max_tokens": "maxOutputTokens",
+        "stop": "stopSequences",
+        "seed": "seed",
+        "headers": "headers",
+    }
+
+    def takes(self, endpoint: Endpoint) -> Takes:
+        """Pictures, audio, PDFs, texts and videos."""
+        return Takes(types={"image": ("image/",), "audio": ("audio/",), "file": ("application/pdf", "text/", "video/")})
+
+    def closeness(self, media: Media) -> dict[str, Any] | None:
+        """How closely to look."""
+        return {"media_resolution": {"level": media["detail"]}} if "detail" in media else None
+
+    def connected(self, asked: Asked, http: httpx2.AsyncClient) -> Model[Any]:
+        """The library's model, asking over these connections."""
+        from pydantic_ai.models.google import GoogleModel
+        from pydantic_ai.providers.google import GoogleProvider
+
+        endpoint = asked.endpoint
+        provider = GoogleProvider(api_key=endpoint.api_key or "none", base_url=endpoint.base_url, http_client=http)
+        return GoogleModel(asked.model, provider=provider, profile=cast("Any", dict(PROFILE)))
+
+
+WIRE = Google()

@@ -1,0 +1,57 @@
+"""OpenAI's responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from ...generation.media import Takes
+from ..port import Asked, Endpoint
+from .library import PROFILE, LibraryWire
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic_ai.models import Model
+
+
+class Responses(LibraryWire):
+    """Responses; also at other hosts that speak them."""
+
+    packages = ("pydantic_ai", "openai")
+    modules = ("pydantic_ai.models.openai", "pydantic_ai.direct", "actum.models.clients")
+    sends: Mapping[str, str] = {
+        "thinking": "reasoning.effort",
+        "cache": "prompt_cache_key",
+        "tier": "service_tier",
+        "temperature": "temperature",
+        "top_p": "top_p",
+        "max_tokens": "max_output_tokens",
+        "headers": "headers",
+        "extra": "the body's fields",
+    }
+
+    def takes(self, endpoint: Endpoint) -> Takes:
+        """Pictures and PDFs, and their addresses."""
+        types = {"image": ("image/jpeg", "image/png", "image/gif", "image/webp"), "file": ("application/pdf",)}
+        return Takes(types=types, urls=frozenset(types))
+
+    def kept(self, asked: Asked) -> Mapping[str, Any]:
+        """A key that brings together what all runs begin with (W16)."""
+        is_told = asked.endpoint.is_own and asked.marks.key
+        return {"openai_prompt_cache_key": asked.marks.key} if is_told else {}
+
+    def connected(self, asked: Asked, http: httpx2.AsyncClient) -> Model[Any]:
+        """The library's model, asking over these connections."""
+        from openai import AsyncOpenAI
+        from pydantic_ai.models.openai import OpenAIResponsesModel
+        from pydantic_ai.providers.openai import OpenAIProvider
+
+        endpoint = asked.endpoint
+        # A key must be given: without one the SDK would send the environment's to whatever host this is.
+        key = endpoint.api_key or "none"
+        client = AsyncOpenAI(api_key=key, base_url=endpoint.base_url, http_client=http, max_retries=0)
+        provider = OpenAIProvider(openai_client=client)
+        return OpenAIResponsesModel(asked.model, provider=provider, profile=cast("Any", dict(PROFILE)))
+
+
+WIRE = Responses()
