@@ -15,7 +15,7 @@ _MOST = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
+class CacheMarks:
     """How many of a request's messages the provider is asked to keep: none, or several counts, ascending.
 
     `key` names what all runs begin with; empty where nothing is asked for. `keeps` is for how long. `is_alone`: no
@@ -34,12 +34,12 @@ class Prefixes:
     def __init__(self) -> None:
         self._sent: OrderedDict[str, None] = OrderedDict()
 
-    def marks(self, request: ModelRequest) -> Marks:
+    def marks(self, request: ModelRequest) -> CacheMarks:
         """Say what of a request is to be kept: what all runs share, and what the run's last and next request share."""
         keeps: Caching = request.settings.get("cache", "auto")
         most = max(request.shared, request.stable)
         if keeps is False or not most:
-            return Marks(keeps=keeps)
+            return CacheMarks(keeps=keeps)
         digests = _digests(request, most)
         shared, is_known = request.shared, digests[request.shared] in self._sent
         before = next((n for n in range(request.stable - 1, shared, -1) if digests[n] in self._sent), 0)
@@ -50,7 +50,7 @@ class Prefixes:
         while len(self._sent) > _MOST:
             self._sent.popitem(last=False)
         counts = {shared if is_read else 0, before, request.stable} - {0}
-        return Marks(
+        return CacheMarks(
             counts=tuple(sorted(counts)),
             key=digests[shared][:32] if shared else "",
             keeps=keeps,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.models import Model
 
-    from .port import Asked
+    from .port import WireRequest
 
 T = TypeVar("T")
 _IDLE = 100
@@ -29,7 +29,9 @@ _SILENCE = 600.0
 _opened: ContextVar[list[httpx2.Response] | None] = ContextVar("_opened", default=None)
 
 
-async def model_of(asked: Asked, connected: Callable[[Asked, httpx2.AsyncClient], Model[Any]]) -> Model[Any]:
+async def model_of(
+    asked: WireRequest, connected: Callable[[WireRequest, httpx2.AsyncClient], Model[Any]]
+) -> Model[Any]:
     """The library's model on its endpoint's client, noting who uses it; `connected` makes it the first time."""
     endpoint = asked.endpoint
     client = await client_of(endpoint, asked.user, lambda trusted: _client(endpoint.provider, trusted))

@@ -23,8 +23,8 @@ from ..generation.media import Takes
 from ..generation.model import ModelRequest, Reasoning, Usage
 from ..protocol.settings import Settings
 from . import failures, prices
-from .caching import Marks, Prefixes
-from .port import Asked, Ended, Endpoint, Wire
+from .caching import CacheMarks, Prefixes
+from .port import AnswerEnd, Endpoint, Wire, WireRequest
 from .retrying import Retrying
 
 _POOL = "actum.models.pool"
@@ -155,17 +155,19 @@ class Hosted:
         return self._endpoint if key == self._endpoint.api_key else replace(self._endpoint, api_key=key)
 
     async def _answer(
-        self, endpoint: Endpoint, request: ModelRequest, marks: Marks
-    ) -> AsyncGenerator[str | Reasoning | Ended]:
+        self, endpoint: Endpoint, request: ModelRequest, marks: CacheMarks
+    ) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
         """What answers a request, everything that it needs being imported."""
         if not _imported.issuperset(self._wire.modules):
             # A second of imports, once: on a thread, so that the loop isn't blocked.
             await asyncio.to_thread(self._import)
         return self._wire.answer(
-            Asked(endpoint=endpoint, model=self._model, request=request, marks=marks, user=self, silence=self._timeout)
+            WireRequest(
+                endpoint=endpoint, model=self._model, request=request, marks=marks, user=self, silence=self._timeout
+            )
         )
 
-    def _priced(self, ended: Ended) -> Usage:
+    def _priced(self, ended: AnswerEnd) -> Usage:
         provider = self._endpoint.provider
         if self._price is None and not self._endpoint.is_own and self._endpoint.wire != provider and not self._keys:
             return ended.usage  # a host that nobody has a list of

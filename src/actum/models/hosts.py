@@ -8,7 +8,7 @@ _OPENAI, _COMPATIBLE, _GRAMMAR, _PROMPTED = "OPENAI", "COMPATIBLE", "GRAMMAR", "
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class ModelHost:
     """One way to reach models: the wire it speaks, where, which environment variables hold its key, and its dialect.
 
     `url` is None if its SDK knows it, or if it must be given. `dialect` is None where the model's family decides.
@@ -37,28 +37,28 @@ class Host:
         return self.url is not None or self.wire != "chat" or self.is_own
 
 
-def _chat(url: str | None, key: str, dialect: str | None = _COMPATIBLE) -> Host:
-    return Host("chat", url, key, dialect)
+def _chat(url: str | None, key: str, dialect: str | None = _COMPATIBLE) -> ModelHost:
+    return ModelHost("chat", url, key, dialect)
 
 
-def _local(port: int, key: str) -> Host:
-    return Host("chat", f"http://localhost:{port}/v1", key, _GRAMMAR, is_local=True)
+def _local(port: int, key: str) -> ModelHost:
+    return ModelHost("chat", f"http://localhost:{port}/v1", key, _GRAMMAR, is_local=True)
 
 
-def _library(key: str) -> Host:
-    return Host("inferred", None, key, _COMPATIBLE, "openai-responses", is_local=True)
+def _library(key: str) -> ModelHost:
+    return ModelHost("inferred", None, key, _COMPATIBLE, "openai-responses", is_local=True)
 
 
-HOSTS: dict[str, Host] = {
-    "openai": Host("chat", None, "OPENAI_API_KEY", _OPENAI, is_own=True),
-    "openai-responses": Host(
+HOSTS: dict[str, ModelHost] = {
+    "openai": ModelHost("chat", None, "OPENAI_API_KEY", _OPENAI, is_own=True),
+    "openai-responses": ModelHost(
         "responses", None, "OPENAI_API_KEY", _OPENAI, "openai-responses", "OPENAI_BASE_URL", is_own=True
     ),
-    "azure": Host(
+    "azure": ModelHost(
         "chat", None, "AZURE_OPENAI_API_KEY", _OPENAI, variable="AZURE_OPENAI_ENDPOINT", path="/openai/v1", is_own=True
     ),
-    "anthropic": Host("anthropic", None, "ANTHROPIC_API_KEY", "ANTHROPIC", "anthropic", is_own=True),
-    "google": Host(
+    "anthropic": ModelHost("anthropic", None, "ANTHROPIC_API_KEY", "ANTHROPIC", "anthropic", is_own=True),
+    "google": ModelHost(
         "google", None, "GOOGLE_API_KEY GEMINI_API_KEY", "GOOGLE", "google", "GOOGLE_GEMINI_BASE_URL", is_own=True
     ),
     "groq": _chat("https://api.groq.com/openai/v1", "GROQ_API_KEY"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..generation.media import Takes
 from ..generation.model import ModelRequest, Reasoning, Usage
-from .caching import Marks
+from .caching import CacheMarks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class AnswerEnd:
     """How an answer ended: what it counted, by which model, why (None if it only stopped coming), and the words in
     which it declined."""
 
@@ -37,13 +37,13 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class WireRequest:
     """One request of a model at a host: `silence` is the longest in seconds, `user` who holds the connections."""
 
     endpoint: Endpoint
     model: str
     request: ModelRequest
-    marks: Marks
+    marks: CacheMarks
     user: object
     silence: float
 
@@ -68,7 +68,7 @@ class Wire(ABC):
         """What a host takes beside text (M10)."""
 
     @abstractmethod
-    def answer(self, asked: Asked) -> AsyncGenerator[str | Reasoning | Ended]:
+    def answer(self, asked: WireRequest) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
         """Yield the text and the thoughts as they arrive, and then how it ended; raises `ModelError`."""
 
     def ignored(self, said: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ..errors import ModelError
 from ..generation.model import Model
 from .hosted import Hosted
-from .hosts import FAMILIES, HOSTS, Host, variable_of
+from .hosts import FAMILIES, HOSTS, ModelHost, variable_of
 from .port import Endpoint, Wire
 from .prices import Price
 from .recording import Replay
@@ -66,12 +66,12 @@ def load(
     )
 
 
-def wire_of(host: Host) -> Wire:
+def wire_of(host: ModelHost) -> Wire:
     """The wire that a host speaks."""
     return importlib.import_module(f"actum.models.wires.{host.wire}").WIRE
 
 
-def provider_of(name: str, *, has_url: bool = False) -> Host | None:
+def provider_of(name: str, *, has_url: bool = False) -> ModelHost | None:
     """Who answers for a model of this name, None for a recording; packages and keys are not looked at.
 
     Raises:
@@ -90,7 +90,7 @@ def provider_of(name: str, *, has_url: bool = False) -> Host | None:
     return host
 
 
-def _place(prefix: str, host: Host, base_url: str | None) -> tuple[str | None, bool]:
+def _place(prefix: str, host: ModelHost, base_url: str | None) -> tuple[str | None, bool]:
     """Where a host is, and whether that is elsewhere than at whoever its wire is from.
 
     Raises:
@@ -105,13 +105,13 @@ def _place(prefix: str, host: Host, base_url: str | None) -> tuple[str | None, b
     return url or host.url, is_elsewhere and host.dialect == "OPENAI"
 
 
-def _dialect(host: Host, model: str, *, is_elsewhere: bool) -> str:
+def _dialect(host: ModelHost, model: str, *, is_elsewhere: bool) -> str:
     if is_elsewhere:
         return "GRAMMAR" if host.extra == "openai" else "COMPATIBLE"
     return host.dialect or FAMILIES.get(model.partition("/")[0], "COMPATIBLE")
 
 
-def _check_installed(name: str, host: Host, wire: Wire) -> None:
+def _check_installed(name: str, host: ModelHost, wire: Wire) -> None:
     if all(_is_installed(module) for module in wire.packages):
         return
     raise ModelError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...generation.media import Takes
 from ...generation.model import Media
-from ..port import Asked, Endpoint
+from ..port import Endpoint, WireRequest
 from .library import PROFILE, LibraryWire
 
 if TYPE_CHECKING:
@@ -46,19 +46,19 @@ class Anthropic(LibraryWire):
     def closeness(self, media: Media) -> None:
         """Nothing: the wire has no place for it."""
 
-    def kept(self, asked: Asked) -> Mapping[str, Any]:
+    def kept(self, asked: WireRequest) -> Mapping[str, Any]:
         """Whether the instructions are to be kept: where all of them, and no user's message, are up to a mark (W14)."""
         is_told = any(self._last_said(asked, count) is None for count in asked.marks.counts)
         opening = self._opening(asked)
         is_whole = is_told and all(count >= opening for count in asked.marks.counts)
         return {"anthropic_cache_instructions": self._time(asked)} if is_whole and opening else {}
 
-    def points(self, asked: Asked) -> Sequence[tuple[int, str]]:
+    def points(self, asked: WireRequest) -> Sequence[tuple[int, str]]:
         """Behind the last of the user's messages up to each mark: only those can carry one."""
         said = (self._last_said(asked, count) for count in asked.marks.counts)
         return [(index, self._time(asked)) for index in said if index is not None]
 
-    def connected(self, asked: Asked, http: httpx2.AsyncClient) -> Model[Any]:
+    def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""
         from anthropic import AsyncAnthropic
         from pydantic_ai.models.anthropic import AnthropicModel
@@ -69,14 +69,14 @@ class Anthropic(LibraryWire):
         provider = AnthropicProvider(anthropic_client=client)
         return AnthropicModel(asked.model, provider=provider, profile=cast("Any", dict(PROFILE)))
 
-    def _time(self, asked: Asked) -> str:
+    def _time(self, asked: WireRequest) -> str:
         return "1h" if asked.marks.keeps in _LONG else "5m"
 
-    def _last_said(self, asked: Asked, count: int) -> int | None:
+    def _last_said(self, asked: WireRequest, count: int) -> int | None:
         items = asked.request.messages
         return next((index for index in range(count - 1, -1, -1) if items[index]["role"] == "user"), None)
 
-    def _opening(self, asked: Asked) -> int:
+    def _opening(self, asked: WireRequest) -> int:
         items = asked.request.messages
         return next((index for index, item in enumerate(items) if item["role"] != "system"), len(items))
 

@@ -24,7 +24,7 @@ from ...schema.json import JsonObject, encode, is_object
 from ...sources.event_stream import EventReader
 from .. import failures
 from ..pool import IDLE_SECONDS, Client, check_content, client_of
-from ..port import Asked, Ended, Endpoint, Wire
+from ..port import AnswerEnd, Endpoint, Wire, WireRequest
 
 if TYPE_CHECKING:
     import ssl
@@ -73,7 +73,7 @@ class Chat(Wire):
         types = {"image": images, "audio": tuple(_FORMATS), "file": ("application/pdf",)}
         return Takes(types=types, urls=frozenset(urls))
 
-    async def answer(self, asked: Asked) -> AsyncGenerator[str | Reasoning | Ended]:
+    async def answer(self, asked: WireRequest) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
         """Yield the text and the thoughts as they arrive, and then how it ended.
 
         Raises:
@@ -143,7 +143,7 @@ def _proxy(url: str) -> str | None:
     return named.get(parts.scheme) or named.get("all")
 
 
-def _headers(asked: Asked) -> dict[str, str]:
+def _headers(asked: WireRequest) -> dict[str, str]:
     own = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "actum"}
     if asked.endpoint.api_key is not None:
         own["authorization"] = f"Bearer {asked.endpoint.api_key}"
@@ -153,7 +153,7 @@ def _headers(asked: Asked) -> dict[str, str]:
     return own | dict(asked.request.settings.get("headers") or {})
 
 
-def _written(asked: Asked) -> str:
+def _written(asked: WireRequest) -> str:
     """The body of a request. Its schema is the same text in many of them, so it isn't written again for each."""
     body, request = _body(asked), asked.request
     if request.mode == "prompted" or "response_format" in body:
@@ -162,7 +162,7 @@ def _written(asked: Asked) -> str:
     return f'{encode(body)[:-1]},"response_format":{{"type":"json_schema","json_schema":{answer}}}}}'
 
 
-def _body(asked: Asked) -> JsonObject:
+def _body(asked: WireRequest) -> JsonObject:
     is_own, settings = asked.endpoint.is_own, asked.request.settings
     messages: list[JsonObject] = [{"role": one["role"], "content": _content(one)} for one in asked.request.messages]
     body: JsonObject = {
@@ -186,7 +186,7 @@ def _body(asked: Asked) -> JsonObject:
     return body | dict(extra)
 
 
-def _kept(asked: Asked, messages: list[JsonObject]) -> JsonObject:
+def _kept(asked: WireRequest, messages: list[JsonObject]) -> JsonObject:
     """What OpenAI is told of what all runs begin with: a key that brings them together, and where to keep it (W16)."""
     marks = asked.marks
     told: JsonObject = {"prompt_cache_key": marks.key}
@@ -242,7 +242,7 @@ async def _drain(content: aiohttp.StreamReader) -> None:
 class _Events:
     """What the events of an answer say: its text, and what is known when they are over."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: WireRequest) -> None:
         self.is_done = False
         """Whether the host has said that nothing follows."""
         self.failure: ModelError | None = None
@@ -315,7 +315,7 @@ class _Events:
             raise failures.garbled(name, str(error)) from error
         return text
 
-    def ended(self, name: str) -> Ended:
+    def ended(self, name: str) -> AnswerEnd:
         """How the answer ended.
 
         Raises:
@@ -328,7 +328,7 @@ class _Events:
             reason = "stop"  # several hosts leave it out
         refusal = self._refusal or None
         reason = "content_filter" if refusal else reason
-        return Ended(usage=_counted(self._usage), model=self._model, reason=reason, refusal=refusal)
+        return AnswerEnd(usage=_counted(self._usage), model=self._model, reason=reason, refusal=refusal)
 
 
 def _counted(told: JsonObject) -> Usage:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...generation.media import Takes
 from ...generation.model import Media
-from ..port import Asked, Endpoint
+from ..port import Endpoint, WireRequest
 from .library import PROFILE, LibraryWire
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Google(LibraryWire):
         """How closely to look."""
         return {"media_resolution": {"level": media["detail"]}} if "detail" in media else None
 
-    def connected(self, asked: Asked, http: httpx2.AsyncClient) -> Model[Any]:
+    def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""
         from pydantic_ai.models.google import GoogleModel
         from pydantic_ai.providers.google import GoogleProvider

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...generation.media import Takes
-from ..port import Asked, Endpoint
+from ..port import Endpoint, WireRequest
 from .library import LibraryWire
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Inferred(LibraryWire):
         """Text alone, as far as is known."""
         return Takes()
 
-    def connected(self, asked: Asked, http: httpx2.AsyncClient) -> Model[Any]:
+    def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, over connections of its own."""
         from pydantic_ai.models import infer_model
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ...generation.model import Media, ModelMessage, Reasoning, Usage
 from ...schema.json import copy
 from .. import failures
-from ..port import Asked, Ended, Wire
+from ..port import AnswerEnd, Wire, WireRequest
 
 if TYPE_CHECKING:
     import httpx2
@@ -44,14 +44,14 @@ class LibraryWire(Wire):
     """Whether a schema that isn't enforced is the one tool that must be called, not an output schema."""
 
     @abstractmethod
-    def connected(self, asked: Asked, http: httpx2.AsyncClient) -> Model[Any]:
+    def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""
 
-    def kept(self, asked: Asked) -> Mapping[str, Any]:
+    def kept(self, asked: WireRequest) -> Mapping[str, Any]:
         """The settings by which the library asks the provider to keep a prompt."""
         return {}
 
-    def points(self, asked: Asked) -> Sequence[tuple[int, str]]:
+    def points(self, asked: WireRequest) -> Sequence[tuple[int, str]]:
         """Behind which messages, by index, the provider is asked to keep what was said, and for how long."""
         return ()
 
@@ -59,7 +59,7 @@ class LibraryWire(Wire):
         """How closely to look, in the place that the wire has for it."""
         return {"detail": media["detail"]} if "detail" in media else None
 
-    async def answer(self, asked: Asked) -> AsyncGenerator[str | Reasoning | Ended]:
+    async def answer(self, asked: WireRequest) -> AsyncGenerator[str | Reasoning | AnswerEnd]:
         """Yield text and thoughts, then how it ended; what the library raises is translated here alone."""
         from pydantic_ai.direct import model_request_stream
 
@@ -84,17 +84,17 @@ class LibraryWire(Wire):
                 whole = response.get()
                 counted = _counted(whole)
                 model_name = whole.model_name or asked.model
-                yield Ended(usage=counted, model=model_name, reason=_ending(whole), refusal=_refusal(whole))
+                yield AnswerEnd(usage=counted, model=model_name, reason=_ending(whole), refusal=_refusal(whole))
         except Exception as error:
             raise failures.translated(error, asked.name, answered=bool(responses)) from error
 
-    def _settings(self, asked: Asked) -> ModelSettings:
+    def _settings(self, asked: WireRequest) -> ModelSettings:
         """The settings that go over the wire; `timeout` is the longest silence unless they say another."""
         said = asked.request.settings
         own: dict[str, Any] = {_NAMES.get(key, key): said[key] for key in self.sends if key in said and key != "cache"}
         return cast("ModelSettings", {"timeout": said.get("timeout", asked.silence), **own, **self.kept(asked)})
 
-    def _messages(self, asked: Asked, model: Model[Any]) -> list[library.ModelRequest | library.ModelResponse]:
+    def _messages(self, asked: WireRequest, model: Model[Any]) -> list[library.ModelRequest | library.ModelResponse]:
         """Map messages in order; a later system message for which the wire has no place becomes a tagged user's."""
         from pydantic_ai import messages as library
 
@@ -142,7 +142,7 @@ class LibraryWire(Wire):
         ]
 
 
-def _parameters(asked: Asked, *, by_tool: bool) -> ModelRequestParameters:
+def _parameters(asked: WireRequest, *, by_tool: bool) -> ModelRequestParameters:
     """Say how the schema is imposed: `strict` by decoding, `loose` as a wish, `prompted` not on the wire at all."""
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.output import OutputObjectDefinition

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from ...generation.media import Takes
-from ..port import Asked, Endpoint
+from ..port import Endpoint, WireRequest
 from .library import PROFILE, LibraryWire
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ class Responses(LibraryWire):
         types = {"image": ("image/jpeg", "image/png", "image/gif", "image/webp"), "file": ("application/pdf",)}
         return Takes(types=types, urls=frozenset(types))
 
-    def kept(self, asked: Asked) -> Mapping[str, Any]:
+    def kept(self, asked: WireRequest) -> Mapping[str, Any]:
         """A key that brings together what all runs begin with (W16)."""
         is_told = asked.endpoint.is_own and asked.marks.key
         return {"openai_prompt_cache_key": asked.marks.key} if is_told else {}
 
-    def connected(self, asked: Asked, http: httpx2.AsyncClient) -> Model[Any]:
+    def connected(self, asked: WireRequest, http: httpx2.AsyncClient) -> Model[Any]:
         """The library's model, asking over these connections."""
         from openai import AsyncOpenAI
         from pydantic_ai.models.openai import OpenAIResponsesModel
