@@ -88,7 +88,7 @@ class Hosted:
         return prices.is_known(self._endpoint.provider, self._model, self._price)
 
     def ignored(self, settings: Mapping[str, Any]) -> list[str]:
-        """Which of these settings its provider isn't told (W10)."""
+        """Which of these settings its provider isn't told."""
         return self._wire.ignored(settings)
 
     @property

@@ -1,4 +1,4 @@
-"""What a model is asked to go by: one table of settings for all providers, typed (W8, W9)."""
+"""What a model is asked to go by: one table of settings for all providers, typed."""
 
 from __future__ import annotations
 
