@@ -58,6 +58,8 @@ class EmbeddedQueue:
         async def take(queue: str, most: int) -> list[tuple[int, str]]:
             now = time.time()
             async with self._database.transaction() as within:
+                if stop.is_set():  # while it waited for others to write
+                    return []
                 names = lanes(queue, tags)
                 take = _TAKE.format(lanes=", ".join("?" * len(names)))
                 found = await within.rows(take, server, now, *names, now, now - lease, most)
