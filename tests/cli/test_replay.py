@@ -12,6 +12,7 @@ import pytest
 
 from actum import Idea
 from actum.schema.json import JsonObject as Json
+from actum.sources.run_log import RunLog
 
 from .. import warm
 from .test_commands import actum
@@ -149,12 +150,15 @@ def test_what_a_killed_run_asked_is_known_from_its_log(tmp_path: Path, run: Runn
     assert run([ANSWERS[0], "interrupt"], "run", "idea.json", "-q", "--save", "one.json") == 130
     # As a killed process leaves it: the file as it began, and everything else in the log.
     kept = json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))
-    ticks = kept["meta"]["run"]["ticks"]
-    entries: list[Json] = [{"at": [], "began": kept["context"]}]
+    ticks, of = kept["meta"]["run"]["ticks"], kept["meta"]["run"]["id"]
+    entries: list[Json] = [{"at": [], "began": kept["context"], "run": "r"}]
     entries += [{"at": [], "tick": {"number": number, **tick}} for number, tick in enumerate(ticks, 1)]
-    kept["meta"]["run"] = {}
+    kept["meta"]["run"] = {"id": of}
     (tmp_path / "one.json").write_text(json.dumps(kept), encoding="utf-8")
-    (tmp_path / "one.json.log").write_text("".join(json.dumps(entry) + "\n" for entry in entries), encoding="utf-8")
+    with RunLog(tmp_path / "one.json") as log:
+        log.run = of
+        for entry in entries:
+            log(entry)
     assert run(ANSWERS[1:], "resume", "one.json", "-q") == 0
     one, whole = (Idea.load(tmp_path / name).meta["run"]["ticks"] for name in ("one.json", "whole.json"))
     assert [tick.get("answer") for tick in one if tick.get("answer")] == [tick["answer"] for tick in whole]
