@@ -18,6 +18,7 @@ from actum import Agent, Context, Idea, Runs, errors, kept, models
 from actum.cli.dispatch import run_command
 from actum.execution.record.recovery import recovered
 from actum.schema.json import JsonObject as Json
+from actum.sources.run_log import RunLog
 
 from .. import warm
 from ..effort import trials
@@ -227,8 +228,7 @@ def test_a_run_never_takes_the_place_of_another(tmp_path: Path) -> None:
     [
         (b'{"at": [], "began": [\n{"at": []}\n', "line 1 is not an entry of a run"),
         (b"[]\n", "line 1 is not an entry"),
-        (b'{"at": [], "began": [{"type": "no such"}]}\n', "not the log of a run"),
-        (b'{"at": []}\n', "not the log of a run"),
+        (b'{"at": [], "began": [{"type": "no such"}]}\n', "line 1 has no checksum"),
         (b"\xff\xfe\n\n", "line 1 is not an entry"),
     ],
 )
@@ -261,8 +261,12 @@ def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
     path = job(tmp_path)
     run = actum("run", str(path), "-q", "--approve", "none", "--save", "run.json", cwd=tmp_path)
     assert run.returncode == 1
-    context = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))["context"]
-    (tmp_path / "run.json.log").write_bytes(json.dumps({"at": [], "began": context}).encode() + b'\n{"at": [], "mess')
+    whole = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    with RunLog(tmp_path / "run.json") as log:
+        log.run = whole["meta"]["run"]["id"]
+        log({"at": [], "began": whole["context"], "run": "r"})
+    with (tmp_path / "run.json.log").open("ab") as file:
+        file.write(b'{"at": [], "mess')
     assert actum("resume", "run.json", "-q", "--approve", "all", cwd=tmp_path).stdout == '"last"\n'
 
 
