@@ -130,13 +130,16 @@ def test_a_log_is_never_taken_for_that_of_another_run(tmp_path: Path) -> None:
     assert asyncio.run(kept.resume(path, Agent(None, tools=deep_tools()))).output == "new"
 
 
-def test_a_log_without_an_id_is_read_as_older_runs_left_it(tmp_path: Path) -> None:
+def test_a_log_from_before_the_first_release_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     killed_run(path, "old")
     log = tmp_path / "r.json.log"
     lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()[1:]]
     log.write_text("".join(json.dumps({k: v for k, v in line.items() if k != "crc"}) + "\n" for line in lines))
-    assert asyncio.run(kept.resume(path, Agent(None, tools=deep_tools()))).output == "old"
+    left = log.read_bytes()
+    with pytest.raises(errors.IdeaError, match=r"line 1 has no checksum: it was changed, or is from before 0\.1\.0"):
+        asyncio.run(kept.resume(path, Agent(None, tools=deep_tools())))
+    assert log.read_bytes() == left
 
 
 def test_a_run_is_read_once_nobody_else_writes_it(tmp_path: Path) -> None:
@@ -167,7 +170,7 @@ def test_a_log_that_is_no_file_is_refused_at_once_and_no_other_file_is_touched(t
 def test_a_run_is_kept_in_a_file(tmp_path: Path) -> None:
     killed_run(tmp_path / "r.json", "old")
     os.mkfifo(tmp_path / "pipe.json")
-    with pytest.raises(errors.IdeaError, match="kept in a file"):
+    with pytest.raises(errors.IdeaError, match="kept in a regular file"):
         kept.waiting(tmp_path / "pipe.json")
     assert [one.path.name for one in kept.listed(tmp_path)] == ["r.json"]
     (tmp_path / "link.json").symlink_to(tmp_path / "r.json")
