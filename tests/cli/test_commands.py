@@ -132,13 +132,20 @@ def test_a_wrong_command_exits_2_with_one_line(tmp_path: Path, arguments: list[s
     assert said in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "said"), [("openai:gpt-5.2", "OPENAI_API_KEY"), ("nowhere:x", "nowhere"), ("replay:absent", "absent")]
-)
+@pytest.mark.parametrize(("name", "said"), [("nowhere:x", "nowhere"), ("replay:absent", "absent")])
 def test_a_model_that_is_not_there_is_one_line_that_says_what_is_missing(tmp_path: Path, name: str, said: str) -> None:
     done = actum("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--model", name, cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert said in done.stderr
+
+
+def test_a_key_that_is_missing_is_asked_for_at_the_first_request(tmp_path: Path) -> None:
+    done = actum("run", str(idea(tmp_path, *CHAIN, output="†calls.1")), "--model", "openai:gpt-5.2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr  # the plan asks no model
+    (tmp_path / "asks.json").write_text('{"context": [{"type": "user", "message": "Hi"}]}', encoding="utf-8")
+    done = actum("run", "asks.json", "--model", "openai:gpt-5.2", cwd=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "OPENAI_API_KEY" in done.stderr
 
 
 HOSTILE: dict[str, bytes] = {

@@ -187,10 +187,10 @@ def test_a_run_of_a_store_is_looked_at_without_exporting_it_by_hand_and_swept(
         until_over(run, capsys)
         assert run_command(["why", run, *store]) == 0
         assert 'call 0.0 = "COFFEE"  by code' in capsys.readouterr().out
-        assert (run_command(["replay", run, *store]), capsys.readouterr()) == (
-            0,
-            ('output      same bytes  "COFFEE"\n', ""),
-        )
+        assert run_command(["replay", run, *store]) == 0
+        replayed = capsys.readouterr()
+        assert replayed.out == 'output      same bytes  "COFFEE"\n'
+        assert "'desk.py': not pinned" in replayed.err
         assert run_command(["export", run, "run.json", *store]) == 0
         capsys.readouterr()
         assert run_command(["why", "run.json"]) == 0

@@ -98,7 +98,6 @@ class Halting:
         self.is_at = asyncio.Event()
         self.go_on = asyncio.Event()
         self.share, self.update, self.alone = database.share, database.update, database.alone
-        self.unlocked = database.unlocked
         self.channel = database.channel
 
     @asynccontextmanager

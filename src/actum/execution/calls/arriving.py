@@ -97,7 +97,9 @@ class Arriving:
     def _note_writes(self, node: Node, call: Call | None) -> None:
         """Note what a call was to write that was refused: whoever is handed that can't be made either (S8)."""
         if call is not None:
-            node.writes, node.instance = said_to_write(call, self._ground.toolset), call.instance
+            node.writes = said_to_write(call, self._ground.toolset)
+            named: object = call.get("_instance")  # what is refused may be anything
+            node.instance = named if isinstance(named, str) else None
         if node.writes:
             self._ground.failed.append(node)
 

@@ -30,6 +30,7 @@ from ...protocol.approvals import approval
 from ...protocol.call import Call
 from ...protocol.config import Config, Limits
 from ...protocol.context import Context
+from ...protocol.message import OF
 from ...protocol.registry import Registry
 from ...protocol.tool import Tool
 from ...schema.json import Json, JsonObject, is_object
@@ -113,7 +114,7 @@ def context_of_item(call: Call, tool: Tool, scoped: Context, scopes: Sequence[st
     made: JsonObject = {"_tool": tool.name, **given, **meta, **({"_scopes": list(scopes)} if scopes else {})}
     own = [] if registry.find(tool.name) is tool else [{"type": "tool", "tool": {tool.name: dict(tool.schema)}}]
     data: JsonObject = {"type": "data", "kind": kind, "data": dict(call.parameters)}
-    plan: JsonObject = {"type": "plan", "plan": [made], "output": "†calls.0"}
+    plan: JsonObject = {"type": "plan", "plan": [made], "output": "†calls.0", OF: "0"}
     messages = [*own, *scoped, data, plan, approval("0.0", made, "approve")]
     return Context.checked(messages, scoped.data_kinds, scoped.origin)
 
