@@ -18,7 +18,7 @@ from actum.dataflow.reference import Reference
 from .carrying import Ends
 from .reading import ANY
 from .values import END, NOTHING, Json, Write, folded, nested, plain, written
-from .world import FAILED, Cyclic, End, Look, Shown, Told, Tool, Unsaid, World
+from .world import FAILED, Cyclic, End, Look, Shown, Told, Tool, Unsaid, World, named
 
 
 class Run:
@@ -220,6 +220,10 @@ class Answer(Ends):
 
     @property
     def failures(self) -> set[int]:
+        """Those that the model is told of."""
+        return self._failed()
+
+    def _failed(self) -> set[int]:
         """Those that the model is told of; not of what only reads and nothing waits for (C8)."""
         failed = {index for index, (end, _) in self.ends.items() if end in {End.FAILED, End.DEAD}}
         own = {at for at in failed if "_then" not in self.elements[at]}
@@ -279,11 +283,6 @@ class Answer(Ends):
         if self.output is None or self.withheld_by:
             return FAILED
         return self._filled(self.output, -1)
-
-
-def named(call: Json) -> Any:
-    """What tells a call from others in what is shown."""
-    return call.get("n", call)
 
 
 def _choices(expression: Expression) -> Iterator[First]:

@@ -12,7 +12,7 @@ from actum.dataflow.reference import Reference
 from actum.dataflow.template import Template, template
 
 from .values import NOTHING, Json, Write, folded, meets, member, plain, read
-from .world import DONE, FAILED, OPEN, SKIPPED, Cyclic, End, Look, Tool, Unsaid, worst
+from .world import DONE, FAILED, OPEN, SKIPPED, Cyclic, End, Look, Tool, Unsaid, named, worst
 
 if TYPE_CHECKING:
     from .meaning import Run
@@ -293,9 +293,14 @@ class Reads(Elements):
     def _brings(self, scope: Reference, index: int) -> list[int]:
         """The calls listed before that bring what a scope lets through."""
         instance = self._instance(index)
+        if scope.kind == "error":
+            return [at for at in range(index) if self._instance(at) in {None, instance}]
         if scope.kind == "result":
             return [at for at in range(index) if self._leaves_result(at) and self._instance(at) in {None, instance}]
         return [at for at in self._writers(scope, instance) if at < index]
+
+    def _failed(self) -> set[int]:
+        raise NotImplementedError
 
     def _unfolded(self, kind: str, index: int) -> list[Any]:
         """What crosses of what is no folded value: results, errors, the plan (S11)."""
@@ -305,7 +310,9 @@ class Reads(Elements):
         if kind == "error":
             if run.is_loose:
                 raise Unsaid(index)
-            return [one for one, instance in run.errors if instance in instances]
+            before = [at for at in range(index) if at in self._failed() and self._instance(at) in instances]
+            left = [one for one, instance in run.errors if instance in instances]
+            return left + [named(self.elements[at]) for at in before]
         own = [at for at in sorted({*range(index), *self._referred(index)}) if self._instance(at) in instances]
         left = [one["value"] for one in run.left if one["what"] == "result" and one.get("_instance") in instances]
         return left + [value for at in own if self._leaves_result(at) for value in self._results_of(at)]

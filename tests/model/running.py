@@ -14,9 +14,8 @@ from actum import HOLD, Agent, Call, Config, Context, Tools, approvals, events
 from actum.models import ModelRequest
 
 from .drawing import Talk
-from .meaning import named
 from .values import END, Json
-from .world import Failure, World
+from .world import Failure, World, named
 
 _QUIET = 40
 """So many turns of the loop with nothing new are a standstill: whoever can go on has gone on."""

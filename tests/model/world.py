@@ -148,3 +148,8 @@ def worst(found: Sequence[Look]) -> Look:
     ends = {end for end, _ in found}
     most = next((one for one in _WORST if one in ends), End.DONE)
     return most, found[-1][1] if most is End.DONE and found else None
+
+
+def named(call: Json) -> Any:
+    """What tells a call from others in what is shown."""
+    return call.get("n", call)
