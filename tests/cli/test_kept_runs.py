@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from actum import Agent, Context, Idea, Runs, errors, kept, models
+from actum import Agent, Context, Idea, Runs, Tools, errors, kept, models
 from actum.cli.dispatch import run_command
 from actum.execution.record.recovery import recovered
 from actum.schema.json import JsonObject as Json
@@ -287,11 +287,8 @@ def test_a_disk_that_is_full_ends_the_run_in_one_line_and_what_was_done_stays(tm
     check_resumed(tmp_path, before, known)
 
 
-def test_what_is_recovered_is_the_context_of_the_run(tmp_path: Path) -> None:
-    import asyncio
-
-    from actum import Agent, Idea, Tools
-
+def test_what_is_recovered_is_the_context_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where the delegates' own module writes
     path = job(tmp_path)
     tools = Tools()
 
