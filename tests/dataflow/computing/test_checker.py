@@ -11,10 +11,6 @@ from hypothesis import strategies as st
 
 from actum.dataflow.computing.checker import Checked, ComputingMismatch, check
 from actum.dataflow.computing.evaluator import Allowance, ComputingError, value_of
-from actum.dataflow.computing.function_types import FUNCTION_TYPES
-from actum.dataflow.computing.functions import FUNCTIONS
-from actum.dataflow.computing.method_types import LIST_METHODS, OBJECT_METHODS, TEXT_METHODS
-from actum.dataflow.computing.methods import METHODS
 from actum.dataflow.computing.source import ComputingSyntax
 from actum.schema.types import NULL, Type, fits, type_of, type_of_value, union, words
 from actum.schema.validator import Validator
@@ -243,13 +239,6 @@ def test_optional_keys_are_told_by_their_nodes_and_read_as_null() -> None:
     assert sorted(ast.unparse(node) for node in found.optional) == ["e.place", "e['place']"]
     events = [{"note": None, "id": 7}, {"place": "Rome"}]
     assert value_of(text, lambda _: events, Allowance(), optional=found.optional) == [7, "Rome"]
-
-
-def test_every_function_and_method_has_a_type() -> None:
-    assert FUNCTION_TYPES.keys() == FUNCTIONS.keys()
-    assert TEXT_METHODS.keys() == METHODS[str].keys()
-    assert {*LIST_METHODS} == METHODS[list].keys()
-    assert {*OBJECT_METHODS} == METHODS[dict].keys()
 
 
 VALUE: list[dict[str, Any]] = [

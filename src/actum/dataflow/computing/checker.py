@@ -32,9 +32,9 @@ from ...schema.types import (
 )
 from ..reference import Reference, clip
 from .comparison_types import check_comparison
-from .function_types import function_type
-from .kind_types import TEXTS, Kind, check_format, check_kind, items_of, kinds_of, of_each, without_null
-from .method_types import method_type
+from .functions import FUNCTIONS
+from .kind_types import NUMBERS, TEXTS, Kind, check_format, check_kind, items_of, kinds_of, of_each, without_null
+from .methods import method_type
 from .part_types import at_computed, cut_of, is_whole, joined_items, literal, number_of, unpacked
 from .places import may_miss
 from .source import Computation, spelled
@@ -42,9 +42,8 @@ from .text import Computed
 
 _Scope: TypeAlias = Mapping[str, Type]
 
-_COUNTED: frozenset[Kind] = frozenset({"number"})
 _LISTS: frozenset[Kind] = frozenset({"list"})
-_ADDED = _COUNTED | TEXTS | _LISTS
+_ADDED = NUMBERS | TEXTS | _LISTS
 
 
 class ComputingMismatch(ValueError):
@@ -155,8 +154,8 @@ class _Checker:
     def binary(self, node: ast.BinOp, scope: _Scope) -> Type:
         left, right = self.of(node.left, scope), self.of(node.right, scope)
         is_sum = isinstance(node.op, ast.Add)
-        kinds = kinds_of(left) & kinds_of(right) & (_ADDED if is_sum else _COUNTED)
-        if kinds == _COUNTED:
+        kinds = kinds_of(left) & kinds_of(right) & (_ADDED if is_sum else NUMBERS)
+        if kinds == NUMBERS:
             has_fraction = isinstance(node.op, ast.Div) or not (is_whole(left) and is_whole(right))
             return NUMBER if has_fraction else WHOLE
         if not kinds:
@@ -241,7 +240,7 @@ class _Checker:
             name = cast("str", keyword.arg)
             named[name] = self._argument(keyword.value, arguments, scope)
         if isinstance(node.func, ast.Name):
-            return function_type(node.func.id, arguments, named)
+            return FUNCTIONS[node.func.id].type(f"{node.func.id}()", arguments, named)
         function = cast("ast.Attribute", node.func)
         return method_type(function.attr, self.of(function.value, scope), arguments)
 

@@ -1,17 +1,37 @@
-"""The published functions (E2): all there are, each with how it is called."""
+"""The published functions (E2): all there are, each as one record under its name."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
+from itertools import pairwise
 from typing import Any
 
 from ...schema.json import is_list, is_object
+from ...schema.types import (
+    BOOLEAN,
+    NULL,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    Alternative,
+    List,
+    Object,
+    Text,
+    Type,
+    list_of,
+    row_of,
+    union,
+    words,
+)
 from . import picking, times
 from .allowance import Meter
+from .comparison_types import check_order, check_orderable
+from .function import MANY, Function, Named, taking
+from .kind_types import ALL, NUMBERS, TEXTS, WRITTEN, Kind, check_kind, items_of, of_each
 from .kinds import LARGEST, ComputingError, bounded, is_number, items, kind, number, whole
-from .table import MANY, Function
+from .part_types import is_whole, number_of
 from .texts import written
 
 _MOST_READ = 30
@@ -39,16 +59,13 @@ def _sum(meter: Meter, values: Any, start: Any = 0) -> Any:
         raise ComputingError("the number is too large") from None
 
 
-def _any(meter: Meter, values: Any) -> bool:
-    found = items(values, "any()")
-    meter.spend(len(found) >> 2)
-    return any(found)
+def _judging(judge: Callable[[list[Any]], bool], name: str) -> Callable[[Meter, Any], bool]:
+    def run(meter: Meter, values: Any) -> bool:
+        found = items(values, name)
+        meter.spend(len(found) >> 2)
+        return judge(found)
 
-
-def _all(meter: Meter, values: Any) -> bool:
-    found = items(values, "all()")
-    meter.spend(len(found) >> 2)
-    return all(found)
+    return run
 
 
 def _abs(_: Meter, value: Any) -> Any:
@@ -141,33 +158,210 @@ def _enumerate(meter: Meter, values: Any, start: Any = 0) -> list[list[Any]]:
     return [[index, value] for index, value in enumerate(found, bounded(whole(start, "enumerate()")))]
 
 
+_SCALARS: Set[Kind] = {"text", "number", "boolean"}
+
+
+def _item(name: str, arguments: Sequence[Type], _: Named) -> Type:
+    return items_of(arguments[0], name)
+
+
+def _items(name: str, arguments: Sequence[Type], _: Named) -> Type:
+    return list_of(items_of(arguments[0], name))
+
+
+def _item_or_default(name: str, arguments: Sequence[Type], _: Named) -> Type:
+    return union(items_of(arguments[0], name), *(arguments[1:] or (NULL,)))
+
+
+def _extreme(name: str, arguments: Sequence[Type], named: Named) -> Type:
+    default = (named["default"],) if "default" in named else ()
+    if len(arguments) == 1:
+        item = items_of(arguments[0], name)
+        check_orderable(named.get("key", item), name)
+        return union(item, *default)
+    if "key" in named:
+        check_orderable(named["key"], name)
+    else:
+        for one, other in pairwise(arguments):
+            check_order(one, other)
+    return union(*arguments)
+
+
+def _in_order(name: str, arguments: Sequence[Type], named: Named) -> Type:
+    item = items_of(arguments[0], name)
+    check_orderable(named.get("key", item), name)
+    return list_of(item)
+
+
+def _total(name: str, arguments: Sequence[Type], named: Named) -> Type:
+    found = [items_of(arguments[0], name), *arguments[1:], *named.values()]
+    for one in found:
+        check_kind(one, NUMBERS, name, "numbers")
+    return WHOLE if all(map(is_whole, found)) else NUMBER
+
+
+def _judged(name: str, arguments: Sequence[Type], _: Named) -> Type:
+    items_of(arguments[0], name)
+    return BOOLEAN
+
+
+def _size(_: str, arguments: Sequence[Type], __: Named) -> Type:
+    def size(one: Alternative) -> Type | None:
+        return WHOLE if isinstance(one, Text | List | Object) else None
+
+    of_each(arguments[0], size, f"{words(arguments[0])} has no length")
+    return WHOLE
+
+
+def _same_number(name: str, arguments: Sequence[Type], _: Named) -> Type:
+    return of_each(arguments[0], number_of, f"{name} takes a number, not {words(arguments[0])}")
+
+
+def _rounded(name: str, arguments: Sequence[Type], _: Named) -> Type:
+    check_kind(arguments[0], NUMBERS, name, "a number")
+    for digits in arguments[1:]:
+        check_kind(digits, {"number", "null"}, name, "a whole number of digits")
+    return WHOLE if len(arguments) == 1 or is_whole(arguments[0]) else NUMBER
+
+
+def _rows(name: str, arguments: Sequence[Type], _: Named) -> Type:
+    return list_of(row_of(*(items_of(one, name) for one in arguments)))
+
+
+def _numbered(name: str, arguments: Sequence[Type], named: Named) -> Type:
+    for start in (*arguments[1:], *named.values()):
+        check_kind(start, NUMBERS, name, "a whole number to start with")
+    return list_of(row_of(WHOLE, items_of(arguments[0], name)))
+
+
+def _shifted(name: str, arguments: Sequence[Type], named: Named) -> Type:
+    check_kind(arguments[0], TEXTS, name, "a time")
+    for by in named.values():
+        check_kind(by, NUMBERS, name, "a number to move by")
+    return TEXT
+
+
 _RANK = ("key", "default")
 
 FUNCTIONS: Mapping[str, Function] = {
-    "one": Function(picking.one),
-    "next": Function(picking.first, most=2),
-    "len": Function(_length),
-    "sum": Function(_sum, most=2, keywords=("start",)),
-    "min": Function(picking.least, most=MANY, keywords=_RANK),
-    "max": Function(picking.greatest, most=MANY, keywords=_RANK),
-    "sorted": Function(picking.ordered, keywords=("key", "reverse")),
-    "any": Function(_any),
-    "all": Function(_all),
-    "abs": Function(_abs),
-    "round": Function(_round, most=2),
-    "int": Function(_int),
-    "float": Function(_float),
-    "str": Function(_str),
-    "bool": Function(_bool),
-    "list": Function(_list),
-    "range": Function(_range, most=3),
-    "reversed": Function(_reversed),
-    "zip": Function(_zip, most=MANY),
-    "enumerate": Function(_enumerate, most=2, keywords=("start",)),
-    "unique": Function(picking.unique),
-    "set": Function(picking.unique),
-    "minutes": Function(times.minutes, least=2, most=2),
-    "shift": Function(times.shift, keywords=("days", "hours", "minutes")),
-    "weekday": Function(times.weekday),
+    "one": Function(
+        picking.one,
+        _item,
+        "one(o for o in †state.orders if o.item == 'lamp').id",
+        "the only element; an error when there are none or several",
+    ),
+    "next": Function(
+        picking.first,
+        _item_or_default,
+        "next((o.id for o in †state.orders if o.price > 500), 'none')",
+        "the first element, else the second argument, else null",
+        most=2,
+    ),
+    "len": Function(_length, _size, "len(†state.orders)", "how many characters, items or keys"),
+    "sum": Function(
+        _sum, _total, "sum(o.price for o in †state.orders)", "the sum of numbers", most=2, keywords=("start",)
+    ),
+    "min": Function(
+        picking.least,
+        _extreme,
+        "min(†state.orders, key=lambda o: o.price).item",
+        "the least; `key=` ranks, `default=` is for an empty list",
+        most=MANY,
+        keywords=_RANK,
+    ),
+    "max": Function(
+        picking.greatest,
+        _extreme,
+        "max((o.price for o in †state.orders if o.item == 'sofa'), default=0)",
+        "the greatest, likewise",
+        most=MANY,
+        keywords=_RANK,
+    ),
+    "sorted": Function(
+        picking.ordered,
+        _in_order,
+        "[o.id for o in sorted(†state.orders, key=lambda o: o.at)]",
+        "a list in order, by `key=`, backwards with `reverse=True`",
+        keywords=("key", "reverse"),
+    ),
+    "any": Function(
+        _judging(any, "any()"), _judged, "any(o.price > 100 for o in †state.orders)", "whether one is true"
+    ),
+    "all": Function(
+        _judging(all, "all()"), _judged, "all(o.price > 100 for o in †state.orders)", "whether none is false"
+    ),
+    "abs": Function(
+        _abs,
+        _same_number,
+        "abs(†state.orders.0.price - 50)",
+        "a number without its sign",
+    ),
+    "round": Function(
+        _round, _rounded, "round(†state.orders.0.price / 3, 2)", "a number rounded, to so many digits", most=2
+    ),
+    "int": Function(
+        _int,
+        taking(_SCALARS, "a text or a number", WHOLE),
+        "int(†state.orders.0.id.removeprefix('o'))",
+        "a whole number of a number or of digits",
+    ),
+    "float": Function(
+        _float,
+        taking(_SCALARS, "a text or a number", NUMBER),
+        "float(†state.orders.0.price)",
+        "a number of a number or of a text",
+    ),
+    "str": Function(
+        _str,
+        taking(WRITTEN, "a value to write", TEXT),
+        "str(†state.orders.1.price) + ' EUR'",
+        "the text that a value is inside of a text",
+    ),
+    "bool": Function(
+        _bool,
+        taking(ALL, "a value", BOOLEAN),
+        "bool(†state.tags)",
+        "whether a value is true, as Python has it",
+    ),
+    "list": Function(_list, _items, "list(†state.tags)", "the items as a list"),
+    "range": Function(
+        _range,
+        taking(NUMBERS, "whole numbers", list_of(WHOLE)),
+        "range(len(†state.tags))",
+        "whole numbers in a row",
+        most=3,
+    ),
+    "reversed": Function(_reversed, _items, "reversed(†state.tags)", "a list backwards"),
+    "zip": Function(
+        _zip, _rows, "zip(range(3), †state.tags)", "the items of lists of one length, side by side", most=MANY
+    ),
+    "enumerate": Function(
+        _enumerate,
+        _numbered,
+        "enumerate(†state.tags, start=1)",
+        "each item with its number, from `start=`",
+        most=2,
+        keywords=("start",),
+    ),
+    "unique": Function(picking.unique, _items, "unique(†state.tags)", "the items without repetitions, in order"),
+    "set": Function(picking.unique, _items, "set(†state.tags)", "another name of `unique`"),
+    "minutes": Function(
+        times.minutes,
+        taking(TEXTS, "times", NUMBER),
+        "minutes(†state.orders.1.at, †state.orders.0.at)",
+        "how many minutes lie between two times",
+        least=2,
+        most=2,
+    ),
+    "shift": Function(
+        times.shift,
+        _shifted,
+        "shift(†state.orders.0.at, days=1, hours=2)",
+        "a time moved by `days=`, `hours=`, `minutes=`",
+        keywords=("days", "hours", "minutes"),
+    ),
+    "weekday": Function(
+        times.weekday, taking(TEXTS, "a time", TEXT), "weekday(†state.orders.0.at)", "the day of the week of a time"
+    ),
 }
 """By name."""

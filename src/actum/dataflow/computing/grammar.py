@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from .function import Function
 from .functions import FUNCTIONS
 from .habits import NAMED, instead
 from .methods import METHODS_BY_NAME
 from .places import may_miss, spelled
-from .table import Function
 from .tokens import refused
 
 _Scope = frozenset[str]

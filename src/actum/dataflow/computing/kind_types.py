@@ -34,9 +34,10 @@ _KINDS: dict[type[Alternative], Kind] = {
     List: "list",
     Object: "object",
 }
-_ALL: frozenset[Kind] = frozenset(_KINDS.values())
+ALL: frozenset[Kind] = frozenset(_KINDS.values())
 TEXTS: frozenset[Kind] = frozenset({"text"})
-WRITTEN: frozenset[Kind] = _ALL - {"null"}
+NUMBERS: frozenset[Kind] = frozenset({"number"})
+WRITTEN: frozenset[Kind] = ALL - {"null"}
 """The kinds that can stand in a text."""
 _NOT_FOR_TEXTS = set(",.df%")
 
@@ -44,21 +45,27 @@ _NOT_FOR_TEXTS = set(",.df%")
 def kinds_of(type: Type) -> frozenset[Kind]:
     """The kinds that it may be of: all of them for anything, null only if it is alone."""
     alternatives = type.apart_from_null
-    return _ALL if alternatives is None else frozenset(_KINDS[one.__class__] for one in alternatives)
+    return ALL if alternatives is None else frozenset(_KINDS[one.__class__] for one in alternatives)
 
 
 def of_each(type: Type, of: Callable[[Alternative], Type | None], complaint: str) -> Type:
     """What `of` makes of the alternatives but null, of which one must be enough.
 
     Raises:
-        Misfit: it makes nothing of any.
+        Misfit: it makes nothing of any, or refuses all that it makes something of.
     """
     alternatives = type.apart_from_null
     if alternatives is None:
         return ANYTHING
-    found = [made for one in alternatives if (made := of(one)) is not None]
+    found: list[Type] = []
+    refusal: Misfit | None = None
+    for one in alternatives:
+        try:
+            found += [made] if (made := of(one)) is not None else []
+        except Misfit as error:
+            refusal = refusal or error
     if not found:
-        raise Misfit(complaint)
+        raise refusal or Misfit(complaint)
     return union(*found)
 
 

@@ -1,22 +1,44 @@
-"""The published methods (E2): by the kind of the value that has them. No attribute of a Python object is ever read."""
+"""The published methods (E2): by the kind of the value that has them, each as one record under its name. No attribute
+of a Python object is ever read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ...schema.types import (
+    BOOLEAN,
+    NULL,
+    TEXT,
+    WHOLE,
+    Alternative,
+    List,
+    Object,
+    Text,
+    Type,
+    known,
+    list_of,
+    row_of,
+    union,
+    words,
+)
 from .access import name_of
 from .allowance import Meter
 from .comparing import position, same, spend_on_equals
+from .function import Function, Named, taking
+from .kind_types import ALL, TEXTS, WRITTEN, check_kind, items_of, of_each
 from .kinds import ComputingError, items, kind, text, whole
-from .table import Function
 from .texts import written
 
 _Owner = dict[str, Any]
+_PARTS = list_of(TEXT)
 
 
-def _plain(method: Callable[..., Any], name: str, most: int = 0) -> Function:
+def _plain(
+    method: Callable[..., Any], example: str, about: str = "", *, gives: Type = TEXT, least: int = 0, most: int = 0
+) -> Function:
     """A method that takes texts only, and makes nothing much larger than its owner."""
+    name = f".{method.__name__}()"
 
     def run(meter: Meter, owner: str, *arguments: Any) -> Any:
         meter.spend(len(owner) >> 4)
@@ -24,31 +46,35 @@ def _plain(method: Callable[..., Any], name: str, most: int = 0) -> Function:
             text(argument, name)
         return method(owner, *arguments)
 
-    return Function(run, 0, most)
+    return Function(run, taking(TEXTS, "a text", gives), example, about, least=least, most=most)
 
 
-def _searching(method: Callable[..., Any], name: str) -> Function:
+def _searching(method: Callable[..., Any], example: str) -> Function:
     """A method that looks for a text between two positions."""
+    name = f".{method.__name__}()"
 
     def run(meter: Meter, owner: str, sought: Any, *ends: Any) -> Any:
         meter.spend((len(owner) + len(text(sought, name))) >> 6)
         return method(owner, sought, *(None if end is None else whole(end, name) for end in ends))
 
-    return Function(run, 1, 3)
+    return Function(run, taking(TEXTS, "a text", WHOLE, 2), example, most=3)
 
 
-def _ending(method: Callable[..., bool], name: str) -> Function:
+def _ending(method: Callable[..., bool], example: str, about: str) -> Function:
     """A method that looks for one of some texts at an end."""
+    name = f".{method.__name__}()"
 
     def run(meter: Meter, owner: str, sought: Any) -> bool:
         options = [sought] if isinstance(sought, str) else items(sought, name)
         meter.spend(len(options))
         return method(owner, tuple(text(option, name) for option in options))
 
-    return Function(run, 1, 1)
+    return Function(run, taking({"text", "list", "object"}, "a text or a list of texts", BOOLEAN), example, about)
 
 
-def _splitting(method: Callable[..., list[str]], name: str) -> Function:
+def _splitting(method: Callable[..., list[str]], example: str) -> Function:
+    name = f".{method.__name__}()"
+
     def run(meter: Meter, owner: str, separator: Any = None, maxsplit: Any = -1) -> list[str]:
         if separator is not None and not text(separator, name):
             raise ComputingError(f"{name} takes a text of one character or more")
@@ -56,17 +82,20 @@ def _splitting(method: Callable[..., list[str]], name: str) -> Function:
         meter.fit(1 + (len(owner) >> 1 if separator is None else owner.count(separator)))
         return method(owner, separator, whole(maxsplit, name))
 
-    return Function(run, 0, 2, ("maxsplit",))
+    typed = taking({"text", "null"}, "a text", _PARTS, 2)
+    return Function(run, typed, example, least=0, most=2, keywords=("maxsplit",))
 
 
-def _padding(method: Callable[..., str], name: str, most: int) -> Function:
+def _padding(method: Callable[..., str], example: str, most: int = 2) -> Function:
+    name = f".{method.__name__}()"
+
     def run(meter: Meter, owner: str, width: Any, fill: Any = " ") -> str:
         meter.fit(whole(width, name))
         if len(text(fill, name)) != 1:
             raise ComputingError(f"{name} fills with one character")
         return method(owner, width, fill) if most > 1 else method(owner, width)
 
-    return Function(run, 1, most)
+    return Function(run, taking(TEXTS, "a text", TEXT, 1), example, most=most)
 
 
 def _splitlines(meter: Meter, owner: str) -> list[str]:
@@ -134,36 +163,90 @@ def _items(meter: Meter, owner: _Owner) -> list[list[Any]]:
     return [[key, value] for key, value in owner.items()]
 
 
+def _joined(name: str, arguments: Sequence[Type], _: Named) -> Type:
+    check_kind(items_of(arguments[1], name), WRITTEN, name, "values to write")
+    return TEXT
+
+
+def _got(_: str, arguments: Sequence[Type], __: Named) -> Type:
+    """What `.get()` gives; to ask for a key that isn't declared is mere caution."""
+    owner, key, default = (*arguments, NULL)[:3]
+    texts = key.alternatives
+    if texts is None or len(texts) != 1 or not isinstance(asked := texts[0], Text) or asked.values is None:
+        return union(*_held(owner), default)
+    one = _object(owner)
+    fields = [one.fields.get(value) for value in asked.values]
+    if all(field is not None and field.is_required for field in fields):
+        return union(*(field.type for field in fields if field is not None))
+    rest = one.rest or default
+    return union(*(field.type if field else rest for field in fields), default)
+
+
+def _object(owner: Type) -> Object:
+    """The one alternative of an owner that is an object."""
+    one = owner.alternatives and owner.alternatives[0]
+    assert isinstance(one, Object)
+    return one
+
+
+def _held(owner: Type) -> list[Type]:
+    """The types of what its keys hold."""
+    one = _object(owner)
+    return [*(field.type for field in one.fields.values()), *([] if one.rest is None else [one.rest])]
+
+
+def _members(_: str, arguments: Sequence[Type], __: Named) -> Type:
+    return list_of(union(*_held(arguments[0])))
+
+
+def _pairs(_: str, arguments: Sequence[Type], __: Named) -> Type:
+    return list_of(row_of(TEXT, union(*_held(arguments[0]))))
+
+
 _TEXTS: Mapping[str, Function] = {
-    **{
-        name: _plain(getattr(str, name), f".{name}()")
-        for name in ("lower", "upper", "title", "capitalize", "casefold", "isdigit", "isalpha")
-    },
-    **{name: _plain(getattr(str, name), f".{name}()", 1) for name in ("strip", "lstrip", "rstrip")},
-    "removeprefix": Function(_plain(str.removeprefix, ".removeprefix()").run),
-    "removesuffix": Function(_plain(str.removesuffix, ".removesuffix()").run),
-    "split": _splitting(str.split, ".split()"),
-    "rsplit": _splitting(str.rsplit, ".rsplit()"),
-    "splitlines": Function(_splitlines, 0, 0),
-    "partition": Function(_partition),
-    "join": Function(_join),
-    "replace": Function(_replace, 2, 3),
-    "find": _searching(str.find, ".find()"),
-    "count": _searching(str.count, ".count()"),
-    "startswith": _ending(str.startswith, ".startswith()"),
-    "endswith": _ending(str.endswith, ".endswith()"),
-    "zfill": _padding(str.zfill, ".zfill()", 1),
-    "ljust": _padding(str.ljust, ".ljust()", 2),
-    "rjust": _padding(str.rjust, ".rjust()", 2),
+    "lower": _plain(str.lower, "†state.name.lower()"),
+    "upper": _plain(str.upper, "†state.name.upper()"),
+    "title": _plain(str.title, "†state.tags.0.title()"),
+    "capitalize": _plain(str.capitalize, "†state.tags.0.capitalize()"),
+    "casefold": _plain(str.casefold, "†state.name.casefold()"),
+    "isdigit": _plain(str.isdigit, "†state.tags.0.isdigit()", gives=BOOLEAN),
+    "isalpha": _plain(str.isalpha, "†state.tags.0.isalpha()", gives=BOOLEAN),
+    "strip": _plain(str.strip, "†state.name.strip()", most=1),
+    "lstrip": _plain(str.lstrip, "†state.name.lstrip()", most=1),
+    "rstrip": _plain(str.rstrip, "†state.name.rstrip()", most=1),
+    "removeprefix": _plain(str.removeprefix, "†state.orders.0.id.removeprefix('o')", least=1, most=1),
+    "removesuffix": _plain(str.removesuffix, "†state.tags.1.removesuffix('d')", least=1, most=1),
+    "split": _splitting(str.split, "†state.name.split()"),
+    "rsplit": _splitting(str.rsplit, "†state.orders.0.at.rsplit('T', 1)"),
+    "splitlines": Function(_splitlines, taking(TEXTS, "a text", _PARTS), "†state.name.splitlines()", least=0, most=0),
+    "partition": Function(_partition, taking(TEXTS, "a text", _PARTS), "†state.orders.0.at.partition('T')"),
+    "join": Function(_join, _joined, "', '.join(†state.tags)", "the items as texts, whatever they are"),
+    "replace": Function(_replace, taking(TEXTS, "a text", TEXT, 3), "†state.tags.0.replace('n', 'N')", least=2, most=3),
+    "find": _searching(str.find, "†state.name.find('Lopes')"),
+    "count": _searching(str.count, "†state.name.count('n')"),
+    "startswith": _ending(str.startswith, "†state.tags.0.startswith(['n', 'o'])", "one text, or any of a list"),
+    "endswith": _ending(str.endswith, "†state.tags.1.endswith('id')", "likewise"),
+    "zfill": _padding(str.zfill, "†state.orders.0.id.zfill(4)", 1),
+    "ljust": _padding(str.ljust, "†state.tags.0.ljust(5, '.')"),
+    "rjust": _padding(str.rjust, "†state.tags.0.rjust(5)"),
 }
 
-_LISTS: Mapping[str, Function] = {"count": Function(_count), "index": Function(_index)}
+_LISTS: Mapping[str, Function] = {
+    "count": Function(_count, taking(ALL, "a value", WHOLE), "†state.tags.count('new')"),
+    "index": Function(_index, taking(ALL, "a value", WHOLE), "†state.tags.index('paid')"),
+}
 
 _OBJECTS: Mapping[str, Function] = {
-    "get": Function(_get, 1, 2),
-    "keys": Function(_keys, 0, 0),
-    "values": Function(_values, 0, 0),
-    "items": Function(_items, 0, 0),
+    "get": Function(
+        _get,
+        _got,
+        "†state.orders.0.get('note', 'none')",
+        "the value of a key, else the second argument, else null",
+        most=2,
+    ),
+    "keys": Function(_keys, taking(ALL, "a value", _PARTS), "†state.orders.0.keys()", least=0, most=0),
+    "values": Function(_values, _members, "†state.orders.0.values()", least=0, most=0),
+    "items": Function(_items, _pairs, "†state.orders.0.items()", least=0, most=0),
 }
 
 METHODS: Mapping[type, Mapping[str, Function]] = {str: _TEXTS, list: _LISTS, dict: _OBJECTS}
@@ -173,6 +256,23 @@ METHODS_BY_NAME: Mapping[str, tuple[Function, ...]] = {
     name: tuple(table[name] for table in METHODS.values() if name in table) for name in (*_TEXTS, *_LISTS, *_OBJECTS)
 }
 """What a name may mean where the kind of the value isn't known yet."""
+
+
+_OWNERS: Mapping[type[Alternative], type] = {Text: str, List: list, Object: dict}
+
+
+def method_type(name: str, owner: Type, arguments: Sequence[Type]) -> Type:
+    """The type of what a method gives.
+
+    Raises:
+        Misfit: no alternative of its owner has it and takes such arguments.
+    """
+
+    def of(one: Alternative) -> Type | None:
+        methods = METHODS.get(_OWNERS.get(one.__class__, object), {})
+        return methods[name].type(f".{name}()", (known(one), *arguments), {}) if name in methods else None
+
+    return of_each(owner, of, f"{words(owner)} has no .{name}()")
 
 
 def runs(name: str, arguments: int) -> Mapping[type, Callable[..., Any]]:
