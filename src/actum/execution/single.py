@@ -10,7 +10,6 @@ from ..generation.fallback import chain_of
 from ..generation.model import Model
 from ..protocol.marks import Marks
 from ..protocol.solution import Result, Solution
-from ..protocol.usage import Usage
 from .budget import Budget
 from .emitter import Emitter
 from .record.journal import Journal
@@ -31,16 +30,7 @@ async def request_once(setup: Setup, budget: Budget, emit: Emitter) -> Solution[
     journal = Journal(setup.context, setup.runtime.handlers)
     judge = setup.judge(budget)
     script = Script(number=Marks.of(setup.context.messages).next_answer, start=len(journal))
-    spent: list[Usage] = []
-    turn = Turn(
-        script=script,
-        journal=journal,
-        calls=None,
-        budget=budget,
-        emit=emit,
-        spent=spent.append,
-        asked=lambda: sum(one.requests for one in spent),
-    )
+    turn = Turn(script=script, journal=journal, calls=None, budget=budget, emit=emit)
     try:
         frame = setup.frame(setup.context)
         budget.check_price(chain_of(model))

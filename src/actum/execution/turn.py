@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..dataflow.arriving import shown
@@ -13,6 +13,7 @@ from ..generation.ask import Begin
 from ..generation.compile import Frame
 from ..generation.model import Model, ModelRequest
 from ..protocol.call import Call
+from ..protocol.config import Limits
 from ..protocol.place import Place
 from ..protocol.usage import Usage
 from ..schema.json import Json
@@ -38,9 +39,8 @@ class Turn:
     calls: Arriving | None
     budget: Budget
     emit: Emitter
-    spent: Callable[[Usage], None]
-    asked: Callable[[], int]
-    """How many requests the run has made itself (S10)."""
+    own: Budget = field(default_factory=lambda: Budget(Limits()))
+    """What the run has spent itself, without its readers and delegates (S10)."""
     outcomes: Outcomes | None = None
     """What has come of the calls of its run, where any are made."""
     notices: Sequence[str] = ()
@@ -128,7 +128,7 @@ class Turn:
         """Spend a request, and make it: on the last one only an output can be answered, or what it waits for (L5)."""
         waiting, owed = self.outcomes.open_calls(self.script) if self.outcomes is not None else ([], [])
         # How many requests readers and delegates have made, data decide: of those a planner that is sealed isn't told.
-        made = self.asked() if frame.is_sealed else self.budget.requests
+        made = (self.own.usage if frame.is_sealed else self.budget).requests
         # Without tools there is nothing to plan by it, and it would stand behind the question (W28).
         left = self.budget.notices(made) if frame.toolset.tools else ()
         notices = [*left, *self.notices, *([complaint] if complaint else [])]
@@ -154,7 +154,7 @@ class Turn:
     def after(self, usage: Usage) -> None:
         """Count what the request has cost."""
         self.budget.pay(usage)
-        self.spent(usage)
+        self.own.pay(usage)
 
     def again(self, error: ActumError) -> None:
         """Say that the answer is asked for again."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ...dataflow.expression import MISSING
 from ...dataflow.node import Answer, Node, Status
 from ...errors import ActumError, InvalidParameters, InvalidResult, LimitExceeded
-from ...generation.offer import Toolset
 from ...protocol.call import EXPECT, ONLY_THEN, THEN, Call
 from ...protocol.message import RETURNED
 from ...protocol.origin import is_url
@@ -26,10 +25,6 @@ class Arriving:
         self._readiness = readiness
         self._ground = readiness.ground
         self.declared = Declared(readiness.ground)
-
-    def offer(self, toolset: Toolset) -> None:
-        """Let the calls from now on be of these tools."""
-        self._ground.toolset = toolset
 
     def accept(self, script: Script, index: int, call: Call) -> None:
         """Take in the index-th element of an answer: refuse the call, start it, or let it wait (C2, C6)."""

@@ -77,7 +77,7 @@ class Outcomes:
             held = [job.node.status is Status.HELD for job in self._open()]
             return Waiting() if held and all(held) and not self._ground.failures else GoOn()
         await self._readiness.drain(self._drain)
-        if self.failures and is_withheld(self.failures, wanted, self._ground):
+        if self._ground.failures and is_withheld(wanted, self._ground):
             return GoOn()
         turn = wanted.script.turn
         if any(job.node.status is Status.HELD and job.script.turn == turn for job in self._ground.jobs.values()):
@@ -123,26 +123,6 @@ class Outcomes:
         if self._unsettled is None or not _may_fail(self._unsettled):
             self._unsettled = next((job for job in self._ground.jobs.values() if _may_fail(job)), None)
         return self._unsettled is not None
-
-    def take_failures(self) -> list[Failure]:
-        """The failures that the model has not been told of; it will be now."""
-        failures, self._ground.failures = self._ground.failures, []
-        return failures
-
-    @property
-    def failures(self) -> Sequence[Failure]:
-        """The failures that the model has not been told of."""
-        return self._ground.failures
-
-    @property
-    def waiting(self) -> list[str]:
-        """The decisions and gates that calls wait for, in order."""
-        return list(self._ground.gates)
-
-    @property
-    def makers(self) -> dict[str, str]:
-        """Who carried out the calls of each tool (X0)."""
-        return dict(self._readiness.results.makers)
 
     @property
     def live(self) -> Live:

@@ -15,15 +15,13 @@ from ..job import Batch, Failure, Job
 from ..script import Script, Wanted
 
 
-def is_withheld(failures: Sequence[Failure], wanted: Wanted, ground: Ground) -> bool:
+def is_withheld(wanted: Wanted, ground: Ground) -> bool:
     """Whether a call has failed that the output can't be delivered beside.
 
     Excused is a call that is an alternative (`a <|> b`) of which another side has its value, and one that
     excused calls have failed for.
     """
-    if not failures:
-        return False
-    failed = _Failed(failures)
+    failed = _Failed(ground.failures)
     excused: set[str] = set()
     for expression, script, instance in _read_in(wanted, ground):
         for choice in _choices(expression):
@@ -31,7 +29,7 @@ def is_withheld(failures: Sequence[Failure], wanted: Wanted, ground: Ground) -> 
                 excused |= failed.behind(references(choice), script)
     if excused:
         _spread(excused, failed)
-    return any(one.of not in excused for one in failures)
+    return any(one.of not in excused for one in ground.failures)
 
 
 def _read_in(wanted: Wanted, ground: Ground) -> Iterator[tuple[Expression, Script, str | None]]:
