@@ -4,7 +4,8 @@ function named() {
   document.querySelectorAll(".md-code__nav:not([aria-label])").forEach((nav, at) => {
     nav.setAttribute("aria-label", `Block ${at + 1}`);
   });
-  document.querySelectorAll(".md-typeset__scrollwrap:not([tabindex]), .md-typeset pre > code:not([tabindex])").forEach((one) => {
+  const scrolls = ".md-typeset__scrollwrap:not([tabindex]), .md-typeset pre > code:not([tabindex])";
+  document.querySelectorAll(scrolls).forEach((one) => {
     one.setAttribute("tabindex", "0");
   });
   const names = new Set();

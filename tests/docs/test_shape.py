@@ -222,3 +222,11 @@ def test_actum_keeps_its_budgets() -> None:
     done = shape(ROOT / "src" / "actum", "--run", run, "--goals", goals)
     assert (done.returncode, done.stderr) == (0, "")
     assert int(cells(done.stdout)["files met from an answer's text to its output"][0]) > 10
+
+
+def test_no_line_of_a_page_a_style_or_a_script_is_longer_than_one_of_python() -> None:
+    folders = (ROOT / "src" / "actum", ROOT / "docs" / "site", ROOT / "interop")
+    files = [one for at in folders for one in at.rglob("*.*") if one.suffix in {".html", ".css", ".js", ".mjs"}]
+    assert len(files) > 20
+    lines = [(file, *line) for file in files for line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1)]
+    assert [f"{file.relative_to(ROOT)}:{number}" for file, number, line in lines if len(line) > 120] == []

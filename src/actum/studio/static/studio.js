@@ -81,7 +81,8 @@ async function settle() {
 function standIn(old) {
   if (old.isConnected) return old;
   if (old.id) return byId(old.id);
-  return [...document.querySelectorAll("a[data-open]")].find((one) => one.href === old.href && one.textContent === old.textContent);
+  const links = [...document.querySelectorAll("a[data-open]")];
+  return links.find((one) => one.href === old.href && one.textContent === old.textContent);
 }
 
 // A call beside the page; with a modifier, or without a script, its own page.
@@ -152,7 +153,9 @@ document.addEventListener("keydown", (event) => {
 });
 
 function begin() {
-  for (const graph of document.querySelectorAll(".graph")) graph.scrollLeft = (graph.scrollWidth - graph.clientWidth) / 2;
+  for (const graph of document.querySelectorAll(".graph")) {
+    graph.scrollLeft = (graph.scrollWidth - graph.clientWidth) / 2;
+  }
   const live = document.querySelector("[data-events]"), log = byId("log");
   if (log) log.scrollTop = log.scrollHeight;
   if (live) follow(live);
@@ -161,5 +164,7 @@ document.addEventListener("DOMContentLoaded", begin);
 // A page that the browser has kept is a form of its own: what it starts is not what it has started before.
 addEventListener("pageshow", (event) => {
   if (!event.persisted) return;
-  for (const one of document.querySelectorAll("[name=once]")) one.value = crypto.getRandomValues(new Uint32Array(3)).join("-");
+  for (const one of document.querySelectorAll("[name=once]")) {
+    one.value = crypto.getRandomValues(new Uint32Array(3)).join("-");
+  }
 });
