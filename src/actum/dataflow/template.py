@@ -10,8 +10,8 @@ from ..schema.json import is_list, is_object
 from .computing.allowance import Allowance, Meter
 from .computing.kinds import ComputingError
 from .computing.places import MAY_MISS
-from .computing.source import ComputingSyntax
 from .computing.text import Computed, read_text
+from .computing.tokens import ComputingSyntax
 from .expression import Expression, is_expression, parse
 from .fold import SCALARS
 from .reference import SIGIL, Path, ReferenceSyntax, print_path, scan_reference

@@ -9,8 +9,9 @@ import pytest
 from actum.dataflow.computing.allowance import MOST_SIZE, MOST_STEPS
 from actum.dataflow.computing.evaluator import HEAVY, Allowance, ComputingError, RunAllowance, value_of, weight
 from actum.dataflow.computing.sizes import expanded
-from actum.dataflow.computing.source import ComputingSyntax, parse
+from actum.dataflow.computing.source import read_group
 from actum.dataflow.computing.text import Computed
+from actum.dataflow.computing.tokens import ComputingSyntax
 
 from ...effort import spread
 from .given import compute, fill
@@ -125,7 +126,7 @@ def test_a_hostile_expression_ends_within_its_allowance(source: str) -> None:
     before = run.left
     told, value = "", None
     try:
-        computation = parse(source)
+        computation = read_group(source)
         computed = Computed(source, (computation,), computation.references)
         value = value_of(computed, lambda reference: DATA[reference.kind], Allowance(run))
     except (ComputingError, ComputingSyntax) as error:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from actum.dataflow.computing.checker import Checked, ComputingMismatch, check
 from actum.dataflow.computing.evaluator import Allowance, ComputingError, value_of
-from actum.dataflow.computing.source import ComputingSyntax
+from actum.dataflow.computing.tokens import ComputingSyntax
 from actum.schema.types import NULL, Type, fits, type_of, type_of_value, union, words
 from actum.schema.validator import Validator
 

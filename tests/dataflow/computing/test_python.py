@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from actum.dataflow.computing.evaluator import ComputingError
-from actum.dataflow.computing.source import ComputingSyntax
+from actum.dataflow.computing.tokens import ComputingSyntax
 from actum.schema.json import is_list, is_object
 
 from ...effort import trials

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actum.dataflow.computing.evaluator import Allowance, ComputingError, value_of
-from actum.dataflow.computing.source import ComputingSyntax, parse, spelled
+from actum.dataflow.computing.places import spelled
+from actum.dataflow.computing.source import read_group
 from actum.dataflow.computing.text import Computed
+from actum.dataflow.computing.tokens import ComputingSyntax
 from actum.dataflow.reference import Reference
 
 from ...effort import trials
@@ -38,18 +40,18 @@ from .given import fill
     ],
 )
 def test_references_name_what_has_to_be_there(source: str, references: list[Reference], tree: str) -> None:
-    computation = parse(source)
+    computation = read_group(source)
     assert list(computation.references) == references
     assert ast.unparse(computation.tree) == tree
 
 
 def test_a_format_is_told_apart() -> None:
-    assert (parse("†x :.2f").source, parse("†x:.2f").format) == ("†x", ".2f")
-    assert parse("†x[1:2]").format == ""
+    assert (read_group("†x :.2f").source, read_group("†x:.2f").format) == ("†x", ".2f")
+    assert read_group("†x[1:2]").format == ""
 
 
 def test_parts_are_spelled_as_they_were_authored() -> None:
-    computation = parse(" one( e for e in †calls.0 if f'{e.größe:>3}' == 'ä' and e.from )")
+    computation = read_group(" one( e for e in †calls.0 if f'{e.größe:>3}' == 'ä' and e.from )")
     parts = {spelled(node) for node in ast.walk(computation.tree) if isinstance(node, ast.expr)}
     assert {"†calls.0", "e.größe", "e.from", "'ä'", "f'{e.größe:>3}'", "f'{e.größe:>3}' == 'ä'"} <= parts
 
@@ -148,7 +150,7 @@ REFUSED = [
 @pytest.mark.parametrize(("source", "said"), REFUSED)
 def test_what_isnt_listed_is_refused_and_told(source: str, said: str) -> None:
     with pytest.raises(ComputingSyntax) as told:
-        parse(source)
+        read_group(source)
     assert said in str(told.value)
     assert "\n" not in str(told.value)
     assert len(str(told.value)) < 500
@@ -179,7 +181,7 @@ WORDS = st.sampled_from(
 @given(st.lists(WORDS, max_size=30).map(" ".join) | st.lists(WORDS, max_size=30).map("".join))
 def test_any_source_can_be_run_or_is_a_typed_error(source: str) -> None:
     with suppress(ComputingError, ComputingSyntax):
-        computation = parse(source)
+        computation = read_group(source)
         value_of(Computed(source, (computation,), computation.references), lambda _: [1, "a"], Allowance())
 
 

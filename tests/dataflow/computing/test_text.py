@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from actum.dataflow.computing.allowance import Allowance, Meter, RunAllowance
 from actum.dataflow.computing.evaluator import ComputingError
 from actum.dataflow.computing.groups import OPEN, REACH, Brace, braces, marked_parts
-from actum.dataflow.computing.source import ComputingSyntax
 from actum.dataflow.computing.text import Computed, read_text
+from actum.dataflow.computing.tokens import ComputingSyntax
 from actum.dataflow.reference import Reference
 
 from ...effort import trials

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from ..reference import Reference, clip
 from .allowance import Allowance, Meter, RunAllowance
-from .compiling import compiled
+from .constructs import CONSTRUCTS
 from .failing import FAILURES
+from .frame import Code
 from .kinds import ComputingError
+from .passes import Compiler
 from .sizes import HEAVY, weight
 from .source import Computation
 from .text import Computed
@@ -62,6 +65,30 @@ def value_of(
     return "".join(written)
 
 
+_KEPT = 512
+"""How many expressions stay compiled."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """An expression that can be run, in a frame of this many places."""
+
+    run: Code
+    places: int
+    steps: int
+    """What everything outside of loops costs."""
+    filters: tuple[tuple[int, str], ...]
+    """The place where each filter counts, and its source."""
+
+
+@lru_cache(_KEPT)
+def _compiled(computation: Computation, optional: frozenset[ast.expr]) -> _Program:
+    """The program of an expression; a missing key of `optional` nodes reads as null."""
+    compiler = Compiler(len(computation.references), optional, CONSTRUCTS)
+    code = compiler.code(computation.tree)
+    return _Program(code, compiler.places, compiler.steps, tuple(compiler.filters))
+
+
 def _evaluate(
     computation: Computation,
     read: Read,
@@ -71,7 +98,7 @@ def _evaluate(
     *,
     as_text: bool,
 ) -> Any:
-    program = compiled(computation, optional)
+    program = _compiled(computation, optional)
     meter = Meter(allowance)
     frame: list[Any] = [None] * program.places
     frame[: 1 + len(computation.references)] = [meter, *map(read, computation.references)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from .kinds import ComputingError
-from .source import spelled
+from .places import spelled
 
 FAILURES = (ValueError, TypeError, ArithmeticError, LookupError, RecursionError)
 """What Python's own operations raise; their messages may quote data, so none is passed on."""

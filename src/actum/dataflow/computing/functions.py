@@ -29,9 +29,8 @@ from . import picking, times
 from .allowance import Meter
 from .comparison_types import check_order, check_orderable
 from .function import MANY, Function, Named, taking
-from .kind_types import ALL, NUMBERS, TEXTS, WRITTEN, Kind, check_kind, items_of, of_each
+from .kind_types import ALL, NUMBERS, TEXTS, WRITTEN, Kind, check_kind, is_whole, items_of, number_of, of_each
 from .kinds import LARGEST, ComputingError, bounded, is_number, items, kind, number, whole
-from .part_types import is_whole, number_of
 from .texts import written
 
 _MOST_READ = 30

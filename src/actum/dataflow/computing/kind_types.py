@@ -111,3 +111,13 @@ def check_format(type: Type, form: str) -> None:
         check_kind(type, {"number", "text"}, f"the format {form}", "a text or a number")
     else:
         check_kind(type, {"number"}, f"the format {form}", "a number")
+
+
+def number_of(one: Alternative) -> Type | None:
+    """One alternative, if it is a number."""
+    return known(one) if isinstance(one, Number | Whole) else None
+
+
+def is_whole(type: Type) -> bool:
+    """Whether it is a whole number, or null."""
+    return all(isinstance(one, Whole) for one in type.apart_from_null or (Number(),))

@@ -173,7 +173,7 @@ def _got(_: str, arguments: Sequence[Type], __: Named) -> Type:
     owner, key, default = (*arguments, NULL)[:3]
     texts = key.alternatives
     if texts is None or len(texts) != 1 or not isinstance(asked := texts[0], Text) or asked.values is None:
-        return union(*_held(owner), default)
+        return union(*_object(owner).held, default)
     one = _object(owner)
     fields = [one.fields.get(value) for value in asked.values]
     if all(field is not None and field.is_required for field in fields):
@@ -189,18 +189,12 @@ def _object(owner: Type) -> Object:
     return one
 
 
-def _held(owner: Type) -> list[Type]:
-    """The types of what its keys hold."""
-    one = _object(owner)
-    return [*(field.type for field in one.fields.values()), *([] if one.rest is None else [one.rest])]
-
-
 def _members(_: str, arguments: Sequence[Type], __: Named) -> Type:
-    return list_of(union(*_held(arguments[0])))
+    return list_of(union(*_object(arguments[0]).held))
 
 
 def _pairs(_: str, arguments: Sequence[Type], __: Named) -> Type:
-    return list_of(row_of(TEXT, union(*_held(arguments[0]))))
+    return list_of(row_of(TEXT, union(*_object(arguments[0]).held)))
 
 
 _TEXTS: Mapping[str, Function] = {

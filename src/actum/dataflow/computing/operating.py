@@ -1,4 +1,4 @@
-"""Compiled operators: arithmetic, comparisons, `and`, `or`, `not`."""
+"""Operators: arithmetic, comparisons, `and`, `or`, `not`, and the choice between two values."""
 
 from __future__ import annotations
 
@@ -7,18 +7,32 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from ...schema.types import ANYTHING, BOOLEAN, NUMBER, TEXT, WHOLE, List, Misfit, Type, list_of, union, words
 from .allowance import Meter
 from .arithmetic import ARITHMETIC
 from .comparing import compare, inside, same
+from .comparison_types import check_comparison
 from .failing import FAILURES, failed
 from .frame import METER, Code, Frame
+from .kind_types import NUMBERS, TEXTS, Kind, is_whole, kinds_of, number_of, of_each, without_null
 from .kinds import ComputingError, bounded, number
+from .passes import Checker, Compiler, Construct, Constructs, Grammar, Names, Types
 
-Comparison: TypeAlias = Callable[[Any, Any, Meter], bool]
+_Comparison: TypeAlias = Callable[[Any, Any, Meter], bool]
+_LISTS: frozenset[Kind] = frozenset({"list"})
+_ADDED = NUMBERS | TEXTS | _LISTS
 
 
-def boolean(values: list[Code], *, is_or: bool) -> Code:
+def _type_of_boolean(checker: Checker, node: ast.BoolOp, types: Types) -> Type:
+    *first, last = checker.all(node.values, types)
+    if isinstance(node.op, ast.Or):
+        first = [one for other in first if (one := without_null(other)) is not None]
+    return union(*first, last)
+
+
+def _boolean(compiler: Compiler, node: ast.BoolOp) -> Code:
     """`a and b`, `a or b`: the value that decides."""
+    values, is_or = compiler.codes(node.values), isinstance(node.op, ast.Or)
 
     def decide(frame: Frame) -> Any:
         found = None
@@ -31,8 +45,18 @@ def boolean(values: list[Code], *, is_or: bool) -> Code:
     return decide
 
 
-def signed(node: ast.UnaryOp, operand: Code) -> Code:
-    """`-a`, `+a`."""
+def _type_of_unary(checker: Checker, node: ast.UnaryOp, types: Types) -> Type:
+    operand = checker.of(node.operand, types)
+    if isinstance(node.op, ast.Not):
+        return BOOLEAN
+    return of_each(operand, number_of, f"a sign takes numbers, not {words(operand)}")
+
+
+def _unary(compiler: Compiler, node: ast.UnaryOp) -> Code:
+    """`not a`, `-a`, `+a`."""
+    operand = compiler.code(node.operand)
+    if isinstance(node.op, ast.Not):
+        return lambda frame: not operand(frame)
     sign = -1 if isinstance(node.op, ast.USub) else 1
 
     def compute(frame: Frame) -> Any:
@@ -44,9 +68,40 @@ def signed(node: ast.UnaryOp, operand: Code) -> Code:
     return compute
 
 
-def binary(node: ast.BinOp, left: Code, right: Code) -> Code:
+def _check_binary(grammar: Grammar, node: ast.BinOp, names: Names) -> None:
+    if type(node.op) not in ARITHMETIC:
+        raise grammar.bad(node, f"{type(node.op).__name__} isn't part of the language")
+    grammar.children(node, names)
+
+
+def _type_of_binary(checker: Checker, node: ast.BinOp, types: Types) -> Type:
+    left, right = checker.of(node.left, types), checker.of(node.right, types)
+    is_sum = isinstance(node.op, ast.Add)
+    kinds = kinds_of(left) & kinds_of(right) & (_ADDED if is_sum else NUMBERS)
+    if kinds == NUMBERS:
+        has_fraction = isinstance(node.op, ast.Div) or not (is_whole(left) and is_whole(right))
+        return NUMBER if has_fraction else WHOLE
+    if not kinds:
+        raise Misfit(_unlike(left, right, is_sum=is_sum))
+    return {TEXTS: TEXT, _LISTS: list_of(_joined_items(left, right))}.get(kinds, ANYTHING)
+
+
+def _unlike(left: Type, right: Type, *, is_sum: bool) -> str:
+    told = f"{words(left)} and {words(right)}"
+    if is_sum and "text" in kinds_of(left) | kinds_of(right):
+        return f"+ takes two texts, not {told}: write a template, or str(x) or float(x)"
+    return f"arithmetic takes numbers, not {told}"
+
+
+def _joined_items(left: Type, right: Type) -> Type:
+    """The type of the items of two lists as one."""
+    lists = (one for side in (left, right) for one in side.alternatives or (List(ANYTHING),))
+    return union(*(one.item for one in lists if isinstance(one, List)))
+
+
+def _binary(compiler: Compiler, node: ast.BinOp) -> Code:
     """`a + b` and its like."""
-    operate = ARITHMETIC[type(node.op)]
+    left, right, operate = compiler.code(node.left), compiler.code(node.right), ARITHMETIC[type(node.op)]
 
     def compute(frame: Frame) -> Any:
         a, b = left(frame), right(frame)
@@ -58,9 +113,35 @@ def binary(node: ast.BinOp, left: Code, right: Code) -> Code:
     return compute
 
 
-def comparison(node: ast.Compare, op: ast.cmpop, left: Code, right: Code) -> Code:
+def _check_comparison(grammar: Grammar, node: ast.Compare, names: Names) -> None:
+    operands = [node.left, *node.comparators]
+    for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
+        if isinstance(op, ast.Is | ast.IsNot) and not (_is_single(left) or _is_single(right)):
+            raise grammar.bad(node, "is takes None, True or False: write ==")
+    grammar.all(operands, names)
+
+
+def _is_single(node: ast.expr) -> bool:
+    """Whether a node is a literal of which there is only one."""
+    return isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool))
+
+
+def _type_of_comparison(checker: Checker, node: ast.Compare, types: Types) -> Type:
+    left, *others = checker.all([node.left, *node.comparators], types)
+    for op, right in zip(node.ops, others, strict=True):
+        check_comparison(op, left, right)
+        left = right
+    return BOOLEAN
+
+
+def _comparison(compiler: Compiler, node: ast.Compare) -> Code:
+    first, rest = compiler.code(node.left), compiler.codes(node.comparators)
+    return _single(node, first, rest[0]) if len(rest) == 1 else _chained(node, first, rest)
+
+
+def _single(node: ast.Compare, left: Code, right: Code) -> Code:
     """`a < b`: of two numbers at once, of others as the language has it."""
-    holds, numbers = _COMPARISONS[type(op)], _OF_NUMBERS.get(type(op))
+    holds, numbers = _COMPARISONS[type(node.ops[0])], _OF_NUMBERS.get(type(node.ops[0]))
 
     def judge(frame: Frame) -> bool:
         a, b = left(frame), right(frame)
@@ -74,7 +155,7 @@ def comparison(node: ast.Compare, op: ast.cmpop, left: Code, right: Code) -> Cod
     return judge
 
 
-def chained(node: ast.Compare, first: Code, rest: list[Code]) -> Code:
+def _chained(node: ast.Compare, first: Code, rest: list[Code]) -> Code:
     """`a < b <= c`: each value is computed once."""
     comparisons = [_COMPARISONS[type(op)] for op in node.ops]
 
@@ -93,6 +174,16 @@ def chained(node: ast.Compare, first: Code, rest: list[Code]) -> Code:
     return judge
 
 
+def _type_of_choice(checker: Checker, node: ast.IfExp, types: Types) -> Type:
+    checker.of(node.test, types)
+    return union(checker.of(node.body, types), checker.of(node.orelse, types))
+
+
+def _choice(compiler: Compiler, node: ast.IfExp) -> Code:
+    test, body, orelse = compiler.codes([node.test, node.body, node.orelse])
+    return lambda frame: body(frame) if test(frame) else orelse(frame)
+
+
 _NUMBERS = frozenset({int, float})
 
 _OF_NUMBERS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -105,11 +196,11 @@ _OF_NUMBERS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 }
 
 
-def _ordered(holds: Callable[[Any, Any], bool]) -> Comparison:
+def _ordered(holds: Callable[[Any, Any], bool]) -> _Comparison:
     return lambda left, right, meter: holds(*compare(left, right, meter))
 
 
-_COMPARISONS: Mapping[type[ast.cmpop], Comparison] = {
+_COMPARISONS: Mapping[type[ast.cmpop], _Comparison] = {
     ast.Eq: same,
     ast.NotEq: lambda left, right, meter: not same(left, right, meter),
     ast.In: inside,
@@ -120,4 +211,12 @@ _COMPARISONS: Mapping[type[ast.cmpop], Comparison] = {
     ast.LtE: _ordered(operator.le),
     ast.Gt: _ordered(operator.gt),
     ast.GtE: _ordered(operator.ge),
+}
+
+OPERATING: Constructs = {
+    ast.BoolOp: Construct(Grammar.children, _type_of_boolean, _boolean),
+    ast.UnaryOp: Construct(Grammar.children, _type_of_unary, _unary),
+    ast.BinOp: Construct(_check_binary, _type_of_binary, _binary),
+    ast.Compare: Construct(_check_comparison, _type_of_comparison, _comparison),
+    ast.IfExp: Construct(Grammar.children, _type_of_choice, _choice),
 }

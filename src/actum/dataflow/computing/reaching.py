@@ -1,49 +1,132 @@
-"""Compiled ways into values: keys, positions, slices."""
+"""Names and the ways into values: keys, positions, slices."""
 
 from __future__ import annotations
 
 import ast
 from typing import Any, cast
 
+from ...schema.types import (
+    ANYTHING,
+    NULL,
+    TEXT,
+    Alternative,
+    List,
+    Object,
+    Text,
+    Type,
+    is_optional,
+    list_of,
+    member,
+    union,
+    words,
+)
 from .access import item_of, missing, slice_of
 from .failing import failed
 from .frame import METER, Code, Frame
+from .functions import FUNCTIONS
+from .habits import NAMED
+from .kind_types import check_kind, kinds_of, of_each
 from .kinds import ComputingError
+from .passes import Checker, Compiler, Construct, Constructs, Grammar, Names, Types
 from .places import may_miss
 
 
-def keyed(node: ast.expr, owner: Code, key: str, *, is_optional: bool) -> Code:
-    """`owner.key`."""
-
-    def load(frame: Frame) -> Any:
-        of = owner(frame)
-        if type(of) is dict and key in of:
-            return cast("dict[str, Any]", of)[key]
-        return _absent(of, key, node, is_optional=is_optional)
-
-    return load
+def _check_name(grammar: Grammar, node: ast.Name, names: Names) -> None:
+    if node.id.startswith("ref_") or node.id in names:
+        return
+    if node.id in FUNCTIONS:
+        raise grammar.bad(node, f"{node.id} is a function: write {node.id}(…)")
+    hint = NAMED.get(node.id, "a text needs quotes, a result its †")
+    raise grammar.bad(node, f"nothing here is named {node.id}: {hint}")
 
 
-def keyed_name(node: ast.expr, place: int, key: str, *, is_optional: bool) -> Code:
-    """`name.key`, which is most of what loops do."""
-
-    def load(frame: Frame) -> Any:
-        of = frame[place]
-        if type(of) is dict and key in of:
-            return cast("dict[str, Any]", of)[key]
-        return _absent(of, key, node, is_optional=is_optional)
-
-    return load
+def _type_of_name(_: Checker, node: ast.Name, types: Types) -> Type:
+    return types.get(node.id, ANYTHING)
 
 
-def _absent(of: Any, key: str, node: ast.expr, *, is_optional: bool) -> None:
-    """Null for an optional key of an object, or for one that was authored so; anything else has failed."""
-    if not ((is_optional and type(of) is dict) or ((of is None or type(of) is dict) and may_miss(node))):
-        raise failed(missing(of, key), node)
+def _name(compiler: Compiler, node: ast.Name) -> Code:
+    place = compiler.scope[node.id]
+    return lambda frame: frame[place]
 
 
-def item(node: ast.expr, owner: Code, key: Code, *, is_optional: bool) -> Code:
-    """`owner[key]`."""
+def _type_of_attribute(checker: Checker, node: ast.Attribute, types: Types) -> Type:
+    return _type_of_member(checker, node, checker.of(node.value, types), node.attr)
+
+
+def _type_of_member(checker: Checker, node: ast.expr, owner: Type, key: str | int) -> Type:
+    found = member(owner, key)
+    if is_optional(owner, key):
+        checker.optional.add(node)
+    return union(found, NULL) if may_miss(node) else found
+
+
+def _attribute(compiler: Compiler, node: ast.Attribute) -> Code:
+    return _keyed(compiler, node, node.value, node.attr)
+
+
+def _check_subscript(grammar: Grammar, node: ast.Subscript, names: Names) -> None:
+    grammar.check(node.value, names)
+    if may_miss(node) and not (isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str)):
+        raise grammar.bad(node, "? stands behind a key: .title?, or ['odd key']?")
+    if isinstance(node.slice, ast.Slice):
+        grammar.all((node.slice.lower, node.slice.upper, node.slice.step), names)
+    elif isinstance(node.slice, ast.Tuple):
+        raise grammar.bad(node, "a subscript is one key, one position or one slice")
+    else:
+        grammar.check(node.slice, names)
+
+
+def _type_of_subscript(checker: Checker, node: ast.Subscript, types: Types) -> Type:
+    owner = checker.of(node.value, types)
+    if isinstance(node.slice, ast.Slice):
+        return _type_of_slice(checker, owner, node.slice, types)
+    key = _literal(node.slice)
+    if key is not None:
+        return _type_of_member(checker, node, owner, key)
+    return _type_at(owner, checker.of(node.slice, types))
+
+
+def _type_of_slice(checker: Checker, owner: Type, cut: ast.Slice, types: Types) -> Type:
+    def part(one: Alternative) -> Type | None:
+        return list_of(one.item) if isinstance(one, List) else TEXT if isinstance(one, Text) else None
+
+    for end in (cut.lower, cut.upper, cut.step):
+        if end is not None:
+            check_kind(checker.of(end, types), {"number", "null"}, "a slice", "whole numbers")
+    return of_each(owner, part, f"{words(owner)} can't be cut")
+
+
+def _literal(node: ast.expr) -> str | int | None:
+    """A key or a position that is written out."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _literal(node.operand)
+        return -inner if isinstance(inner, int) else None
+    if not isinstance(node, ast.Constant) or isinstance(node.value, bool):
+        return None
+    return node.value if isinstance(node.value, str | int) else None
+
+
+def _type_at(owner: Type, key: Type) -> Type:
+    """What stands at a key or a position that is computed."""
+    kinds = kinds_of(key)
+
+    def part(one: Alternative) -> Type | None:
+        if isinstance(one, Object) and kinds & {"text", "number"}:
+            return union(*one.held)
+        if isinstance(one, List) and "number" in kinds:
+            return one.item
+        return TEXT if isinstance(one, Text) and "number" in kinds else None
+
+    return of_each(owner, part, f"{words(owner)} has nothing at {words(key)}")
+
+
+def _subscript(compiler: Compiler, node: ast.Subscript) -> Code:
+    if isinstance(node.slice, ast.Slice):
+        return _slice(compiler, node, node.slice)
+    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+        return _keyed(compiler, node, node.value, node.slice.value)
+    owner, key = compiler.code(node.value), compiler.code(node.slice)
+    is_optional = node in compiler.optional
 
     def load(frame: Frame) -> Any:
         of, at = owner(frame), key(frame)
@@ -55,8 +138,10 @@ def item(node: ast.expr, owner: Code, key: Code, *, is_optional: bool) -> Code:
     return load
 
 
-def sliced(node: ast.expr, owner: Code, ends: list[Code]) -> Code:
+def _slice(compiler: Compiler, node: ast.Subscript, cut: ast.Slice) -> Code:
     """`owner[lower:upper:step]`."""
+    ends = [compiler.code(end) if end else _null for end in (cut.lower, cut.upper, cut.step)]
+    owner = compiler.code(node.value)
 
     def load(frame: Frame) -> Any:
         of = owner(frame)
@@ -67,3 +152,45 @@ def sliced(node: ast.expr, owner: Code, ends: list[Code]) -> Code:
             raise failed(error, node) from None
 
     return load
+
+
+def _null(_: Frame) -> None:
+    return None
+
+
+def _keyed(compiler: Compiler, node: ast.expr, value: ast.expr, key: str) -> Code:
+    """`owner.key`; of a name, which is most of what loops do, without a function of its own."""
+    is_optional = node in compiler.optional
+    if not isinstance(value, ast.Name):
+        owner = compiler.code(value)
+
+        def load(frame: Frame) -> Any:
+            of = owner(frame)
+            if type(of) is dict and key in of:
+                return cast("dict[str, Any]", of)[key]
+            return _absent(of, key, node, is_optional=is_optional)
+
+        return load
+    compiler.steps += 1
+    place = compiler.scope[value.id]
+
+    def load_of_name(frame: Frame) -> Any:
+        of = frame[place]
+        if type(of) is dict and key in of:
+            return cast("dict[str, Any]", of)[key]
+        return _absent(of, key, node, is_optional=is_optional)
+
+    return load_of_name
+
+
+def _absent(of: Any, key: str, node: ast.expr, *, is_optional: bool) -> None:
+    """Null for an optional key of an object, or for one that was authored so; anything else has failed."""
+    if not ((is_optional and type(of) is dict) or ((of is None or type(of) is dict) and may_miss(node))):
+        raise failed(missing(of, key), node)
+
+
+REACHING: Constructs = {
+    ast.Name: Construct(_check_name, _type_of_name, _name),
+    ast.Attribute: Construct(Grammar.children, _type_of_attribute, _attribute),
+    ast.Subscript: Construct(_check_subscript, _type_of_subscript, _subscript),
+}

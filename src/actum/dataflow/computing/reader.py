@@ -1,5 +1,5 @@
 """From the source of an expression to Python's tree of it: references, keys that are keywords and f-strings are read
-here, all else by Python's parser. What a tree may hold is for `grammar` to say."""
+here, all else by Python's parser. What a tree may hold is for its `constructs` to say."""
 
 from __future__ import annotations
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..reference import Reference
-from .grammar import check
-from .places import check_depth, spelled
+from .constructs import CONSTRUCTS
+from .passes import Grammar
+from .places import check_depth
 from .reader import Reader
-from .tokens import MOST_CHARACTERS, ComputingSyntax, refused
-
-__all__ = ["Computation", "ComputingSyntax", "parse", "spelled"]
+from .tokens import MOST_CHARACTERS, refused
 
 _KEPT = 512
 """How many sources stay parsed."""
@@ -36,7 +35,7 @@ class Computation:
 
 
 @lru_cache(_KEPT)
-def parse(source: str) -> Computation:
+def read_group(source: str) -> Computation:
     """Read what stands between the braces of a group.
 
     Raises:
@@ -47,5 +46,5 @@ def parse(source: str) -> Computation:
     reader = Reader(source)
     read = reader.read(0, len(source))
     check_depth(read.tree, source)
-    check(read.tree, source)
+    Grammar(source, CONSTRUCTS).check(read.tree, frozenset())
     return Computation(source[: read.end].strip(), read.tree, tuple(reader.references), read.format)

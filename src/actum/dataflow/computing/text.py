@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..reference import SIGIL, Reference, clip
 from .allowance import Allowance, Meter
 from .groups import OPEN, braces, marked_parts
-from .source import Computation, parse
+from .source import Computation, read_group
 from .tokens import COUNTED_KINDS, ITEM_KIND, MOST_CHARACTERS, ComputingSyntax
 
 _RESERVED = (*COUNTED_KINDS, ITEM_KIND)
@@ -67,7 +67,7 @@ def read_text(text: str, names: Container[str] = (), meter: Meter | None = None)
         if start > end:
             parts.append(_literal(text, end, start, names))
         meter.spend(_PER_GROUP + _PER_CHARACTER * (stop - start))
-        parts.append(parse(text[start + 1 : stop - 1]))
+        parts.append(read_group(text[start + 1 : stop - 1]))
         end = stop
     if end < len(text):
         parts.append(_literal(text, end, len(text), names))

@@ -81,6 +81,11 @@ class Object:
         """Whether nothing is said of its keys."""
         return not self.fields and self.rest is ANYTHING
 
+    @property
+    def held(self) -> list[Type]:
+        """The types of what its keys hold."""
+        return [*(one.type for one in self.fields.values()), *([] if self.rest is None else [self.rest])]
+
 
 @dataclass(frozen=True, slots=True)
 class Undeclared:

@@ -1,0 +1,13 @@
+"""All kinds of nodes that an expression may be made of (E2)."""
+
+from __future__ import annotations
+
+from .building import BUILDING
+from .calling import CALLING
+from .looping import LOOPING
+from .operating import OPERATING
+from .passes import Constructs
+from .reaching import REACHING
+
+CONSTRUCTS: Constructs = {**REACHING, **OPERATING, **BUILDING, **LOOPING, **CALLING}
+"""By the type of the node: one without a record here doesn't exist."""
