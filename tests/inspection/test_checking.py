@@ -320,3 +320,57 @@ def test_an_activity_that_is_passed_over_is_noted_once_with_its_place(tmp_path: 
     (tmp_path / "inner.json").write_text(json.dumps(own), encoding="utf-8")
     said = write(tmp_path, tools={"ask": {**ask, "_activity": "ask"}}, config=config)
     assert inspection.check(said).notes == ()
+
+
+FIXED: Json = {"properties": {"_output": {}, "_outputPath": {"const": "†state.drafts.last"}}}
+SCOPES: dict[str, tuple[list[str], str]] = {
+    "what is there": (["state.article.title", "state", "input", "text", "result", "error", "meta", "profile"], ""),
+    "what a call writes": (["state.drafts", "state.drafts.last.title", "state.drafts.last"], ""),
+    "what a schema declares": (["state.later"], ""),
+    "what an instance has": (["state.own"], ""),
+    "a kind": (["stat"], "the context has no 'stat'; did you mean 'state'?"),
+    "a part of a kind": (["profil.name"], "the context has no 'profil' to take a part of; did you mean 'profile'?"),
+    "a part of no data": (["text.first"], "the context has no 'text' to take a part of; it has "),
+    "a path": (["state.artcle"], "nothing fills †state.artcle; †state has near it article"),
+}
+
+
+@pytest.mark.rule("T17", "S11")
+@pytest.mark.parametrize("how", ["fixed", "offered", "planned"])
+@pytest.mark.parametrize("case", SCOPES)
+def test_a_scope_that_names_nothing_that_can_exist_is_told_with_the_nearest_name(
+    here: Path, case: str, how: str
+) -> None:
+    scopes, told = SCOPES[case]
+    said = {"fixed": {"const": scopes}, "offered": {"type": "array", "items": {"enum": scopes}}}.get(how)
+    see: Json = {"properties": {"_scopes": said} if said else {}}
+    calls = [plan(_call("see", _scopes=scopes))] if how == "planned" else []
+    context: list[Json] = [
+        {"type": "tool", "tool": {"see": see, "draft": FIXED}},
+        {"type": "state", "article": {"title": "T"}, "schema": {"type": "object", "properties": {"later": {}}}},
+        {"type": "state", "own": 1, "_instance": "①"},
+        {"type": "data", "kind": "profile", "data": {"name": "Ann"}},
+        *calls,
+    ]
+    own: Json = {"context": context, "config": {"tools": []}}  # what other tests have registered may write anything
+    (here / "idea.json").write_text(json.dumps(own), encoding="utf-8")
+    problems = inspection.check(here / "idea.json").problems
+    at = ("context", 4, "plan", 0) if calls else ("context", 0, "tool", "see")
+    assert [(one.path[: len(at)], one.error.code) for one in problems] == [(at, "scope_denied")] * bool(told)
+    assert all(told in one.error.message for one in problems)
+
+
+@pytest.mark.rule("T17", "S1")
+def test_a_scope_may_name_what_a_model_may_write_and_what_a_caller_lets_through(here: Path) -> None:
+    see: Json = {"see": {"_scopes": ["state.draft"]}}
+    path = write(here, tools=see, context=[{"type": "state", "x": 1}])
+    assert found(path) == [], "the result of 'step' may be written there"
+    inner: Json = {"context": [{"type": "tool", "tool": {"see": {"_scopes": ["profile"]}}}]}
+    (here / "inner.json").write_text(json.dumps(inner), encoding="utf-8")
+    assert found(here / "inner.json") == [("inner.json", ("context", 0, "tool", "see"), "scope_denied")]
+    profile: Json = {"type": "data", "kind": "profile", "data": {"name": "Ann"}}
+    assert found(write(here, tools=delegating("inner.json", _scopes=["profile"]), context=[profile])) == []
+
+
+def _call(tool: str, **parts: Any) -> Json:
+    return {"_tool": tool, **parts}

@@ -25,7 +25,7 @@ from ..schema.json import JsonObject, is_list, is_object
 from ..sources.files import read_text
 from ..sources.roots import default_roots, folders, locate, read_below
 from .forms import Form, forms
-from .isolation import open_scopes
+from .isolation import declared_scopes
 from .plan_problems import JsonPath
 from .problems import Findings, inspect, parsed
 from .served import Serving, served_as
@@ -241,13 +241,12 @@ def _delegated(found: Findings) -> Iterator[tuple[Tool, JsonPath]]:
 
 def _crossing(tool: Tool, found: Findings) -> frozenset[str]:
     """All scopes that calls of a tool may have: those it fixes or offers, and those that planned calls add."""
-    fixed: Any = tool.fixed("_scopes")
     planned: list[Any] = []
     for message in found.context or ():
         for call in message["plan"] if message.get("type") == "plan" else ():
             if call.get("_tool") == tool.name and is_list(call.get("_scopes")):
                 planned += call["_scopes"]
-    return frozenset(map(str, [*(fixed if is_list(fixed) else []), *open_scopes(tool), *planned]))
+    return frozenset(map(str, [*declared_scopes(tool), *planned]))
 
 
 def _incoming(scopes: frozenset[str]) -> Iterator[Reference]:

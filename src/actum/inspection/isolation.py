@@ -89,12 +89,14 @@ def _scopes(tool: Tool, call: Call) -> list[str]:
     """The scopes of the call; all that a model could pick, if nothing has been picked yet."""
     if tool.is_fixed("_scopes") or "_scopes" in call:
         return scopes_of(tool, call)
-    return open_scopes(tool)
+    return declared_scopes(tool)
 
 
-def open_scopes(tool: Tool) -> list[str]:
-    """The scopes that a tool lets the model pick from (S2)."""
+def declared_scopes(tool: Tool) -> list[str]:
+    """The scopes that a tool fixes, or lets the model pick from (S2)."""
     schema = tool.meta.get("_scopes", {})
+    if tool.is_fixed("_scopes"):
+        return tool.fixed("_scopes")
     items: Any = schema.get("items")
     choices: Any = items.get("enum") if is_object(items) else None
     lists: Any = schema.get("enum", [])

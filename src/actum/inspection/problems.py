@@ -4,27 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..app.coercion import blocking
 from ..app.loading import Code, config_of
-from ..dataflow.reference import Reference
-from ..errors import ActumError, InvalidParameters, MessageError
+from ..dataflow.expression import MISSING
+from ..dataflow.reference import Reference, overlaps
+from ..errors import ActumError, InvalidParameters, MessageError, ScopeDenied
+from ..execution.calls.admission import said_to_write
+from ..execution.calls.diagnosis import hint
 from ..execution.delegation.linking import Linking
+from ..execution.record.journal import Journal
+from ..execution.script import Script
 from ..generation.offer import Toolset, offered
 from ..ideas.file import read_idea
+from ..messages import KINDS
+from ..messages.role import RAW
 from ..models.providers import provider_of
 from ..protocol.call import Call
 from ..protocol.context import Context
 from ..protocol.declaration import tool_names, tools_of, with_added
-from ..protocol.message import DATA_KINDS, check_message
+from ..protocol.message import DATA_KINDS, RESULT, check_message
 from ..protocol.registry import Registry
+from ..protocol.scopes import notes_of, scope_path
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, NotJson, decode, is_list, is_object
 from ..schema.links import links_of, opened
+from ..schema.naming import instead
+from ..schema.types import Misfit, member, type_of
 from ..schema.validator import Validator
+from .isolation import declared_scopes
 from .plan_problems import JsonPath, Premises, plan_problems
 
 _KEYS = ("meta", "config", "context", "schema", "solution")
@@ -90,6 +101,7 @@ def inspect(value: JsonObject, found: Findings) -> None:
         return
     _inspect_context(messages, config.get("tools") if is_object(config) else None, found)
     _inspect_plans(value.get("solution"), found)
+    _inspect_scopes(value.get("solution"), found)
 
 
 def _inspect_config(config: JsonObject, found: Findings) -> None:
@@ -203,6 +215,61 @@ def _passed_over(calls: Sequence[Any], toolset: Toolset) -> Iterator[tuple[int, 
             continue  # told as a problem
         if passed:
             yield index, _PASSED_OVER.format(tool=tool.name, activity=passed)
+
+
+def _inspect_scopes(solution: Any, found: Findings) -> None:
+    """Look for scopes that let nothing through, whatever happens: those of tools, and those that planned calls add."""
+    if found.context is None or found.toolset is None:
+        return
+    around = Premises(context=found.context, toolset=found.toolset, incoming=found.incoming)
+    tools = around.toolset.tools.values()
+    told = [(Call(_tool=one.name, _scopes=declared_scopes(one)), _defined_at(around.context, one)) for one in tools]
+    for calls, _, path, _ in _plans(around.context, solution):
+        planned = enumerate(calls if is_list(calls) else ())
+        told += [(Call.of(one), (*path, index)) for index, one in planned if is_object(one)]
+    may_write = [path for call, _ in told for path in said_to_write(call, around.toolset)]
+    journal, seen = Journal(around.context), set[Any]()
+    for call, at in told:
+        for scope in call["_scopes"] if is_list(call.get("_scopes")) else ():
+            why = None if (call.tool, scope) in seen else _lets_nothing_through(scope, may_write, around, journal)
+            seen.add((call.tool, scope))
+            if why is not None:
+                found.problems.append((ScopeDenied(why, tool=call.tool, path="_scopes"), at))
+
+
+def _lets_nothing_through(scope: Any, may_write: Sequence[Reference], around: Premises, journal: Journal) -> str | None:
+    """Why what a scope names can't exist, with the nearest name; None where it may (T17)."""
+    named, held = scope_path(str(scope)), journal.memory
+    if around.may_bring(named) or any(overlaps(one, named) for one in may_write):
+        return None
+    known = {*around.context.data_kinds, RESULT, *held.kinds(), *(one.kind for one in may_write)}
+    if not named.path:
+        known |= KINDS.keys() - {RAW}
+    if named.kind not in known:
+        part = " to take a part of" if named.path else ""
+        return f"the context has no {named.kind!r}{part}; {instead(named.kind, sorted(known))}"
+    if not named.path or named.kind not in held or any(map(_may_write_anywhere, around.toolset.tools.values())):
+        return None
+    is_there = any(held.read(named, one) is not MISSING for one in (None, *around.context.instances))
+    if is_there or _is_declared(named, journal):
+        return None
+    return f"nothing fills {named}; {hint(named, Script(), None, journal)}"
+
+
+def _may_write_anywhere(tool: Tool) -> bool:
+    """Whether a model may choose where a call's result is written (T8)."""
+    path = tool.meta.get("_outputPath", {})
+    return path.keys().isdisjoint({"const", "enum"}) and (bool(path) or tool.output is not None or tool.is_delegated)
+
+
+def _is_declared(named: Reference, journal: Journal) -> bool:
+    """Whether the schema of a data kind has what a path names."""
+    schema = notes_of(journal.messages, named.kind, journal.data_kinds).get("schema")
+    try:
+        reduce(member, named.path, type_of(schema))
+    except Misfit:
+        return False
+    return schema is not None
 
 
 def _plans(context: Context, solution: Any) -> Iterator[tuple[Any, Any, JsonPath, JsonPath]]:
