@@ -350,7 +350,9 @@ async def test_a_plan_crosses_as_data_and_is_carried_out_once() -> None:
 
     tools.activity("pay", pay)
     definition: Json = {"pay": {"properties": {"to": TEXT}, "_output": TEXT}}
+    definition |= {f"pay{one}": {**definition["pay"], "_instance": one, "_activity": "pay"} for one in (ONE, TWO)}
     plan = [call("pay", to="Ann"), *(call("pay", to=f"of {one}", _instance=one) for one in (ONE, TWO))]
+    plan += [call(f"pay{one}", to=f"by its tool of {one}") for one in (ONE, TWO)]  # as fixed by the tool (I5)
     context: list[Json] = [
         {"type": "tool", "tool": definition},
         *({"type": "state", "_instance": one, "x": 1} for one in (ONE, TWO)),
@@ -360,8 +362,8 @@ async def test_a_plan_crosses_as_data_and_is_carried_out_once() -> None:
         agent(answer(call("d", _instance=TWO), output="†calls.0"), *[answer(output="sub")] * 3, tools=tools), SUB
     )
     crossed, shown = await crossing(of, context)
-    assert paid == ["Ann", "of ①", "of ②"]
-    assert {"type": "data", "kind": "plan", "data": [plan[0], plan[2]]} in crossed
+    assert paid == ["Ann", "of ①", "of ②", "by its tool of ①", "by its tool of ②"]
+    assert {"type": "data", "kind": "plan", "data": [plan[0], plan[2], plan[4]]} in crossed
     assert "of ②" in shown
     assert "of ①" not in shown
 

@@ -78,6 +78,13 @@ class Toolset:
             return self.by_model
         return serving.of(call) if isinstance(serving, Choice) else serving
 
+    def instance_of(self, call: Mapping[str, Any]) -> str | None:
+        """The instance that a call is for, as it says, or its tool does; None for none (I5)."""
+        named: object = call.get("_instance")  # what is refused may be anything
+        tool = self.tools.get(str(call.get("_tool"))) if named is None else None
+        own = [named] if tool is None else tool.instances or []
+        return own[0] if len(own) == 1 and isinstance(own[0], str) else None
+
     def is_latent(self, tool: Tool) -> bool:
         """Whether the model itself carries out the tool's calls, inline (C1)."""
         return not tool.is_delegated and self.by_model is None and self._serving(tool) is None

@@ -61,12 +61,13 @@ async def isolation(agent: Agent, context: Context, tool: str, instance: str | N
         InvalidParameters: there is no such instance.
         DelegateError: its delegate can't be loaded.
     """
-    found = offered(context, agent.tools, agent.config.tools).find(tool)
+    toolset = offered(context, agent.tools, agent.config.tools)
+    found = toolset.find(tool)
     if instance is not None and instance not in context.instances:
         there = ", ".join(context.instances) or "none"
         raise InvalidParameters(f"there is no instance {instance!r}; there are: {there}", tool=tool)
     call = _planned(context, found, instance)
-    crossing = Journal(context).scoped(_scopes(found, call), instance)
+    crossing = Journal(context).scoped(_scopes(found, call), instance, instance_of=toolset.instance_of)
     return Isolation(
         tool=found.name,
         crossing=tuple(crossing),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, cast
 
 from ..dataflow.expression import MISSING
@@ -112,7 +112,7 @@ class Catalogue:
         """Messages that calls leave later, where they will stand: those that are shared, and of the instance."""
         return ((self._place(one), one) for one in messages if _layer(one) in {None, instance})
 
-    def standing(self, instance: str | None) -> Iterator[_Placed]:
+    def standing(self, instance: str | None, instance_of: InstanceOf) -> Iterator[_Placed]:
         """The plans whose output has not been delivered, with the calls of the instance and of none (M4, S11)."""
         for order, message in self.of_type("plan", instance):
             place = place_of(message)
@@ -156,6 +156,8 @@ class Catalogue:
         return own[0] if len(own) == 1 else sorted((placed for layer in own for placed in layer), key=_order)
 
 
+InstanceOf: TypeAlias = "Callable[[JsonObject], str | None]"
+"""Tells which instance a call is for, None for none."""
 _Shelf: TypeAlias = tuple[bool, str, "str | None"]
 _Order: TypeAlias = tuple[int, ...]
 _Placed: TypeAlias = tuple[_Order, JsonObject]
@@ -179,6 +181,7 @@ def scoped(
     instance: str | None,
     origin: str | None = None,
     errors: Iterable[JsonObject] = (),
+    instance_of: InstanceOf = instance_of,
 ) -> Context:
     """The scoped context: folded values with schema and description, without history and without marks (S5, S6).
 
@@ -190,7 +193,7 @@ def scoped(
         place = scope_path(scope)
         paths[place.kind].append(place.path)
         if scope == _PLAN:
-            found += _plans(catalogue, instance)
+            found += _plans(catalogue, instance, instance_of)
             continue
         to_come = catalogue.to_come(errors, instance) if scope == _ERROR else ()
         for order, message in (*catalogue.of_type(scope, instance), *to_come):
@@ -215,9 +218,9 @@ _PLAN = "plan"
 _ERROR = "error"
 
 
-def _plans(catalogue: Catalogue, instance: str | None) -> list[tuple[_Order, JsonObject, Any]]:
+def _plans(catalogue: Catalogue, instance: str | None, instance_of: InstanceOf) -> list[tuple[_Order, JsonObject, Any]]:
     """The calls of the standing plans, as data: nothing that a delegate would carry out (S11)."""
-    plans = list(catalogue.standing(instance))
+    plans = list(catalogue.standing(instance, instance_of))
     if not plans:
         return []
     calls = [copy(call) for _, plan in plans for call in plan["plan"]]

@@ -93,8 +93,7 @@ class Arriving:
         """Note what a call was to write that was refused: whoever is handed that can't be made either (S8)."""
         if call is not None:
             node.writes = said_to_write(call, self._ground.toolset)
-            named: object = call.get("_instance")  # what is refused may be anything
-            node.instance = named if isinstance(named, str) else None
+            node.instance = self._ground.toolset.instance_of(call)
         if node.writes:
             self._ground.failed.append(node)
 

@@ -21,7 +21,7 @@ def cross(ground: Ground, job: Job) -> None:
     )
     ground.budget.check()  # of the many that may have been begun, one finds out that they are too much
     errors = _errors(ground, recipient) if "error" in job.scopes else ()
-    job.crossing = ground.journal.scoped(job.scopes, job.node.instance, recipient, errors)
+    job.crossing = ground.journal.scoped(job.scopes, job.node.instance, recipient, errors, ground.toolset.instance_of)
     ground.budget.take_parameters(job.crossing, job.tool.name)
 
 

@@ -30,13 +30,14 @@ from ...protocol.message import (
     TRACE,
     Write,
     check_message,
+    instance_of,
     record_message,
     write_of,
     written_message,
 )
 from ...protocol.numbering import Numbering, result_of
 from ...protocol.place import Place
-from ...protocol.scopes import Catalogue, scope_path, scoped
+from ...protocol.scopes import Catalogue, InstanceOf, scope_path, scoped
 from ...schema.json import MAX_DEPTH, MAX_WRITTEN_DEPTH, Json, JsonObject, legible, nests_within
 from .crossing import Left, Recipient
 from .entries import Appended, Began, Entry, Heard, Inserted, Shown, Withheld
@@ -119,6 +120,7 @@ class Journal:
         instance: str | None,
         recipient: Recipient | None = None,
         errors: Sequence[JsonObject] = (),
+        instance_of: InstanceOf = instance_of,
     ) -> Context:
         """What of the context crosses to a call (S1-S6): nothing that calls listed after it have left (S8).
 
@@ -130,15 +132,13 @@ class Journal:
             last = partial(self.folding.last_read, instance=instance, rank=self.folding.rank(recipient.place))
             later = self._left.after(recipient, kinds, self._messages, last)
         if later:
-            return self._without(later, scopes, instance, errors)
+            return self._without(later, scopes, instance, errors, instance_of)
         if self._catalogue is None:
             self._catalogue = Catalogue(self._messages, self.data_kinds)
         memory = self.folding.in_order(map(scope_path, scopes))
-        return scoped(self._catalogue, memory, scopes, instance, self.origin, errors)
+        return scoped(self._catalogue, memory, scopes, instance, self.origin, errors, instance_of)
 
-    def _without(
-        self, left_out: set[int], scopes: Sequence[str], instance: str | None, errors: Sequence[JsonObject]
-    ) -> Context:
+    def _without(self, left_out: set[int], scopes: Sequence[str], instance: str | None, *more: Any) -> Context:
         """What crosses of the context without some messages, by their ids."""
         catalogue, memory = Catalogue((), self.data_kinds), Memory()
         for index, message in applied(self._messages):
@@ -148,7 +148,7 @@ class Journal:
             # What was built on a write that is left out has nothing to stand on, and is left out with it.
             with suppress(MessageError):
                 absorb(memory, message, index, self.data_kinds)
-        return scoped(catalogue, memory, scopes, instance, self.origin, errors)
+        return scoped(catalogue, memory, scopes, instance, self.origin, *more)
 
     def context(self) -> Context:
         """The context as it is now, with what has been said at its end."""
