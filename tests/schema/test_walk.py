@@ -8,7 +8,7 @@ import pytest
 
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import copy
-from actum.schema.walk import HOLDS, mapped, redirected, references, subschemas
+from actum.schema.walk import HOLDS, mapped, redirected, reference_to, references, subschemas, target_of
 
 LEAF: Json = {"$ref": "#/$defs/leaf"}
 
@@ -87,3 +87,18 @@ def test_a_schema_may_nest_far_deeper_than_python_recurses(keyword: str) -> None
         schema = held_by(keyword, schema)
     led = redirected(schema, str.upper)
     assert list(references(led)) == ["#/$DEFS/LEAF"]
+
+
+@pytest.mark.parametrize("name", ["plain", "a/b", "a~b", "a~1b", "ü", "0"])
+def test_a_reference_to_a_definition_leads_to_it(name: str) -> None:
+    assert target_of(reference_to(name), {"$defs": {name: LEAF}}) is LEAF
+    assert target_of(reference_to(name, "definitions"), {"definitions": {name: LEAF}}) is LEAF
+
+
+def test_a_reference_may_lead_anywhere_in_its_document_and_nowhere_else() -> None:
+    root: Json = {"anyOf": [True, LEAF], "properties": {"a b": False}}
+    assert target_of("#", root) is root
+    assert target_of("#/anyOf/1", root) is LEAF
+    assert target_of("#/properties/a%20b", root) is False
+    elsewhere = ["#/anyOf/2", "#/anyOf/-1", "#/anyOf/x", "#/nothing/a", "#anchor", "idea:a", "anyOf/0", None, 3]
+    assert [target_of(one, root) for one in elsewhere] == [None] * len(elsewhere)

@@ -9,7 +9,8 @@ from typing import Any
 from ..protocol.message import kind_of
 from ..schema.closing import closed
 from ..schema.containment import admits
-from ..schema.json import JsonObject, encode, is_object
+from ..schema.json import encode, is_object
+from ..schema.walk import ANNOTATIONS, properties_of, required_of
 from .file import IdeaText, write_idea
 from .version import ChangeKind
 
@@ -75,8 +76,8 @@ def _differences(side: str, old: Any, new: Any, path: str) -> Iterator[str]:
         if old != new:
             yield f"{where} changes"
         return
-    mine, theirs = _properties(old), _properties(new)
-    must, now = _required(old), _required(new)
+    mine, theirs = properties_of(old), properties_of(new)
+    must, now = required_of(old), required_of(new)
     yield from (f"{where}.{name} is removed" for name in mine if name not in theirs)
     for name in theirs:
         if name not in mine:
@@ -87,20 +88,9 @@ def _differences(side: str, old: Any, new: Any, path: str) -> Iterator[str]:
         yield from _differences(side, mine[name], theirs[name], f"{path}.{name}")
     if "items" in old or "items" in new:
         yield from _differences(side, old.get("items", {}), new.get("items", {}), f"{path}[]")
-    for key in sorted((old.keys() | new.keys()) - {"properties", "required", "items"} - _SAID):
+    for key in sorted((old.keys() | new.keys()) - {"properties", "required", "items"} - ANNOTATIONS):
         if old.get(key) != new.get(key):
             yield f"{where}: {key} was {encode(old.get(key))}, is {encode(new.get(key))}"
-
-
-def _properties(schema: JsonObject) -> JsonObject:
-    return schema.get("properties", {})
-
-
-def _required(schema: JsonObject) -> set[str]:
-    return set(schema.get("required", []))
-
-
-_SAID = {"description", "title", "examples", "default", "$comment", "$schema", "$id"}
 
 
 def _hurts(text: str, *, is_input: bool) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .json import JsonObject, is_object
-from .walk import DEFINITIONS, IN_PLACE, Schema, Slot, held, named, pointer, rooted_in
+from .walk import DEFINITIONS, IN_PLACE, OPTIONS, REFERRING, Schema, held, pointer, rooted_in, target_of
 
 _SAYS_OTHERWISE = {"additionalProperties", "unevaluatedProperties", "patternProperties", "propertyNames"}
-_BY_BRANCH = {"allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef", "dependentSchemas"}
-_OPTIONS = {"anyOf", "oneOf"}
+_BY_BRANCH = IN_PLACE.union(REFERRING) - {"not"}
 _NAMED = {"properties", *DEFINITIONS}
 _ALONE = {"items", "additionalProperties", "prefixItems"}
 
@@ -31,23 +30,18 @@ def closed(schema: Schema) -> Schema:
             one["additionalProperties"] = False
         for inner in held(one):
             if inner.keyword in _NAMED:
-                waiting.append((inner, _reference_to(inner) not in together))
-            elif inner.keyword in _OPTIONS:
+                waiting.append((inner, f"#{pointer(inner.steps)}" not in together))
+            elif inner.keyword in OPTIONS:
                 waiting.append((inner, alone and not _judges_properties(one)))
             elif inner.keyword in _ALONE:
                 waiting.append((inner, True))
     return root[""]
 
 
-def _reference_to(definition: Slot) -> str:
-    keyword, name = definition.steps
-    return f"#/{keyword}/{pointer(str(name))}"
-
-
 def _judges_properties(schema: JsonObject) -> bool:
     """Whether a schema says of an object's properties more than its `anyOf` or its `oneOf` does."""
     own = _SAYS_OTHERWISE | _BY_BRANCH | {"properties", "required"}
-    return len(own & schema.keys() - _OPTIONS) > 0 or schema.keys() >= _OPTIONS
+    return not own.isdisjoint(schema.keys() - OPTIONS) or schema.keys() >= {*OPTIONS}
 
 
 def _judged_together(root: object) -> set[str]:
@@ -62,17 +56,9 @@ def _judged_together(root: object) -> set[str]:
         reference = schema.get("$ref")
         if shares and isinstance(reference, str) and reference not in found:
             found.add(reference)
-            target = _at(root, reference)
+            target = target_of(reference, root)
             waiting.extend([(target, True)] if is_object(target) else [])
         waiting += [
-            (slot.schema, slot.keyword in IN_PLACE and (shares or slot.keyword not in _OPTIONS))
-            for slot in held(schema)
+            (slot.schema, slot.keyword in IN_PLACE and (shares or slot.keyword not in OPTIONS)) for slot in held(schema)
         ]
     return found
-
-
-def _at(root: JsonObject, reference: str) -> Any:
-    """What a reference to a definition at the root leads to."""
-    keyword, _, name = reference.removeprefix("#/").partition("/")
-    definitions = root.get(keyword)
-    return definitions.get(named(name)) if is_object(definitions) and "/" not in name else None

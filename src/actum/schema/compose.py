@@ -11,7 +11,7 @@ from .closing import closed
 from .gathering import Gathering
 from .json import JsonObject, copy, encode, is_list, is_object
 from .referring import or_reference, with_references
-from .walk import pointer, properties_of
+from .walk import properties_of, reference_to
 
 References: TypeAlias = Literal["wide", "aside"]
 
@@ -105,7 +105,7 @@ def _state_once(composed: JsonObject, definitions: JsonObject) -> None:
 
 def _by_name(schema: Any, known: Mapping[str, str]) -> Any:
     name = known.get(encode(schema))
-    return schema if name is None else {"$ref": f"#/$defs/{pointer(name)}"}
+    return schema if name is None else {"$ref": reference_to(name)}
 
 
 _COMPOSITE = {"properties", "items", "enum", "anyOf"}

@@ -10,7 +10,7 @@ from typing import Any
 from .components import components
 from .json import JsonObject, encode
 from .ordering import in_order
-from .walk import DEFINITIONS, Schema, pointer, redirected, references, subschemas
+from .walk import DEFINITIONS, Schema, redirected, reference_to, references, subschemas
 
 _LEFT_BEHIND = {*DEFINITIONS, "$schema", "$id"}
 _DEFINED = tuple(f"#/{keyword}/" for keyword in DEFINITIONS)
@@ -43,7 +43,7 @@ class Gathering:
         """A copy of a part with the definitions that it uses moved here and its references following them."""
         part = _bare(schema)
         local: dict[str, tuple[str, Any]] = {
-            f"#/{keyword}/{pointer(name)}": (name, definition)
+            reference_to(name, keyword): (name, definition)
             for keyword in DEFINITIONS
             for name, definition in schema.get(keyword, {}).items()
         }
@@ -130,12 +130,12 @@ def _renamed(schema: Schema, names: dict[str, str]) -> Schema:
 
 def _followed(reference: str, names: dict[str, str]) -> str:
     if reference in names:
-        return f"#/$defs/{pointer(names[reference])}"
+        return reference_to(names[reference])
     head = _head(reference)
     if head in names:
-        return f"#/$defs/{pointer(names[head])}{reference[len(head) :]}"
+        return reference_to(names[head]) + reference[len(head) :]
     if "#" in names and reference.startswith("#/") and not reference.startswith(_DEFINED):
-        return f"#/$defs/{pointer(names['#'])}{reference[1:]}"
+        return reference_to(names["#"]) + reference[1:]
     return reference
 
 

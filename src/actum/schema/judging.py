@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import urldefrag, urljoin
 
-from .json import JsonObject, index_of, is_list, is_object
-from .walk import IN_PLACE, held, named
+from .json import JsonObject, is_object
+from .walk import DEFINITIONS, IN_PLACE, REFERRING, held, target_of
 
 MOST_JUDGEMENTS = 100_000
 """How often the schemas of one document may judge a value and one part of each depth of it."""
-
-_REFERRING = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def judgements(schema: Any) -> int:
@@ -55,7 +53,7 @@ def _parts(schema: JsonObject, targets: _Targets) -> tuple[list[JsonObject], lis
     for slot in held(schema):
         if slot.keyword in IN_PLACE:
             beside.append(slot.schema)
-        elif slot.keyword not in ("$defs", "definitions"):
+        elif slot.keyword not in DEFINITIONS:
             below.append(slot.schema)
     return beside, below
 
@@ -80,7 +78,7 @@ class _Targets:
 
     def of(self, schema: JsonObject) -> Iterator[JsonObject]:
         """The schemas that a schema refers to."""
-        for keyword in _REFERRING:
+        for keyword in REFERRING:
             if isinstance(reference := schema.get(keyword), str):
                 base = self._bases.get(id(schema), "")
                 # A URN is no base for `urljoin`, not even of its own parts.
@@ -92,11 +90,4 @@ class _Targets:
         base, fragment = urldefrag(reference)
         if fragment and not fragment.startswith("/"):
             return self._named.get(reference)
-        found: Any = self._named.get(base)
-        for step in unquote(fragment).split("/")[1:]:
-            key = named(step)
-            if is_list(found) and (index := index_of(key)) is not None and index < len(found):
-                found = found[index]
-            else:
-                found = found.get(key) if is_object(found) else None
-        return found
+        return target_of(f"#{fragment}", self._named.get(base))

@@ -6,11 +6,12 @@ are, and its resolver answers with copies, which say nothing of where in the doc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from urllib.parse import unquote
 
-from .json import JsonObject, is_list, is_object
+from .json import JsonObject, index_of, is_list, is_object
 
 Holding: TypeAlias = Literal["schema", "list", "map", "data"]
 Schema = TypeVar("Schema")
@@ -34,7 +35,17 @@ A keyword that isn't listed is read as holding schemas: a JSON pointer may lead 
 IN_PLACE = frozenset({"allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then"})
 """The keywords whose schemas judge the same value as the schema that holds them."""
 
+OPTIONS = ("anyOf", "oneOf")
+"""The keywords of which one schema, or one of them at least, takes the value."""
+
 DEFINITIONS = ("$defs", "definitions")
+REFERRING = ("$ref", "$dynamicRef", "$recursiveRef")
+
+ANNOTATIONS = frozenset({"$comment", "$id", "$schema", "default", "description", "examples", "title"})
+"""The keywords that judge no value."""
+
+EXCLUSIVE = MappingProxyType({"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"})
+"""The bounds that no value may be, with those that it may."""
 
 
 class Slot(NamedTuple):
@@ -138,6 +149,20 @@ def references(schema: object) -> Iterator[str]:
         waiting += [slot.schema for slot in reversed(held(one))]
 
 
+def target_of(reference: object, root: object) -> Any:
+    """What a reference within a document leads to (RFC 6901); None where that is nothing."""
+    if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
+        return None
+    found: Any = root
+    for step in steps_of(unquote(reference[1:])):
+        if is_list(found):
+            index = index_of(step)
+            found = None if index is None or index >= len(found) else found[index]
+        else:
+            found = found.get(step) if is_object(found) else None
+    return found
+
+
 def redirected(schema: Schema, lead: Callable[[str], str | None]) -> Schema:
     """A schema whose `$ref`s lead elsewhere: to what `lead` makes of each, None leaves it out."""
 
@@ -169,11 +194,16 @@ def definitions_of(schema: JsonObject) -> JsonObject:
     return {keyword: schema[keyword] for keyword in DEFINITIONS if keyword in schema}
 
 
-def pointer(name: str) -> str:
-    """A name as a step of a JSON pointer."""
-    return name.replace("~", "~0").replace("/", "~1")
+def pointer(path: Iterable[str | int]) -> str:
+    """A path as a JSON pointer (RFC 6901)."""
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
-def named(step: str) -> str:
-    """The name that a step of a JSON pointer means."""
-    return step.replace("~1", "/").replace("~0", "~")
+def steps_of(pointer: str) -> list[str]:
+    """The path that a JSON pointer says."""
+    return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+
+
+def reference_to(name: str, keyword: str = "$defs") -> str:
+    """What a `$ref` to a definition says."""
+    return f"#{pointer((keyword, name))}"

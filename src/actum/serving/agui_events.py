@@ -10,6 +10,7 @@ from ..errors import SolutionError
 from ..protocol.place import Place
 from ..runs.following import Entry, Live
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
+from ..schema.walk import pointer
 from .made import Made
 
 Event: TypeAlias = JsonObject
@@ -107,11 +108,11 @@ class Teller:
     def _stated(before: JsonObject, after: JsonObject) -> Iterator[Event]:
         """What was changed of the state, by its members."""
         patch: list[JsonObject] = [
-            {"op": "add", "path": f"/{_pointer(key)}", "value": value}
+            {"op": "add", "path": pointer((key,)), "value": value}
             for key, value in after.items()
             if key not in before or before[key] != value
         ]
-        patch += [{"op": "remove", "path": f"/{_pointer(key)}"} for key in before if key not in after]
+        patch += [{"op": "remove", "path": pointer((key,))} for key in before if key not in after]
         if patch:
             yield {"type": "STATE_DELTA", "delta": patch} if before else {"type": "STATE_SNAPSHOT", "snapshot": after}
 
@@ -282,7 +283,3 @@ class Teller:
             yield {"type": "REASONING_MESSAGE_END", "messageId": self._thought}
             yield {"type": "REASONING_END", "messageId": self._thought}
             self._thought = ""
-
-
-def _pointer(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from ...errors import SchemaError
 from ...ideas.yaml_text import Unaccepted, parse_yaml
-from ...schema.json import JsonObject, decode, index_of, is_list, is_object
-from ...schema.walk import named
+from ...schema.json import JsonObject, decode, is_list, is_object
+from ...schema.walk import target_of
 
 _MOST_STEPS = 20
 """How many references may lead to one another."""
@@ -54,14 +54,8 @@ class Document:
             raise SchemaError("it refers to another document, which is not read")
         if not reference.startswith("#/") or len(reference) > _LONGEST:
             raise SchemaError("it refers to what isn't in the document")
-        found: Any = self.root
-        for step in map(step_of, reference[2:].split("/")):
-            if is_object(found) and step in found:
-                found = found[step]
-            elif is_list(found) and (index := index_of(step)) is not None and index < len(found):
-                found = found[index]
-            else:
-                raise SchemaError("it refers to what isn't in the document")
+        if (found := target_of(reference, self.root)) is None:
+            raise SchemaError("it refers to what isn't in the document")
         return found
 
     def resolved(self, part: Any) -> JsonObject:
@@ -98,11 +92,6 @@ class Document:
         if found_at is not None and origin != origin_of(found_at):
             raise SchemaError("it names the address of another host than its own: give `url`")
         return whole
-
-
-def step_of(written: str) -> str:
-    """The name that a step of a reference means: a JSON pointer in a URL, where a sign may be written `%7B`."""
-    return named(unquote(written))
 
 
 def origin_of(url: str) -> tuple[str, str]:

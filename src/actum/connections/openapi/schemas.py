@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import Any, Literal, TypeAlias
+from urllib.parse import unquote
 
 from ...errors import SchemaError
+from ...schema.compose import nullable
 from ...schema.json import MAX_WRITTEN_DEPTH, JsonObject, encode, is_list, is_object, nests_within
-from ...schema.walk import held, mapped, pointer, rooted_in
-from .document import Document, step_of
+from ...schema.walk import EXCLUSIVE, held, mapped, reference_to, rooted_in, steps_of
+from .document import Document
 
 Direction: TypeAlias = Literal["request", "response"]
 """Whether a value is sent or comes back: some of its members are in one of the two only."""
@@ -19,7 +21,6 @@ _TOO_LARGE = f"its schemas are larger than {LARGEST} characters"
 _TOO_DEEP = f"its schemas nest deeper than {MAX_WRITTEN_DEPTH}"
 _UNUSED = ("discriminator", "example", "externalDocs", "xml")
 _LEFT_OUT = {"request": "readOnly", "response": "writeOnly"}
-_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
 
 def alone(document: Document, raw: Any, direction: Direction) -> Any:
@@ -91,15 +92,15 @@ class _Gathering:
     def _change(self, schema: JsonObject) -> JsonObject:
         reference = schema.get("$ref")
         if isinstance(reference, str):
-            schema["$ref"] = f"#/$defs/{pointer(self._name(reference))}"
+            schema["$ref"] = reference_to(self._name(reference))
         is_nullable = schema.pop("nullable", False) is True
-        for exclusive, bound in _BOUNDS:
+        for exclusive, bound in EXCLUSIVE.items():
             if isinstance(schema.get(exclusive), bool):  # 3.0 says with a boolean that the bound is excluded
                 is_excluded = schema.pop(exclusive)
                 if is_excluded and bound in schema:
                     schema[exclusive] = schema.pop(bound)
         self._drop(schema)
-        return _or_null(schema) if is_nullable else schema
+        return nullable(schema) if is_nullable else schema
 
     def _drop(self, schema: JsonObject) -> None:
         """Take out the members that a value of this direction doesn't have."""
@@ -119,7 +120,7 @@ class _Gathering:
         if reference not in self.names:
             self.document.at(reference)  # which says what is wrong with it
             # No sign that a URL can't hold or that means anything in it, and no `~`, which is for the counts.
-            last = re.sub(r"[^A-Za-z0-9_.-]", "_", step_of(reference.rpartition("/")[2]))
+            last = re.sub(r"[^A-Za-z0-9_.-]", "_", steps_of(unquote(reference))[-1])
             self._counts[last] = count = self._counts.get(last, 0) + 1
             self.names[reference] = f"{last}~{count}" if count > 1 else last
             self.waiting.append(reference)
@@ -136,14 +137,3 @@ def _bare(schema: Any) -> Any:
             del own[key]
         waiting.extend(held(own))
     return root[""]
-
-
-def _or_null(schema: JsonObject) -> JsonObject:
-    """The schema of a value that may also be null, as 3.0 says it (`nullable`)."""
-    kind = schema.get("type")
-    if isinstance(kind, str):
-        own = {**schema, "type": [kind, "null"]}
-        if is_list(values := own.get("enum")) and None not in values:
-            own["enum"] = [*values, None]
-        return own
-    return {"anyOf": [schema, {"type": "null"}]}

@@ -98,7 +98,9 @@ def _said(call: JsonObject, walk: Strict | Verbatim) -> JsonObject:
     needed = set(required_of(call))
     found = {key: one for key, one in properties_of(call).items() if key in SAID and key not in needed}
     # Stated once for all calls, it is stated once around them without a definition.
-    found = {key: walk.target(one["$ref"]) if is_object(one) and "$ref" in one else one for key, one in found.items()}
+    found = {
+        key: walk.definitions.at(one["$ref"]) if is_object(one) and "$ref" in one else one for key, one in found.items()
+    }
     return {key: one for key, one in found.items() if is_object(one) and "const" not in one}
 
 

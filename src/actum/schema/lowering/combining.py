@@ -34,11 +34,6 @@ class Combining:
         self._budget = INLINED
         self._open: list[str] = []
 
-    def target(self, reference: Any) -> Any:
-        """What a reference points at, None if it points at nothing."""
-        name = self.definitions.name(reference)
-        return None if name is None else self.definitions.target(name)
-
     def beside(self, name: str, others: JsonObject, path: str) -> JsonObject | None:
         """A definition joined with the keywords beside a reference to it."""
         target = self.definitions.target(name)

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from ..components import components
-from ..json import JsonObject, index_of, is_list, is_object
-from ..walk import named
+from ..json import JsonObject
+from ..walk import target_of
 
 
 class Definitions:
@@ -26,16 +26,21 @@ class Definitions:
 
     def name(self, reference: object) -> str | None:
         """The name under `$defs` of what a reference points at; None if it points at nothing in the document."""
-        if not isinstance(reference, str) or not reference.startswith("#"):
+        if not isinstance(reference, str):
             return None
         if reference not in self._names:
-            found, target = self._found(reference)
-            if not found:
+            target = target_of(reference, self._document)
+            if target is None:
                 return None
             name = self._free(reference)
             self._names[reference] = name
             self._targets[name] = target
         return self._names[reference]
+
+    def at(self, reference: object) -> Any:
+        """What a reference points at in the document, None if it points at nothing."""
+        name = self.name(reference)
+        return None if name is None else self._targets[name]
 
     def next(self) -> tuple[str, Any] | None:
         """The next definition that was referred to and not yet taken from here."""
@@ -65,18 +70,6 @@ class Definitions:
             for source, targets in self._edges.items()
         }
         return tuple(source for source, inner in within.items() if any(inner) or (inner and not firm))
-
-    def _found(self, reference: str) -> tuple[bool, Any]:
-        node: Any = self._document
-        for part in unquote(reference[1:]).split("/")[1:]:
-            key = named(part)
-            if is_object(node) and key in node:
-                node = node[key]
-            elif is_list(node) and (index := index_of(key)) is not None and index < len(node):
-                node = node[index]
-            else:
-                return False, None
-        return reference == "#" or reference.startswith("#/"), node
 
     def _free(self, reference: str) -> str:
         last = unquote(reference).rsplit("/", 1)[-1].lstrip("#") or "root"

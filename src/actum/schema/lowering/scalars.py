@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..json import JsonObject
+from ..walk import EXCLUSIVE
 from .dialects import Dialect
 from .merging import ASSERTIONS
 
@@ -26,8 +27,6 @@ REFERENCE_WORDS: Mapping[str, str] = MappingProxyType(
 
 _EXACT = 2**53 - 1
 """Bounds from here on (zod's safe integers) say nothing and make grammars large."""
-
-_INCLUSIVE = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum", -1)}
 
 
 def kept(kind: str, schema: JsonObject, dialect: Dialect) -> tuple[JsonObject, frozenset[str]]:
@@ -56,8 +55,8 @@ def _assertions(kind: str, schema: JsonObject) -> Iterator[tuple[str, Any]]:
 
 def _spelled(kind: str, key: str, value: Any, schema: JsonObject, dialect: Dialect) -> tuple[str, Any] | None:
     taken = dialect.keywords.get(kind, frozenset())
-    if kind == "integer" and key in _INCLUSIVE and key not in taken:
-        inclusive, step = _INCLUSIVE[key]
+    if kind == "integer" and key in EXCLUSIVE and key not in taken:
+        inclusive, step = EXCLUSIVE[key], 1 if key == "exclusiveMinimum" else -1
         whole = isinstance(value, int) and not isinstance(value, bool)
         if whole and inclusive not in schema:
             return _spelled(kind, inclusive, value + step, schema, dialect)

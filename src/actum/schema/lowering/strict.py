@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from ..json import JsonObject, is_list, is_object
-from ..walk import properties_of, required_of
+from ..walk import OPTIONS, properties_of, required_of
 from .combining import Combining
 from .dialects import Dialect
 from .literals import literals
@@ -19,8 +19,6 @@ from .restoring import ELSE, Entries, Items, Members, Named, Property, Shape
 from .scalars import kept
 from .unions import Node, any_of, branches, null, or_null
 
-OPTIONS: tuple[Literal["anyOf", "oneOf"], ...] = ("anyOf", "oneOf")
-
 
 class Strict:
     """The translation of one composed schema, by the types of its values."""
@@ -28,26 +26,22 @@ class Strict:
     def __init__(self, document: JsonObject, dialect: Dialect) -> None:
         self.remarks = Remarks()
         self._combining = Combining(document)
-        self._definitions = self._combining.definitions
+        self.definitions = self._combining.definitions
         self._dialect = dialect
         self._source = ""
         self._optional = 0
 
-    def target(self, reference: Any) -> Any:
-        """What a reference points at in the document, None if it points at nothing."""
-        return self._combining.target(reference)
-
     def defined(self) -> dict[str, Node]:
         """All definitions that were referred to, and those they refer to."""
         result: dict[str, Node] = {}
-        while (following := self._definitions.next()) is not None:
+        while (following := self.definitions.next()) is not None:
             name, schema = following
             self._source = name
             result[name] = self.node(schema, f"#/$defs/{name}")
         recursion = self._dialect.recursion
         if recursion != "taken":
             where = "refused" if recursion == "refused" else "taken in optional properties only"
-            for name in self._definitions.cycles(firm=recursion == "optional"):
+            for name in self.definitions.cycles(firm=recursion == "optional"):
                 self.remarks.problem(f"#/$defs/{name}", f"refers to itself, recursion is {where}")
         return result
 
@@ -137,7 +131,7 @@ class Strict:
         if is_call and name == "_output":
             wire, shape = or_null(node)
             return wire, Property(shape=shape), required or self._dialect.all_required
-        leaves_out = not required and not takes_null(schema, self._combining.target)
+        leaves_out = not required and not takes_null(schema, self.definitions.at)
         firm = required or self._dialect.all_required
         wire, shape = or_null(node) if firm and not required else node
         return wire, Property(shape=shape, dropped="null" if leaves_out else None), firm
@@ -225,7 +219,7 @@ class Strict:
         return any_of([(wire, None) for wire in wires], said.get("description"))
 
     def _reference(self, schema: JsonObject, path: str) -> Node:
-        name = self._definitions.name(schema["$ref"])
+        name = self.definitions.name(schema["$ref"])
         if name is None:
             return self._problem(path, f"refers to {schema['$ref']!r}, which does not exist")
         beside = {
@@ -239,7 +233,7 @@ class Strict:
             for key in beside:
                 where = "moved to the local check" if judges(key) else "left out"
                 self.remarks.note(path, f"`{key}` next to `$ref` {where}")
-        self._definitions.refer(self._source, name, firm=not self._optional)
+        self.definitions.refer(self._source, name, firm=not self._optional)
         return {"$ref": f"#/$defs/{name}"}, Named(name=name)
 
     def _without_all_of(self, schema: JsonObject, path: str) -> JsonObject:
@@ -252,7 +246,7 @@ class Strict:
             schema = one or {}
         return schema
 
-    def _union(self, schema: JsonObject, keyword: Literal["anyOf", "oneOf"], path: str) -> Node:
+    def _union(self, schema: JsonObject, keyword: str, path: str) -> Node:
         options: list[Any] = schema[keyword]
         base = {key: value for key, value in schema.items() if key != keyword}
         if any(other in base for other in OPTIONS):
@@ -284,7 +278,7 @@ class Strict:
         wire, shape = branch
         if "$ref" not in wire:
             return None if wire.get("type") != "array" else "map" if isinstance(shape, Entries) else "list"
-        target = self._definitions.target(wire["$ref"].removeprefix("#/$defs/"))
+        target = self.definitions.target(wire["$ref"].removeprefix("#/$defs/"))
         if not self._dialect.closed or not is_object(target):
             return None
         is_map = "object" in kinds(target) and not target.get("properties")

@@ -60,7 +60,7 @@ class Verbatim:
         if isinstance(shape, Members) and "_output" in shape.named:
             named = {**shape.named, "_output": Property(shape=shape.named["_output"].shape)}
             shape = Members(named=named, rest=shape.rest)
-        if output is not None and not takes_null(output, self.target):
+        if output is not None and not takes_null(output, self.definitions.at):
             wire["properties"]["_output"] = {"anyOf": [wire["properties"]["_output"], null()[0]]}
         return wire, shape
 
@@ -101,16 +101,11 @@ class Verbatim:
         members = {
             name: Property(
                 shape=shapes["properties"][name],
-                dropped=None if name in required or takes_null(inner, self.target) else "null",
+                dropped=None if name in required or takes_null(inner, self.definitions.at) else "null",
             )
             for name, inner in properties_of(node).items()
         }
         return Members(named=members, rest=shapes.get("additionalProperties"))
-
-    def target(self, reference: Any) -> Any:
-        """What a reference points at in the document, None if it points at nothing."""
-        name = self.definitions.name(reference)
-        return None if name is None else self.definitions.target(name)
 
 
 def _branch(wire: Any, shape: Shape) -> Branch:

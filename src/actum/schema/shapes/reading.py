@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..json import JsonObject
 from ..quoting import unquoted
-from ..walk import pointer
+from ..walk import reference_to
 
 _LONGEST = 4_000
 _DEEPEST = 32
@@ -117,7 +117,7 @@ class _Parser:
         if token.kind == "word" and token.text in self._names:
             self._take()
             self._used[token.text] = None
-            return {"$ref": f"#/$defs/{pointer(token.text)}"}
+            return {"$ref": reference_to(token.text)}
         raise self._wrong(f"a type ({_TYPES}, a text in single quotes, […], {{…}})")
 
     def _map(self, depth: int) -> JsonObject:

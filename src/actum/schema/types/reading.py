@@ -10,8 +10,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from ..json import JsonObject, index_of, is_list, is_object
-from ..walk import named
+from ..json import JsonObject, is_list, is_object
+from ..walk import OPTIONS, target_of
 from .kinds import (
     ANYTHING,
     Alternative,
@@ -36,7 +36,6 @@ _SHAPING = {
     *("properties", "patternProperties", "additionalProperties", "unevaluatedProperties"),
     *("prefixItems", "items", "additionalItems", "unevaluatedItems"),
 }
-_BRANCHES = ("anyOf", "oneOf", "allOf")
 _ELSEWHERE = {"$dynamicRef", "$recursiveRef"}
 
 
@@ -122,8 +121,9 @@ class _Reader:
         """The alternatives that each keyword beside the schema's own offers."""
         judges: list[list[Any]] = []
         if "$ref" in schema:
-            judges.append([self._target(schema["$ref"])])
-        for keyword in _BRANCHES:
+            found = target_of(schema["$ref"], self._root)
+            judges.append([True if found is None else found])
+        for keyword in (*OPTIONS, "allOf"):
             if is_list(branches := schema.get(keyword)) and branches:
                 judges += [[one] for one in branches] if keyword == "allOf" else [branches]
         if "if" in schema and ("then" in schema or "else" in schema):
@@ -131,21 +131,6 @@ class _Reader:
         if "dependentSchemas" in schema or "dependencies" in schema:
             judges.append([True])
         return judges
-
-    def _target(self, reference: Any) -> Any:
-        """Where a reference within the document leads; True, which takes anything, if it leads elsewhere."""
-        if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
-            return True
-        found: Any = self._root
-        for step in reference.split("/")[1:]:
-            key = named(step)
-            if is_object(found) and key in found:
-                found = found[key]
-            elif is_list(found) and (index := index_of(key)) is not None and index < len(found):
-                found = found[index]
-            else:
-                return True
-        return found
 
     def _own(self, schema: JsonObject) -> list[Declared] | None:
         """What the schema's own keywords say."""

@@ -8,7 +8,8 @@ from typing import Any
 from ...schema.json import JsonObject, encode, is_list, is_object
 from ...schema.quoting import printable
 from ...schema.validator import Validator
-from .field import ABSENT, MOST_DEPTH, Field, Kind, Path, Schemas, first_of, fixed_value, kind_of, options_of, pointer
+from ...schema.walk import pointer
+from .field import ABSENT, MOST_DEPTH, Field, Kind, Path, Schemas, first_of, fixed_value, kind_of, options_of
 
 _TYPES: Mapping[str, str] = {
     "date": "date", "email": "email", "uri": "url", "idn-email": "email", "iri": "url", "color": "color",

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from ...errors import SchemaError
-from ...schema.json import JsonObject, index_of, is_list, is_object
+from ...schema.json import JsonObject, is_list, is_object
 from ...schema.validator import Validator
+from ...schema.walk import definitions_of, pointer, target_of
 
 Path: TypeAlias = tuple[str | int, ...]
 Kind = Literal["text", "lines", "number", "choice", "fixed", "object", "list", "union", "json", "file"]
@@ -72,11 +73,6 @@ class Field:
         return self.value is ABSENT
 
 
-def pointer(path: Path) -> str:
-    """A path as a JSON pointer (RFC 6901)."""
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
-
-
 class Schemas:
     """The schemas of one document: what a reference leads to, and the parts that a field is made of."""
 
@@ -99,31 +95,15 @@ class Schemas:
         while is_object(schema) and isinstance(reference := schema.get("$ref"), str) and reference not in seen:
             seen.add(reference)
             beside = {key: value for key, value in schema.items() if key != "$ref"}
-            found = self._at(reference)
+            found = target_of(reference, self._root)
             schema = {**found, **beside} if is_object(found) else beside
         return schema if is_object(schema) else {}
-
-    def _at(self, reference: str) -> Any:
-        """What a reference within the document leads to, None where there is nothing."""
-        if not reference.startswith("#"):
-            return None
-        found: Any = self._root
-        for step in reference[1:].split("/")[1:]:
-            key = step.replace("~1", "/").replace("~0", "~")
-            if is_list(found) and (index := index_of(key)) is not None and index < len(found):
-                found = found[index]
-            elif is_object(found) and key in found:
-                found = found[key]
-            else:
-                return None
-        return found
 
     def accepts(self, schema: JsonObject, value: Any) -> bool:
         """Whether a part of the document takes a value, with what that refers to."""
         root: JsonObject = self._root if is_object(self._root) else {}
-        shared = {key: root[key] for key in ("$defs", "definitions") if key in root}
         try:
-            return Validator({**shared, **schema}).accepts(value)
+            return Validator({**definitions_of(root), **schema}).accepts(value)
         except SchemaError:
             return False
 

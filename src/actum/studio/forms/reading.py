@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...schema.json import JsonObject, NotJson, decode, is_list, is_object
+from ...schema.walk import pointer, steps_of
 from ..numbers import index_in
-from .field import ABSENT, MOST_DEPTH, Path, Schemas, fixed_value, initial, kind_of, options_of, pointer
+from .field import ABSENT, MOST_DEPTH, Path, Schemas, fixed_value, initial, kind_of, options_of
 
 _MOST_ITEMS = 10_000
 
@@ -147,7 +148,7 @@ def _changed(value: Any, schemas: Schemas, schema: Any, what: str) -> Any:
     verb, _, where = what.partition(":")
     if verb not in {"add", "drop"} or not where.startswith("/"):
         return value
-    steps = [step.replace("~1", "/").replace("~0", "~") for step in where.split("/")[1:]]
+    steps = steps_of(where)
     holder, own = value, schemas.of(schema)
     for step in steps if verb == "add" else steps[:-1]:
         inner = _member(schemas, own, holder, step)
