@@ -21,6 +21,8 @@ from ..protocol.message import kind_of
 from ..runs.kept_run import Versions
 from ..runs.run_places import place_given, sqlite_path
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
+from ..schema.types import ANYTHING, Misfit, Object, Text, Type, member, type_of
+from ..schema.walk import properties_of
 from ..sources.files import read_text
 from ..storage.open import check_store, default_store, open_store
 
@@ -93,7 +95,7 @@ def input_of(context: Context, pairs: Sequence[str], file: str | None) -> JsonOb
             if not is_object(inner):
                 raise CommandError(f"-i {key}: {segment!r} already has a value")
             holder = inner
-        holder[path[-1]] = value_of(text, _schema_of(context, path))
+        holder[path[-1]] = value_of(text, _type_of(context, path))
     return values
 
 
@@ -101,23 +103,14 @@ def _check_key(context: Context, key: str, path: Sequence[str], values: Json) ->
     """Refuse a key that the input's schema does not have, where it says which it has and of no others."""
     value: Any = context.get("†input", {})
     for at, segment in enumerate(path):
-        schema = _schema_of(context, path[:at])
-        properties: Any = schema.get("properties")
-        names = {*properties} if is_object(properties) else set[str]()
+        objects = _objects(_type_of(context, path[:at]))
+        names = {name for one in objects for name in one.fields}
         known = [*names, *(one for held in (value, values) if is_object(held) for one in held)]
-        if names and not _takes_others(schema) and segment not in known:
+        if objects and all(one.rest is None for one in objects) and segment not in known:
             near = get_close_matches(segment[:100], known, 1, 0.5)
             there = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names)[:10])}"
             raise CommandError(f"-i {key}: the input has no {segment!r}; {there}")
         value, values = (one.get(segment) if is_object(one) else None for one in (value, values))
-
-
-_MORE = ("patternProperties", "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if")
-
-
-def _takes_others(schema: JsonObject) -> bool:
-    """Whether an object may have more keys than are listed under `properties`, and is meant to."""
-    return schema.get("additionalProperties", False) is not False or any(one in schema for one in _MORE)
 
 
 def pair_of(pair: str, who: str) -> tuple[str, str]:
@@ -128,14 +121,23 @@ def pair_of(pair: str, who: str) -> tuple[str, str]:
     return key, text
 
 
-def value_of(text: str, schema: JsonObject) -> Json:
-    """A value from the command line: JSON if it reads as JSON and the schema doesn't ask for a string."""
-    if schema.get("type") == "string":
+def value_of(text: str, wanted: Type) -> Json:
+    """A value from the command line: JSON if it reads as JSON and nothing but a text is wanted."""
+    if all(isinstance(one, Text) for one in wanted.apart_from_null or (None,)):
         return text
     try:
         return decode(text)
     except NotJson:
         return text
+
+
+def parameters_of(pairs: Sequence[str], schema: JsonObject) -> JsonObject:
+    """The parameters of a tool that pairs give, by the schema of all of them."""
+    given: JsonObject = {}
+    for pair in pairs:
+        key, text = pair_of(pair, "a parameter is given as")
+        given[key] = value_of(text, type_of(properties_of(schema).get(key), root=schema))
+    return given
 
 
 def json_of(text: str, option: str) -> Json:
@@ -169,29 +171,33 @@ def _standard_input() -> str:
         raise CommandError(f"--input -: not UTF-8 at byte {error.start}") from None
 
 
-def _schema_of(context: Context, path: Sequence[str]) -> JsonObject:
-    """The schema of a member of the input, if one is declared."""
+def _type_of(context: Context, path: Sequence[str]) -> Type:
+    """The type of a member of the input, as far as one is declared."""
     schemas = [message["schema"] for message in context if kind_of(message) == "input" and "schema" in message]
-    schema: Any = schemas[-1] if schemas else {}
+    found = type_of(schemas[-1] if schemas else {})
     for segment in path:
-        properties: Any = schema.get("properties") if is_object(schema) else None
-        schema = properties.get(segment, {}) if is_object(properties) else {}
-    return schema if is_object(schema) else {}
+        try:
+            found = member(found, segment)
+        except Misfit:
+            return ANYTHING
+    return found
+
+
+def _objects(declared: Type) -> list[Object]:
+    return [one for one in declared.alternatives or () if isinstance(one, Object)]
 
 
 def declared(context: Context, key: str) -> bool:
     """Whether the input of a context has this key, or its schema does."""
     first = key.partition(".")[0]
     value: Any = context.get("†input", {})
-    schema: Any = _schema_of(context, ())
-    properties: Any = schema.get("properties")
-    return any(is_object(one) and first in one for one in (value, properties))
+    return (is_object(value) and first in value) or any(first in one.fields for one in _objects(_type_of(context, ())))
 
 
 def takes_no_text(context: Context, key: str) -> bool:
     """Whether the input's schema says of this key that it is something else than a text."""
-    types: Any = _schema_of(context, key.split(".")).get("type", "string")
-    return "string" not in ([types] if isinstance(types, str) else types)
+    kinds = _type_of(context, key.split(".")).apart_from_null
+    return kinds is not None and not any(isinstance(one, Text) for one in kinds)
 
 
 @asynccontextmanager

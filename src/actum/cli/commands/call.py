@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...app.idea import Idea
 from ...app.loading import Code, load_modules, load_servers, model_of
 from ...errors import SchemaError, UnknownTool
@@ -11,9 +9,8 @@ from ...generation.offer import offered
 from ...protocol.config import Config
 from ...protocol.context import Context
 from ...schema.infer import jsonable
-from ...schema.json import JsonObject, is_object
 from ..connecting import McpFile, servers_at
-from ..options import CommandError, Several, pair_of, value_of
+from ..options import CommandError, Several, parameters_of
 from ..render.telling import say_json
 
 
@@ -58,7 +55,7 @@ async def actum_call(
                 or "no module: name one with --activities"
             )
             raise CommandError(f"{error.message} (loaded: {where})") from error
-        given = _parameters(parameters, found.parameters["properties"])
+        given = parameters_of(parameters, found.parameters)
         if complaint := found.validator.complaint(given):
             raise SchemaError(complaint, tool=tool)
         value = await code.registry(
@@ -71,12 +68,3 @@ async def actum_call(
         )
         say_json(jsonable(value))
     return 0
-
-
-def _parameters(pairs: tuple[str, ...], schemas: JsonObject) -> JsonObject:
-    given: JsonObject = {}
-    for pair in pairs:
-        key, text = pair_of(pair, "a parameter is given as")
-        schema: Any = schemas.get(key)
-        given[key] = value_of(text, schema if is_object(schema) else {})
-    return given

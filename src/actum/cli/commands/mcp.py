@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -12,11 +12,11 @@ from ...connections.pinning import short_digest
 from ...connections.server import Server
 from ...connections.servers_file import servers_of
 from ...errors import SchemaError, ServerError
-from ...schema.json import JsonObject, is_object
+from ...schema.json import JsonObject
 from ..connecting import started
 from ..mcp_adding import add
 from ..mcp_serving import serve_servers
-from ..options import CommandError, Flag, JsonFlag, RunsPlace, pair_of, value_of
+from ..options import CommandError, Flag, JsonFlag, RunsPlace, parameters_of
 from ..render.telling import say, say_json, say_lines, tell
 
 
@@ -145,11 +145,7 @@ async def _call(file: str, name: str, pairs: tuple[str, ...]) -> int:
         if tool is None:
             there = ", ".join(list(servers.tools)[:10]) or "none"
             raise CommandError(f"{found!r} offers no {name!r}; there are {there}")
-        given: JsonObject = {}
-        for pair in pairs:
-            key, text = pair_of(pair, "a parameter is given as")
-            schema: Any = tool.parameters["properties"].get(key)
-            given[key] = value_of(text, schema if is_object(schema) else {})
+        given = parameters_of(pairs, tool.parameters)
         if complaint := tool.validator.complaint(given):
             raise SchemaError(complaint, tool=name)
         try:
