@@ -687,6 +687,34 @@ async def test_what_refers_to_a_fire_and_forget_call_waits_for_it_and_gets_its_v
     assert again.output == result.output
 
 
+@pytest.mark.rule("C8", "C10")
+@pytest.mark.parametrize("is_read_first", [True, False])
+@pytest.mark.parametrize("when", [False, "{†calls.1 > 5}"])
+@pytest.mark.parametrize("each", [{}, {"_each": [1, 2]}])
+async def test_a_fire_and_forget_call_is_waited_for_though_who_refers_to_it_is_skipped(
+    each: dict[str, Any], when: Any, is_read_first: bool
+) -> None:
+    tools, told = toolbox(), list[str]()
+
+    @tools.activity("jot")
+    async def jot() -> None:
+        for _ in range(100):  # the answer has ended long before
+            await asyncio.sleep(0)
+        told.append("noted")
+
+    assert jot.name == "jot"
+    tools.register("jot", {"type": "object"})
+
+    def next_request(_: Any) -> dict[str, Any]:
+        return answer(output=len(told))
+
+    at = 2 if is_read_first else 0
+    noted, reading = call("jot", **each), {"_value": f"†calls.{at}", "_when": when}
+    calls = [reading, call("double", n=1), noted] if is_read_first else [noted, call("double", n=1), reading]
+    result = await run(answer(*calls), next_request, tools=tools)
+    assert result.output == (2 if each else 1)
+
+
 @pytest.mark.rule("C8")
 async def test_a_fire_and_forget_call_that_failed_is_named_to_who_refers_to_it() -> None:
     tools = Tools()

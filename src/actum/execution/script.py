@@ -43,6 +43,8 @@ class Script(Answer):
     """Whether the context holds its plan message."""
     types: dict[int, Type] = field(default_factory=dict[int, Type])
     """What is declared of the results of its calls, by index, where that isn't all that their tools say (O11)."""
+    read: set[int | None] = field(default_factory=set[Any])
+    """The calls that something in it refers to, by index (C8)."""
     replaced: Collection[int] = ()
     """Those for which their `_else` stood before this run, by index (C14)."""
     barrier: Node | None = None

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...dataflow.computing.evaluator import Filter
-from ...dataflow.expression import MISSING, references
+from ...dataflow.expression import MISSING
 from ...dataflow.fold import exported
 from ...dataflow.node import Status
-from ...dataflow.reference import CALLS, call_index
 from ...errors import ActumError, CallError, SolutionError
 from ...protocol.accounts import Live
 from ...protocol.call import Call
@@ -71,7 +70,7 @@ class Outcomes:
             LimitExceeded: the budget did not let a call start.
         """
         if wanted is not None:
-            self._await(wanted)
+            self._readiness.wait_for(wanted.script, wanted.output.expressions)
         await self._readiness.settle()
         if wanted is None:
             held = [job.node.status is Status.HELD for job in self._open()]
@@ -102,15 +101,6 @@ class Outcomes:
         output = wanted.output.fill([exported(value) for value in computed])
         check_written(output, path="output")
         return Finished(wanted.finished(output), output, str(wanted.script.number), tuple(filters))
-
-    def _await(self, wanted: Wanted) -> None:
-        """Wait for the calls that an output reads, also for those that are started and forgotten otherwise (C8)."""
-        read = (one for expression in wanted.output.expressions for one in references(expression))
-        for index in {call_index(one) for one in read if one.kind == CALLS}:
-            node = wanted.script.nodes.get(-1 if index is None else index)
-            job = self._ground.jobs.get(node.number) if node is not None else None
-            if job is not None:
-                self._readiness.under_way.await_call(job)
 
     async def drain(self) -> None:
         """Wait, bounded, for the calls that nothing waits for; those that take longer are cut, and have failed (C8)."""

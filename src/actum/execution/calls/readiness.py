@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, TypeAlias
 
+from ...dataflow.expression import Expression, references
 from ...dataflow.node import Node, Status
+from ...dataflow.reference import CALLS, call_index
 from ...errors import ActumError, LimitExceeded
 from ...events import CallReady, CallWaiting
 from ...protocol.call import EXPECT, VALUE, Call
@@ -16,6 +18,7 @@ from ...spans import Cancelled
 from ..ground import Ground
 from ..isolated import Delegate
 from ..job import Answered, Carried, Held, Job, Otherwise, Yield
+from ..script import Script
 from ..tracing import end_call
 from .admission import decided
 from .approval import Approvals, Approve
@@ -105,6 +108,9 @@ class Readiness:
     def add(self, job: Job) -> None:
         """Take in a call that was judged: start it, or let it wait (C6); one that has started goes on as it is (L3)."""
         self.ground.jobs[job.node.number] = job
+        self.wait_for(job.script, (one for one, _ in job.authored))
+        if job.otherwise is not None:
+            self.wait_for(job.script, job.otherwise.outside)
         job.node.leaves = job.leaves
         self._graph.enter(job.node)
         attempts = self.attempts if self.ground.is_corrected else None
@@ -122,6 +128,16 @@ class Readiness:
             on = dict.fromkeys(map(str, self._graph.missing(job.node)))
             self.ground.emit(CallWaiting(call=job.call, place=job.place, on=tuple(on)))
         self.pump()
+
+    def wait_for(self, script: Script, expressions: Iterable[Expression]) -> None:
+        """Wait for the calls of an answer that something in it reads, also those that are forgotten otherwise (C8)."""
+        read = (one for expression in expressions for one in references(expression))
+        for index in {call_index(one) for one in read if one.kind == CALLS} - script.read:
+            script.read.add(index)
+            node = script.nodes.get(-1 if index is None else index)
+            job = self.ground.jobs.get(node.number) if node is not None else None
+            for one in () if job is None else (job, *(job.batch.jobs if job.batch is not None else ())):
+                self.under_way.await_call(one)
 
     async def settle(self) -> None:
         """Let calls run until nothing runs and nothing can start, and judge those that still wait then (C7, P1).
@@ -291,7 +307,8 @@ class Readiness:
             self.results.begin(job, call)
             self.endings.answer(job, call)
             return
-        is_awaited = job.has_result or self._awaits_all or job.tool.effects == "ordered"
+        is_read = (job.parent or job).node.index in job.script.read
+        is_awaited = job.has_result or is_read or self._awaits_all or job.tool.effects == "ordered"
         self.under_way.begin(job, is_awaited=is_awaited)
         self._workers.add((job, call))
 
