@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..events import AnyEvent
 from ..execution.budget import Budget, Spent
 from ..execution.calls.approval import Approve
+from ..execution.delegation.caller import Caller
 from ..execution.delegation.delegation import Delegation
 from ..execution.delegation.linking import Linking, has_links
 from ..execution.delegation.resolver import Resolver, SavedRequest
@@ -248,18 +249,22 @@ class Assembly:
         shape = shape_of(schema)
         Validator(shape.schema, at="schema")
         telling = record or Recorder()
-        delegation = self.delegation(own, budget, emit, telling).below(lineage)
-        return Setup(runtime=delegation.runtime, context=own, shape=shape, delegate=delegation, record=telling)
+        caller = self._caller(own, budget, emit, telling).below(lineage)
+        return Setup(runtime=caller.runtime, context=own, shape=shape, delegate=Delegation(caller), record=telling)
 
-    def delegation(
+    def delegation(self, context: Context, budget: Budget, emit: Emitter, doings: Doings | None = None) -> Delegation:
+        """What carries out the calls that no code of the agent's does."""
+        return Delegation(self._caller(context, budget, emit, doings=doings))
+
+    def _caller(
         self,
         context: Context,
         budget: Budget,
         emit: Emitter,
         record: Recorder | None = None,
         doings: Doings | None = None,
-    ) -> Delegation:
-        """What carries out the calls that no code of the agent's does, and the runtime that they share with it."""
+    ) -> Caller:
+        """What the delegates of a run inherit of it."""
         runtime = Runtime(
             model=self.model,
             registry=self.tools,
@@ -271,4 +276,4 @@ class Assembly:
             doings=doings,
         )
         machine = LocalMachine(registered=self.reach.registered, delegates=self.delegates, tokens=self.reach.tokens)
-        return Delegation(runtime, self.resolver(context.data_kinds), machine, budget, emit, record or Recorder())
+        return Caller(runtime, self.resolver(context.data_kinds), machine, budget, emit, record or Recorder())

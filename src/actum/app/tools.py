@@ -132,7 +132,7 @@ class Tools(Registry):
         )
         budget, emit = Budget(assembly.limits), assembly.emitter()
         doings = Doings() if pattern == "all" else None
-        delegation = assembly.delegation(own, budget, emit, doings=doings)
+        delegation = assembly.delegation(own, budget, emit, doings)
         group = [Call(call) for call in calls]
         toolset = _with_model(await self._offered(own, config, delegation, group), delegation, own)
         around = Surroundings(

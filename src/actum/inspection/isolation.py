@@ -9,7 +9,7 @@ from typing import Any
 
 from ..app.agent import Agent, assembled
 from ..errors import InvalidParameters
-from ..execution.delegation.delegation import context_of
+from ..execution.delegation.handing import handed
 from ..execution.record.journal import Journal
 from ..generation.offer import offered
 from ..protocol.call import Call
@@ -109,7 +109,7 @@ async def _own(agent: Agent, tool: Tool, call: Call, crossing: Context) -> tuple
         return None
     found = await assembled(agent).resolver(crossing.data_kinds)(str(call["_delegate"]), tool)
     crosses = {id(message) for message in crossing}
-    return tuple(one for one in context_of(found.context, crossing, call) if id(one) not in crosses)
+    return tuple(one for one in handed(found.context, crossing, call) if id(one) not in crosses)
 
 
 def _hidden(context: Context, crossing: Context) -> Iterator[Hidden]:

@@ -139,10 +139,14 @@ async def _returned(function: Callable[[], Any], tool: Tool, budget: Budget, *, 
 def judged(returned: Any, tool: Tool, budget: Budget, doing: Doing | None = None) -> Yield:
     """What an Activity returned, as JSON that fits the tool's `_output` (A4); its undo is told the same.
 
+    Where one has run in a delegate's place, that was judged before.
+
     Raises:
         InvalidResult: it doesn't fit, or is not JSON.
         LimitExceeded: the run can't afford it.
     """
+    if isinstance(returned, Yield):
+        return returned
     path, beside = None, ()
     if isinstance(returned, Output):
         path = None if returned.path is None else _named_path(returned.path, tool)

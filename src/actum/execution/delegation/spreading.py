@@ -28,7 +28,7 @@ from ...errors import (
 )
 from ...protocol.approvals import approval
 from ...protocol.call import Call
-from ...protocol.config import Config, Limits
+from ...protocol.config import Limits
 from ...protocol.context import Context
 from ...protocol.message import OF
 from ...protocol.registry import Registry
@@ -95,11 +95,6 @@ class Ancestor:
 Spread: TypeAlias = Callable[[Child], Awaitable[Ended | str]]
 """Has a call carried out as a run of its own: what that has come to, or its id while it is under way. The same call
 twice is one run."""
-
-
-def is_spread(config: Config, tool: Tool) -> bool:
-    """Whether the calls of a tool are to be runs of their own where somebody keeps runs."""
-    return config.spread if isinstance(config.spread, bool) else tool.name in config.spread
 
 
 def context_of_item(call: Call, tool: Tool, scoped: Context, scopes: Sequence[str], registry: Registry) -> Context:

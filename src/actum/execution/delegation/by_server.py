@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import Any
 
 from ...errors import DelegateDepthExceeded, DelegateError, DelegateForbidden
@@ -10,6 +11,7 @@ from ...events import CallProgress
 from ...messages.media import MEDIA
 from ...protocol.call import Call
 from ...protocol.context import Context
+from ...protocol.contract import merge_contract
 from ...protocol.message import DATA_KINDS, kind_of
 from ...protocol.origin import is_url, told
 from ...protocol.place import Place
@@ -19,27 +21,51 @@ from ...schema.json import JsonObject, is_object
 from ...sources.remote import SCHEMES, Remote
 from ..budget import Budget
 from ..emitter import Emitter
+from ..isolated import Suspension
+from .caller import Caller
 
 _CROSSES = frozenset({"text", "system", "user", "assistant", "data"}) | DATA_KINDS | MEDIA
 
 
-def is_remote(name: str) -> bool:
-    """Whether a `_delegate` is carried out by another server."""
-    return name.startswith(SCHEMES)
+@dataclass(frozen=True, slots=True)
+class ByServer:
+    """Has other servers carry calls out."""
 
+    caller: Caller
 
-def check_remote(name: str, tool: Tool, *, grants: tuple[str, ...], sealed: bool) -> None:
-    """Refuse what may not leave this machine: the calls of an Idea from outside, and those of sealed runs (D12, S10).
+    def takes(self, name: str, _tool: Tool) -> bool:
+        """Whether a name is that of an Idea on another server."""
+        return name.startswith(SCHEMES)
 
-    Raises:
-        DelegateForbidden: it may not.
-    """
-    if is_url(tool.origin) and name not in grants:
-        raise DelegateForbidden(f"a delegate from outside can't reach {told(name)!r}", tool=tool.name)
-    if sealed:
-        raise DelegateForbidden(
-            "a sealed run can't be carried out elsewhere: what is sealed is shown there", tool=tool.name
-        )
+    async def carry(self, name: str, call: Call, tool: Tool, context: Context, kept: Suspension) -> Any:
+        """What has come of the call there."""
+        remote, own = self._remote(name, tool), self.caller
+        kept.has_effects = tool.effects != "none"
+        try:
+            depth = own.deepest - len(own.lineage) - 1
+            result = await carried_out(remote, call, context, kept.place, own.budget, own.emit, depth=depth)
+        except DelegateError as error:
+            raise error.of(told(name), tool.name) from error
+        if (doings := own.runtime.doings) is not None and (doing := doings.begin(call, tool, None)) is not None:
+            doings.done(doing, result)
+        return result
+
+    async def contract(self, name: str, tool: Tool) -> Tool:
+        """The tool as the other server describes the Idea."""
+        there = await self._remote(name, tool).interface()
+        takes, gives = (one if is_object(one := there.get(key)) else None for key in ("input", "output"))
+        return merge_contract(tool, takes, gives, {})
+
+    def _remote(self, name: str, tool: Tool) -> Remote:
+        """The Idea there; refused where what crosses may not leave this machine (D12, S10)."""
+        config = self.caller.runtime.config
+        if is_url(tool.origin) and name not in config.grants:
+            raise DelegateForbidden(f"a delegate from outside can't reach {told(name)!r}", tool=tool.name)
+        if config.sealed:
+            raise DelegateForbidden(
+                "a sealed run can't be carried out elsewhere: what is sealed is shown there", tool=tool.name
+            )
+        return self.caller.machine.remote(name, config)
 
 
 async def carried_out(
@@ -55,7 +81,7 @@ async def carried_out(
     messages = [_crossing(message) for message in context]
     if call.parameters:
         messages.append({"type": "input", "input": dict(call.parameters)})
-    body: JsonObject = {"messages": messages, "limits": left_of(budget, depth)}
+    body: JsonObject = {"messages": messages, "limits": _left_of(budget, depth)}
     key = f"call-{hashlib.sha256(context.key.encode()).hexdigest()[:40]}"
 
     def waits(run: str) -> None:
@@ -74,17 +100,10 @@ async def carried_out(
     raise (DelegateDepthExceeded if is_too_deep else DelegateError)(result.failure, outcome="unknown")
 
 
-def left_of(budget: Budget, depth: int) -> JsonObject:
+def _left_of(budget: Budget, depth: int) -> JsonObject:
     """What is left of the limits that a delegate elsewhere has to keep, too."""
-    limits = budget.limits
-    left: dict[str, float | None] = {
-        "requests": None if limits.requests is None else limits.requests - budget.requests,
-        "seconds": budget.seconds_left,
-        "tokens": None if limits.tokens is None else limits.tokens - budget.tokens,
-        "usd": None if limits.usd is None else limits.usd - budget.usd,
-        "depth": depth,
-    }
-    return {name: max(value, 0) for name, value in left.items() if value is not None}
+    left: JsonObject = {name: getattr(budget.left, name) for name in ("requests", "seconds", "tokens", "usd")}
+    return {name: value for name, value in {**left, "depth": depth}.items() if value is not None}
 
 
 def _crossing(message: JsonObject) -> JsonObject:
