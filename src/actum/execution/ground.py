@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from ..dataflow.graph import Graph
 from ..dataflow.node import Answer, Node, Status
+from ..dataflow.reference import CALLS, call_index
 from ..dataflow.template import Reading
 from ..generation.offer import Toolset
 from ..protocol.config import Limits
+from ..protocol.context import Context
+from ..protocol.place import Place
+from ..schema.json import JsonObject
 from .budget import Budget
 from .emitter import Emitter
 from .job import NO_ELEMENT, Failure, Job
-from .record.journal import Journal
+from .record.crossing import Recipient
+from .record.journal import Journal, error_message
 from .script import Script
 from .undoing import Doings
 
@@ -77,6 +82,35 @@ class Ground:
         node.is_barrier, node.has_value, node.after = True, False, before
         script.since = []
         return node
+
+    def crossing(self, job: Job) -> Context:
+        """What of the context crosses to a call that is about to be made, which has scopes (S1-S6).
+
+        Raises:
+            LimitExceeded: the run can't afford it.
+        """
+        whole = job.parent or job
+        authored = [expression for expression, _ in whole.authored]
+        recipient = Recipient(
+            place=job.place,
+            references=[one for each in authored for one in self.graph.known.read_by(each, whole.node)],
+        )
+        self.budget.check()  # of the many that may have been begun, one finds out that they are too much
+        errors = self._errors(recipient) if "error" in job.scopes else ()
+        found = self.journal.scoped(job.scopes, job.node.instance, recipient, errors, self.toolset.instance_of)
+        self.budget.take_parameters(found, job.tool.name)
+        return found
+
+    def _errors(self, recipient: Recipient) -> list[JsonObject]:
+        """Why calls have failed that are listed before one, or that it refers to: the context will say so (L2, S11)."""
+        asked = {call_index(one) for one in recipient.references if one.kind == CALLS}
+        reader, found = recipient.place, list[JsonObject]()
+        for failure in self.failures:
+            place = Place.parse(failure.of)
+            is_before = place.index is not None and (place.answer, place.index) < (reader.answer, reader.index or 0)
+            if is_before or (place.answer == reader.answer and place.index in asked):
+                found.append(error_message(failure.error, failure.call, failure.of, failure.marks))
+        return found
 
     def forget(self) -> None:
         """Drop the nodes that matter to no call after a tick."""

@@ -46,6 +46,7 @@ class Loop:
         self._run = setup.run or urandom(16).hex()
         """The id of this run: the keys of the calls that its answers make are made from it (C9)."""
         self._setup = setup
+        self._config = setup.config
         self._budget = budget
         own, self._marks = _begun(setup.context, self._run)
         said: list[JsonObject] = []
@@ -225,7 +226,7 @@ class Loop:
         self._refresh_tools()
         self._arriving.reopen()
         before = self._journal.writes
-        is_lazy = self._setup.config.mode == "lazy"
+        is_lazy = self._config.mode == "lazy"
         turn = self._answers.turn = Turn(
             script=Script(
                 number=self._answers.next_number, run=self._run, start=len(self._journal), turn=self._at_turn
@@ -238,7 +239,7 @@ class Loop:
             own=self._own,
             notices=self._answers.notices(),
         )
-        retries = self._setup.config.retries
+        retries = self._config.retries
         settled = self._journal.settled
         self._budget.check_price(chain_of(model))
         answered, self._frame = await ask(
@@ -274,7 +275,7 @@ class Loop:
     def _wanted(self, script: Script, answered: Answered) -> Wanted | None:
         if answered.output is None:
             return None
-        instances = self._journal.instances if self._setup.config.instanced_output else ()
+        instances = self._journal.instances if self._config.instanced_output else ()
 
         def judged(_: Json) -> Any:
             return answered.finished  # what refers to nothing was judged when it arrived

@@ -139,7 +139,9 @@ class Context(Sequence[JsonObject]):
             self._messages = tuple(
                 check_message(_said(message), index, kinds, self._data_kinds) for index, message in enumerate(messages)
             )
-            if is_url(origin):  # what is from outside has no say in where its paths start from (D12)
+            if origin is not None and is_url(
+                origin
+            ):  # what is from outside has no say in where its paths start from (D12)
                 for message in self._messages:
                     message.pop(ORIGIN, None)
         self._memory: Memory | None = None

@@ -26,7 +26,6 @@ from ..record.journal import check_written
 from ..threads import Threads
 from ..tracing import asked
 from .admission import judge
-from .crossing import cross
 from .resolving import resolved
 
 
@@ -219,9 +218,7 @@ def approving(ground: Ground, approvals: Approvals, carry: Carry) -> Carry:
             before = (job.scopes, job.node.instance)
             call = resolved(job, approvals.replace(job, approved), ground.budget)
             if before != (job.scopes, job.node.instance):  # else exactly what was approved crosses
-                job.crossing = None
-                if job.scopes:
-                    cross(ground, job)
+                job.crossing = ground.crossing(job) if job.scopes else None
         return await carry(job, call)
 
     return decided

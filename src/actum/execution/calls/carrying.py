@@ -12,10 +12,9 @@ from ..isolated import Delegate
 from ..job import Answered, Carried, Job
 from ..tracing import traced
 from .approval import Approvals, approving
-from .crossing import cross
 from .delegating import delegating
 from .invoking import invoking
-from .patience import bounded
+from .patience import cutting
 from .results import Results
 
 
@@ -46,7 +45,7 @@ def composed(
     async def caught(job: Job, call: Call) -> Carried:
         try:
             if job.scopes:
-                cross(ground, job)
+                job.crossing = ground.crossing(job)
             is_decided = approvals.approve is not None or job.tool.is_held or journal.decisions.by_place
             return await (approved if is_decided else made)(job, call)
         except Fenced:  # it is the run that is lost, not this call
@@ -63,7 +62,7 @@ def composed(
             ground.is_stopped = True
             raise
 
-    plain, patient = caught, bounded(caught)
+    plain, patient = caught, cutting(caught)
     if ground.emit.trace is not None:
         plain, patient = (traced(ground.emit.trace, ground.emit, one) for one in (plain, patient))
 

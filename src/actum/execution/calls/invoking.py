@@ -1,4 +1,4 @@
-"""Running the Activity behind a call, and judging what it returns."""
+"""Running the Activity behind a call, again where it has failed (T14), and judging what it returns."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ...dataflow.reference import Reference, ReferenceSyntax, clip, scan_reference
-from ...errors import LONGEST_MESSAGE, ActivityError, ActumError, InvalidResult, ServerError
-from ...events import CallProgress
+from ...errors import LONGEST_MESSAGE, ActivityError, ActumError, InvalidResult, LimitExceeded, ServerError
+from ...events import CallProgress, CallRetried
 from ...messages import Media, MessageObject, is_message
 from ...protocol import elsewhere
 from ...protocol.activity import Activity
 from ...protocol.approvals import Decision
+from ...protocol.backoff import Backoff
 from ...protocol.call import Call
 from ...protocol.context import Context
 from ...protocol.raised import is_uncertain, raised_words
@@ -29,7 +30,6 @@ from ..emitter import Emitter
 from ..ground import Ground
 from ..job import Carried, Carry, Job, Yield
 from ..undoing import Doing, Doings
-from .retrying import retrying
 
 _MOST_TOLD = 10_000
 """How often one call may tell how far it is."""
@@ -65,7 +65,11 @@ def invoking(ground: Ground, decision: Callable[[Job], Decision | None]) -> Carr
             context = context.keyed(
                 job.key, ground.journal.lease, _Telling(job, ground.emit) if ground.emit.sink else None
             )
-        again = retrying(job, activity, ground)
+        again = None
+        if retries := activity.retries_of(job.tool):
+            registry = ground.toolset.registry
+            backoff = Backoff() if registry is None else registry.backoff
+            again = _Again(job=job, retries=retries, backoff=backoff, ground=ground)
         return invoke(call, job.tool, context, activity, ground.budget, again=again, doings=ground.doings)
 
     return carry
@@ -217,6 +221,52 @@ def _named_path(path: str, tool: Tool) -> Reference:
     if end != len(path):
         raise InvalidResult(f"{path!r} is not one path", tool=tool.name)
     return reference
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Again:
+    """Is asked after every failure of one call's Activity, and waits before the next attempt.
+
+    An attempt spends a call of the limits, as the first has. There is none where the wait would outlast the run or
+    what the tool may take: what is known by then is better told at once.
+    """
+
+    job: Job
+    retries: int
+    backoff: Backoff
+    ground: Ground
+    tried: int = 0
+    """How many attempts there were after the first."""
+
+    async def __call__(self, failure: ActivityError) -> bool:
+        """Whether to try again, now."""
+        if self.tried >= self.retries:
+            return False
+        seconds = self.backoff.seconds(self.tried)
+        if seconds >= self._seconds_left() or not self._can_pay():
+            return False
+        self.tried += 1
+        if self.ground.emit.sink:
+            job = self.job
+            told = CallRetried(call=job.call, place=job.place, error=failure, attempt=self.tried, seconds=seconds)
+            self.ground.emit(told)
+        await (self.backoff.sleep or asyncio.sleep)(seconds)
+        if (settled := self.ground.journal.settled) is not None:  # others may have taken over the run meanwhile
+            await settled()
+        return True
+
+    def _can_pay(self) -> bool:
+        try:
+            self.ground.budget.call()
+        except LimitExceeded:
+            return False
+        return True
+
+    def _seconds_left(self) -> float:
+        of_run = self.ground.budget.seconds_left
+        until = self.job.patience.when() if self.job.patience is not None else None
+        of_call = math.inf if until is None else until - asyncio.get_running_loop().time()
+        return min(math.inf if of_run is None else of_run, of_call)
 
 
 class _Telling:

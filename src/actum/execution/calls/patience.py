@@ -10,7 +10,7 @@ from ...protocol.call import Call
 from ..job import Carried, Carry, Job
 
 
-def bounded(carry: Carry) -> Carry:
+def cutting(carry: Carry) -> Carry:
     """Cuts a call by its `patience`, which begins to count once it is approved."""
 
     async def cut(job: Job, call: Call) -> Carried:
