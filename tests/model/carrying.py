@@ -11,13 +11,15 @@ from actum.schema.json import is_list
 from actum.schema.validator import Validator
 
 from .reading import ANY, Reads
-from .values import NOTHING, Json
+from .values import NOTHING, Json, Write, fits
 from .world import DONE, FAILED, OPEN, SKIPPED, End, Failure, Look, Made, Tool, Unsaid, worst
 
 if TYPE_CHECKING:
     from .meaning import Run
 
 _MISFIT = "invalid_parameters"
+_FALLIBLE = frozenset({"push", "concat"})
+"""The methods that not every value fits."""
 
 
 class Ends(Reads):
@@ -31,19 +33,41 @@ class Ends(Reads):
         """Those that were refused, or an item of them, when all that they refer to was there."""
         self.unhelped: set[int] = set()
         """Those that an `_else` waited for in vain."""
+        self.replaced: set[int] = set()
+        """Those for which an `_else` stands."""
+        self.lost: dict[int, list[Write]] = {}
+        """What couldn't be written, by index."""
+        self.unmet: set[int] = set()
+        """Those that were not made because another has failed."""
         self.outcomes: dict[tuple[int, int | None], Look] = {}
         """What has come of the calls that were carried out, by index and item."""
 
     def _decide(self, index: int) -> bool:
         self.behind[index] = set()
         end = self._end(index)
-        if end[0] is End.SKIPPED:
-            self.behind[index] &= self.ends.keys()  # what is not known yet had no say
+        if end[0] is End.DONE and self.paths[index] is not None:
+            end = self._landed(index, end[1])
         if end[0] is not End.OPEN:
             self.ends[index] = end
-        if end[0] is End.DONE and self.paths[index] is not None:
-            self.own[index] = self._written(index, end[1])
         return end[0] is not End.OPEN
+
+    def _landed(self, index: int, value: Any) -> Look:
+        """What a call has come to is written behind what those listed before it write; what can't be, fails (O8)."""
+        own = self._may_write(index)
+        before = {at for one in own for at in self._writers(one, self._instance(index)) if at < index}
+        if self._method(index) in _FALLIBLE and any(self.ends.get(at, OPEN)[0] is End.OPEN for at in before):
+            return OPEN
+        end: Look = (End.DONE, value)
+        for _ in range(1 if index in self.replaced else 2):
+            if end[0] is not End.DONE:
+                return end
+            writes = self._written(index, end[1])
+            if all(fits(self._visible(index), one) for one in writes):
+                self.own[index] = writes
+                return end
+            self.lost[index] = [*self.lost.get(index, []), *writes]
+            end = self._otherwise(index, NOTHING, _MISFIT)
+        return FAILED
 
     def _end(self, index: int) -> Look:
         element = self.elements[index]
@@ -67,7 +91,7 @@ class Ends(Reads):
             if end[0] is End.BAD or (end[0] is End.DONE and not isinstance(condition, bool)):
                 return self._otherwise(index, NOTHING, _MISFIT)
             if end[0] is not End.DONE:
-                return end
+                return self._waits(index, end)
             if not condition:
                 return SKIPPED
             after = []  # they have passed
@@ -77,10 +101,18 @@ class Ends(Reads):
         if ready[0] is End.BAD:
             return self._otherwise(index, NOTHING, _MISFIT)
         if ready[0] is not End.DONE:
-            return ready
+            return self._waits(index, ready)
         if each is None:
             return self._one(index, own, NOTHING)
         return self._each(index, each, when if is_by_item else None, own)
+
+    def _waits(self, index: int, end: Look) -> Look:
+        """How a call ends that isn't made: for what has failed, or was skipped, and nothing else had a say."""
+        if end[0] is End.FAILED:
+            self.unmet.add(index)
+        elif end[0] is End.SKIPPED:
+            self.behind[index] &= {at for at, (one, _) in self.ends.items() if one in {End.SKIPPED, End.GONE}}
+        return end
 
     def _expected(self, index: int) -> Look:
         """An `_expect`, which is judged when what it reads is there; what isn't so has failed (C16)."""
@@ -171,6 +203,7 @@ class Ends(Reads):
             return FAILED
         own, self.code = template(element["_else"]), code
         end, value = self._filled(own, index, item)
+        self.replaced |= {index} if end is End.DONE else set()
         if end not in {End.DONE, End.OPEN}:
             self.unhelped |= {at for one in own.expressions for at in self._giving(one)}
         return (end, value) if end in {End.DONE, End.OPEN} else FAILED

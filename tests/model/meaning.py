@@ -141,11 +141,20 @@ class Run:
         else:
             self.blocks.append((kind, call))
 
-    def leave(self, place: str, what: str, value: Any, write: Write | None = None, instance: str | None = None) -> None:
-        """Note the message that a call leaves."""
+    def leave(
+        self,
+        place: str,
+        what: str,
+        value: Any,
+        write: Write | None = None,
+        instance: str | None = None,
+        *,
+        is_lost: bool = False,
+    ) -> None:
+        """Note the message that a call leaves; what it says is not folded where it `is_lost`."""
         found: Json = {"_of": place, "what": what, "value": value}
         if write is not None:
-            self.writes.append(write)
+            self.writes += [] if is_lost else [write]
             found |= {"path": str(Reference(write.kind, write.path)), "method": write.method}
         self.written += what in {"data", "result"}
         self.left.append(found | ({} if instance is None else {"_instance": instance}))
@@ -172,6 +181,7 @@ class Answer(Ends):
             self.run.output = output[1]
         elif self.output is not None and not is_withheld:
             self.run.leave(str(self.run.number), "error", None)
+            self.run.errors.append((None, None))
             self.run.show("error", None)
 
     def _check_waited(self) -> None:
@@ -195,6 +205,8 @@ class Answer(Ends):
         place, instance = f"{run.number}.{index}", self._instance(index)
         if "_then" in element:
             return
+        for write in self.lost.get(index, []):
+            run.leave(place, "data", nested(write.path, write.value), write, instance, is_lost=True)
         if "_expect" in element and end is End.DONE:
             run.leave(place, "record", None)
         elif end in {End.SKIPPED, End.GONE}:
@@ -263,8 +275,8 @@ class Answer(Ends):
     @property
     def is_left(self) -> bool:
         """Whether nothing has failed but what was expected, and what that failed (P5)."""
-        failed = {at for at in self.withheld_by if at in self.made or at in self.refused or at in self.impossible}
-        return bool(self.withheld_by) and not failed and any("_expect" in self.elements[at] for at in self.withheld_by)
+        expected = {at for at in self.withheld_by if "_expect" in self.elements[at]}
+        return bool(expected) and self.withheld_by <= expected | self.unmet
 
     def _firsts(self) -> Iterator[First]:
         """The alternatives that have a value, in the output and in what is not skipped."""

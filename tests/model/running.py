@@ -75,7 +75,7 @@ class Desk:
         place = str(context.key)
         arguments = {key: one for key, one in call.items() if not key.startswith("_")}
         crossing = json.loads(json.dumps(dict(context.data)))
-        if errors := [named(one["call"]) if "call" in one else None for one in context if one["type"] == "error"]:
+        if errors := [one["call"] and named(one["call"]) for one in context if one["type"] == "error"]:
             crossing["error"] = errors
         self.seen.begun.append((place, activity, arguments, crossing))
         self.seen.log.append(("+", place))

@@ -17,6 +17,10 @@ _SHORT = ("input", "state")
 _NOT_PAYLOAD = ("type", "schema", "description")
 
 
+class Misfit(Exception):
+    """A value can't be written where it is to stand."""
+
+
 class _Nothing:
     def __repr__(self) -> str:
         return "NOTHING"
@@ -104,14 +108,25 @@ def _joined(old: Any, method: str, value: Any) -> Any:
             return {key: _joined(old.get(key, NOTHING), "merge", value.get(key, old.get(key))) for key in old | value}
         case "assign" if is_object(old) and is_object(value):
             return old | value
-        case "push":
+        case "push" if is_list(old or []):
             return [*(old or []), value]
-        case "concat" if isinstance(value, str):
+        case "concat" if isinstance(value, str) and (old is NOTHING or isinstance(old, str)):
             return f"{old or ''}{value}"
-        case "concat":
+        case "concat" if is_list(value) and is_list(old or []):
             return [*(old or []), *value]
+        case "push" | "concat":
+            raise Misfit
         case _:
             return value
+
+
+def fits(writes: Sequence[Write], write: Write) -> bool:
+    """Whether a write can be made behind others."""
+    try:
+        folded([*writes, write], write.kind, write.instance)
+    except Misfit:
+        return False
+    return True
 
 
 def plain(value: Any) -> Any:

@@ -78,7 +78,7 @@ class _Judgement:
         self._leaving = leaving
         self._is_gate = is_gate
         self._decided: dict[int, Verdict] = {}
-        self._memo: dict[tuple[int, Reference, str | None, bool], tuple[tuple[Node, ...], Verdict]] = {}
+        self._memo: dict[tuple[int, Reference, str | None, bool], tuple[tuple[Node, ...], Mapping[Status, Node]]] = {}
         self._dependents: defaultdict[int, list[Node]] = defaultdict(list)
         self._open: dict[int, int] = {}
         self._most_behind = _LEAST_BEHIND
@@ -222,26 +222,26 @@ class _Judgement:
         if self._is_gate(reference) and not is_scope:
             is_open = self._graph.known.value(reference, node, place) is not MISSING
             return None if is_open else Verdict(Fate.PROPOSAL, (reference,))
-        waiting, verdict = self._writing(reference, node, is_scope=is_scope)
+        waiting, first = self._writing(reference, node, is_scope=is_scope)
         if is_scope or self._graph.known.value(reference, node, place) is not MISSING:
             last = inf if place in node.partial else node.number
             waiting = tuple(one for one in waiting if one.number < last and one is not node)
-            # A value that a held call is to replace is not the one to read: its reader waits with it.
-            verdict = (
-                verdict if verdict.fate is Fate.PROPOSAL and any(one.number < last for one in verdict.nodes) else None
-            )
-        return _Behind(reference, waiting) if waiting else verdict
+            # A value that a call is to replace that is held, or ends with its items, is not the one to read.
+            first = {status: one for status, one in first.items() if status in _REPLACING and one.number < last}
+            if not (waiting or first):
+                return None
+        return _Behind(reference, waiting) if waiting else _without_hope(reference, first)
 
-    def _writing(self, reference: Reference, node: Node, *, is_scope: bool) -> tuple[tuple[Node, ...], Verdict]:
-        """The waiting calls that may write a path, the first of them, and what becomes of it where there are none."""
+    def _writing(
+        self, reference: Reference, node: Node, *, is_scope: bool
+    ) -> tuple[tuple[Node, ...], Mapping[Status, Node]]:
+        """The calls that may write a path: those that wait, the first of them, and the first of each other status."""
         key = (id(node.answer) if reference.kind == CALLS else 0, reference, node.instance, is_scope)
         if key not in self._memo:
-            by_status: defaultdict[Status, list[Node]] = defaultdict(list)
             leaving = self._leaving.of(reference, node.instance) if is_scope else []
-            for writer in (*self._candidates(reference, node), *leaving):
-                by_status[writer.status].append(writer)
-            waiting = sorted(by_status[Status.WAITING], key=lambda writer: writer.number)[: self._most_behind]
-            self._memo[key] = tuple(waiting), _without_hope(reference, by_status)
+            writers = sorted((*self._candidates(reference, node), *leaving), key=lambda writer: writer.number)
+            waiting = [one for one in writers if one.status is Status.WAITING][: self._most_behind]
+            self._memo[key] = tuple(waiting), {one.status: one for one in reversed(writers)}
         return self._memo[key]
 
     def _candidates(self, reference: Reference, node: Node) -> list[Node]:
@@ -286,10 +286,10 @@ def _is_skipped_call(verdict: Verdict) -> bool:
     return verdict.fate is Fate.SKIPPED and all(one.kind == CALLS for one in verdict.references)
 
 
-def _without_hope(reference: Reference, writers: Mapping[Status, list[Node]]) -> Verdict:
+def _without_hope(reference: Reference, writers: Mapping[Status, Node]) -> Verdict:
     for status, fate in _FATES:
-        if writers.get(status):
-            return Verdict(fate, (reference,), tuple(writers[status][:1]))
+        if status in writers:
+            return Verdict(fate, (reference,), (writers[status],))
     return Verdict(Fate.DEAD, (reference,))
 
 
@@ -297,6 +297,7 @@ def _gravity(verdict: Verdict) -> Fate:
     return verdict.fate
 
 
+_REPLACING = frozenset({Status.READY, Status.HELD})
 _FATES = (
     (Status.READY, Fate.FREE),  # a call for every item, of which one waits: it ends with them
     (Status.OWED, Fate.OWED),

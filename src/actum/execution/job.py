@@ -64,6 +64,8 @@ class Job:
     """Whether it is on its way, if only to an approver: a corrected answer doesn't start it again (L3)."""
     has_begun: bool = False
     """Whether it has really run, so that its failure is one of running."""
+    is_edited: bool = False
+    """Whether an approver has written it anew, so that only then its values were known (L6)."""
     is_under_way: bool = False
     """Whether a task carries it out, or will soon."""
     is_awaited: bool = False

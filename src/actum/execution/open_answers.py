@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..dataflow.template import Reading, template
@@ -20,6 +20,7 @@ from . import programs
 from .calls.arriving import Arriving
 from .calls.outcome import Finished, GoOn, Outcome, Outcomes
 from .ground import Ground
+from .job import Failure
 from .record import entries
 from .record.plans import standing_plans
 from .script import Script, Wanted
@@ -166,7 +167,7 @@ class OpenAnswers:
                 self.leave(outcome)
             outcome = await self._calls.settle(one)
             if isinstance(outcome, GoOn):
-                self._check_program(one.script)
+                self._check_program(one.script, outcome.causes)
         return outcome
 
     def _resumed(self) -> Iterator[Script]:
@@ -191,12 +192,11 @@ class OpenAnswers:
             script.turn = bisect(starts, plan.authored.start)
             yield script
 
-    def _check_program(self, script: Script) -> None:
+    def _check_program(self, script: Script, failures: Sequence[Failure]) -> None:
         """End the run where a plan that no model wrote has failed, unless a model may go on with it (P5).
 
         What a model owes has not failed; and what somebody has said since begins another turn.
         """
-        failures = self._ground.failures
         if not (script.is_given and failures) or self._journal.is_told_more:
             return
         if self._calls.open_calls()[1] and all(one.call is None for one in failures):

@@ -237,6 +237,7 @@ def _asked(job: Job, call: Call) -> Asked:
 def _become(job: Job, changed: Job) -> None:
     if changed.batch is not None:
         raise InvalidParameters("a call for every item can't take the place of one", tool=changed.tool.name)
+    job.is_edited = True
     job.call, job.tool, job.template, job.is_final = changed.call, changed.tool, changed.template, changed.is_final
     job.scopes, job.is_latent, job.node.instance = changed.scopes, changed.is_latent, changed.node.instance
     if job.parent is None:

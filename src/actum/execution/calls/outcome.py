@@ -21,7 +21,7 @@ from ..script import Script, Wanted
 from .declared import Declared
 from .diagnosis import missing_in_output
 from .readiness import Readiness
-from .withholding import is_withheld
+from .withholding import withholding
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,9 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class GoOn:
-    """The model has to be asked again."""
+    """The model has to be asked again: because of these failures, where an output is withheld."""
+
+    causes: Sequence[Failure] = ()
 
 
 Outcome: TypeAlias = Finished | Waiting | GoOn
@@ -76,8 +78,8 @@ class Outcomes:
             held = [job.node.status is Status.HELD for job in self._open()]
             return Waiting() if held and all(held) and not self._ground.failures else GoOn()
         await self._readiness.drain(self._drain)
-        if self._ground.failures and is_withheld(wanted, self._ground):
-            return GoOn()
+        if causes := withholding(wanted, self._ground):
+            return GoOn(causes)
         turn = wanted.script.turn
         if any(job.node.status is Status.HELD and job.script.turn == turn for job in self._ground.jobs.values()):
             return Waiting()
@@ -85,7 +87,7 @@ class Outcomes:
             return await self._finished(wanted)
         except (CallError, SolutionError) as error:
             self._ground.failures.append(Failure(error, str(wanted.script.number)))
-        return GoOn()
+        return GoOn(self._ground.failures[-1:])
 
     async def _finished(self, wanted: Wanted) -> Finished:
         optional = self._declared.check_output(wanted.output, wanted.script)

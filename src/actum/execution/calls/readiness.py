@@ -343,7 +343,7 @@ class Readiness:
                 self.endings.answer(job, carried.call)
             case Held():
                 self.endings.hold(job, carried)
-            case _ if job.has_begun:
+            case _ if job.has_begun or job.is_edited:
                 self.endings.failed(job, carried)
             case _:
                 self.endings.refuse(job, carried)

@@ -15,12 +15,14 @@ from ..job import Batch, Failure, Job
 from ..script import Script, Wanted
 
 
-def is_withheld(wanted: Wanted, ground: Ground) -> bool:
-    """Whether a call has failed that the output can't be delivered beside.
+def withholding(wanted: Wanted, ground: Ground) -> Sequence[Failure]:
+    """The failures that the output can't be delivered beside.
 
     Excused is a call that is an alternative (`a <|> b`) of which another side has its value, and one that
     excused calls have failed for.
     """
+    if not ground.failures:
+        return ()
     failed = _Failed(ground.failures)
     excused: set[str] = set()
     for expression, script, instance in _read_in(wanted, ground):
@@ -29,7 +31,7 @@ def is_withheld(wanted: Wanted, ground: Ground) -> bool:
                 excused |= failed.behind(references(choice), script)
     if excused:
         _spread(excused, failed)
-    return any(one.of not in excused for one in ground.failures)
+    return [one for one in ground.failures if one.of not in excused]
 
 
 def _read_in(wanted: Wanted, ground: Ground) -> Iterator[tuple[Expression, Script, str | None]]:

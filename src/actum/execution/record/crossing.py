@@ -1,4 +1,7 @@
-"""What calls listed later have left: it doesn't cross to a call, so that timing has no say in what does (S8)."""
+"""What calls listed later have left, or the call itself when it was made before: it doesn't cross to it (S8, L8).
+
+So timing has no say in what does, nor has a cut.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from ...protocol.place import Place
 from ...schema.json import JsonObject
 
 _Order: TypeAlias = tuple[int, int]
+_NONE: _Order = (-1, -1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +52,13 @@ class Left:
         messages: Sequence[JsonObject],
         last_read: Callable[[Reference], Rank],
     ) -> set[int]:
-        """The ids of the messages of these kinds that calls listed after the recipient have left unasked.
+        """The ids of the messages of these kinds that calls from the recipient on have left unasked.
 
         `last_read` says of a path that it refers to up to which call it reads what was written there (O8).
         """
         self._take(messages)
         own = _order(recipient.place)
-        if all(self._latest.get(kind, own) <= own for kind in kinds):
+        if all(self._latest.get(kind, _NONE) < own for kind in kinds):
             return set()
         asked = {call_index(one) for one in recipient.references if one.kind == CALLS}
         read = [(one, last_read(one)) for one in recipient.references if one.kind in kinds]
@@ -69,7 +73,7 @@ class Left:
         return found
 
     def _later(self, own: _Order, kinds: Collection[str]) -> Iterator[tuple[_Order, int, JsonObject]]:
-        return (left for kind in kinds for left in self._messages.get(kind, ()) if left[0] > own)
+        return (left for kind in kinds for left in self._messages.get(kind, ()) if left[0] >= own)
 
     def _take(self, messages: Sequence[JsonObject]) -> None:
         for index in range(self._seen, len(messages)):
