@@ -26,7 +26,28 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 OUT = ROOT / "out" / "mutants"
 MUTATED = ("protocol", "dataflow", "execution")
-TESTS = ("tests/rules", "tests/model", "tests/dataflow", "tests/protocol", "tests/execution")
+TESTS = (
+    "tests/rules",
+    "tests/model",
+    "tests/dataflow",
+    "tests/protocol",
+    "tests/execution",
+    "tests/documents",
+    "tests/inspection",
+    "tests/messages",
+    "tests/plans",
+    "tests/tracing",
+    "tests/generation",
+    "tests/app",
+    "tests/ideas",
+    "tests/hostile/test_delegates.py",
+    "tests/hostile/test_ideas_from_outside.py",
+    "tests/hostile/test_told.py",
+    "tests/hostile/test_trust.py",
+    "tests/serving/test_remote.py",
+    "tests/test_costs.py",
+)
+"""The tests that are to notice: those of the rules and of the parts, and what runs these in the same process."""
 
 
 def main() -> int:
@@ -35,6 +56,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=400, help="how many mutants are tried")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--patience", type=float, default=30, help="how many seconds of tests are tried on a mutant")
     parser.add_argument("tests", nargs="*", default=TESTS, help="which tests are to notice them")
     own = parser.parse_args()
     folders = [str(ROOT / "src" / "actum" / one) for one in MUTATED]
@@ -50,7 +72,7 @@ def main() -> int:
         if not len(ended) % 25:
             print(f"{len(ended)} tried in {time.monotonic() - began:.0f} s", flush=True)
 
-    trying = Trying(folders, mutants, own.jobs, told)
+    trying = Trying(folders, mutants, own.jobs, own.patience, told)
     os.environ["CI"] = "1"  # the same cases are drawn each time
     os.environ.setdefault("ACTUM_EFFORT", "little")
     pytest.main(["-p", "no:xdist", "-p", "no:cacheprovider", "-s", "-q", *own.tests], plugins=[trying])

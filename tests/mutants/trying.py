@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, TypeAlias
@@ -82,11 +83,13 @@ class Trying:
     folders: Sequence[str]
     mutants: Sequence[Mutant]
     jobs: int
+    patience: float
+    """How many seconds of tests are tried on one mutant, the quickest first: what only longer ones notice survives."""
     told: _Outcome
     reached: dict[tuple[str, int], set[str]] = field(default_factory=dict[tuple[str, int], set[str]])
     """The tests that reach a line."""
     seconds: dict[str, float] = field(default_factory=dict[str, float])
-    """How long the tests take that pass where nothing is changed."""
+    """How long the tests work that pass where nothing is changed."""
     untried: list[Mutant] = field(default_factory=list[Mutant])
     """Those that no test reaches."""
 
@@ -98,7 +101,7 @@ class Trying:
         functions = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
         running: dict[int, Mutant] = {}
         for mutant in self.mutants:
-            names = sorted(self._reaching(mutant), key=self.seconds.__getitem__)
+            names = self._reaching(mutant)
             if not names:
                 self.untried.append(mutant)
                 continue
@@ -120,10 +123,10 @@ class Trying:
         tracing.start()
         for item, following in zip(items, [*items[1:], None], strict=True):
             tracing.switch_context(item.nodeid)
-            began = time.monotonic()
+            began = time.process_time()
             reports = runtestprotocol(item, log=False, nextitem=following)
             if all(one.passed or one.skipped for one in reports):
-                self.seconds[item.nodeid] = time.monotonic() - began
+                self.seconds[item.nodeid] = time.process_time() - began
             else:
                 print(f"\nleft out, it fails where nothing is changed: {item.nodeid}")
         tracing.stop()
@@ -132,10 +135,13 @@ class Trying:
             for line, names in data.contexts_by_lineno(path).items():
                 self.reached[path, line] = {name for name in names if name in self.seconds}
 
-    def _reaching(self, mutant: Mutant) -> set[str]:
+    def _reaching(self, mutant: Mutant) -> list[str]:
         """The tests that reach the change; of one in the midst of a statement, those that reach where that begins."""
         lines = sorted(line for line in set(_lines(mutant.old)) if line <= mutant.line)
-        return self.reached.get((mutant.path, lines[-1]), set[str]()) if lines else set()
+        reached = self.reached.get((mutant.path, lines[-1]), set[str]()) if lines else set[str]()
+        names = sorted(reached, key=self.seconds.__getitem__)
+        spent = accumulate(map(self.seconds.__getitem__, names))
+        return [name for name, total in zip(names, spent, strict=True) if name == names[0] or total <= self.patience]
 
     def _tried(self, mutant: Mutant, items: Sequence[pytest.Item], functions: Sequence[FunctionType]) -> int:
         """Whether one of these tests fails with the mutant in place."""

@@ -79,3 +79,82 @@ def test_a_context_seen_from_an_instance() -> None:
     assert context.of("②").state == {"x": 1}
     assert context.of("①").of("②").state == {"x": 1}
     assert list(context.of("①")) == list(context)
+
+
+@pytest.mark.rule("M3", "C9")
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        (5, "a message must be a JSON object, not a int"),
+        ({"type": "state", "state": {1: 2}}, "the key 1 is not a string"),
+        ({"type": "data", "kind": "each", "data": 1}, "'each' is no name for a kind: †each means something else"),
+        ({"type": "state", "_call": 5}, "'_call' must be the call that has left the message, an object"),
+        ({"type": "state", "_of": 5}, "'_of' must be a place such as \"3.0\", not 5"),
+        ({"type": "state", "_of": "x"}, "'_of': 'x' is not a place, for example 3.0"),
+        ({"type": "state", "_rank": "0."}, "'_rank': '0.' is not a place, for example 3.0"),
+        ({"type": "state", "_run": 5}, "'_run' must be the id of a run, not 5"),
+        ({"type": "plan", "plan": [], "_places": 5}, "'_places' must map indices of calls to places"),
+        ({"type": "plan", "plan": [], "_places": {"x": "0.0"}}, "'_places' must map indices of calls to places"),
+        ({"type": "plan", "plan": [], "_places": {"0": "x"}}, "'_places': 'x' is not a place, for example 3.0"),
+        ({"type": "plan", "plan": [], "_places": {"0": 5}}, "'_places' must be a place such as \"3.0\", not 5"),
+        ({"type": "state", "_shown": -1}, "'_shown' must be a whole number that is not negative"),
+        ({"type": "state", "_shown": True}, "'_shown' must be a whole number that is not negative"),
+        ({"type": "state", "_number": 10**9}, "'_number' must be a whole number that is not negative"),
+        ({"type": "state", "_again": "1"}, "'_again' must be a whole number that is not negative"),
+        ({"type": "state", "state": {}, "_outputPath": "x"}, "'_outputPath' must be one reference, not 'x'"),
+        ({"type": "state", "state": {}, "_outputPath": 5}, "'_outputPath' must be one reference, not 5"),
+        ({"type": "state", "state": {}, "_outputPath": "†a b"}, "'_outputPath' must be one reference, not '†a b'"),
+        (
+            {"type": "state", "state": {}, "_outputPath": "†state.y"},
+            "'_outputPath' names '†state.y', where the message has no value",
+        ),
+        (
+            {"type": "state", "state": {"x": 1}, "_outputPath": "†state.x", "_outputMethod": "append"},
+            "'_outputMethod' must be one of set, merge, assign, push, concat, erase, not 'append'",
+        ),
+        (
+            {"type": "state", "state": {"x": "a"}, "_outputPath": "†state.x", "_outputMethod": "concat"},
+            "it can't be folded into 'state': concat joins two strings or two lists, at .x they are neither",
+        ),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_a_message_is_told_with_its_index(message: Any, said: str) -> None:
+    with pytest.raises(errors.MessageError) as caught:
+        _ = Context([{"type": "state", "x": [1]}, message]).state
+    assert (str(caught.value), caught.value.index) == (f"message 1: {said}", 1)
+
+
+def test_what_is_wrong_inside_of_a_suspended_delegate_is_told_with_its_place() -> None:
+    inner = [{"type": "text", "text": "x"}, {"type": "state", "_shown": -1}]
+    with pytest.raises(errors.MessageError) as caught:
+        Context([{"type": "suspended", "of": "0.0", "call": {"_tool": "ask"}, "context": inner}])
+    told = "'_shown' must be a whole number that is not negative"
+    assert (caught.value.index, caught.value.path) == (0, "context[1]")
+    assert str(caught.value).endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (5, "a context is a text or a list of messages, not 5"),
+        ({"type": "state"}, "a context is a text or a list of messages, not {'type': 'state'}"),
+    ],
+)
+def test_what_is_no_context_is_told(given: Any, said: str) -> None:
+    with pytest.raises(errors.MessageError) as caught:
+        Context(given)
+    assert str(caught.value) == said
+
+
+def test_what_a_context_lacks_is_told_in_full() -> None:
+    for context, there in ((Context(MESSAGES), "state, user"), (Context([]), "no data")):
+        with pytest.raises(KeyError) as key:
+            _ = context["absent"]
+        assert key.value.args == (f"the context holds no 'absent'; it holds {there}",)
+        with pytest.raises(AttributeError) as attribute:
+            _ = context.absent
+        assert str(attribute.value) == f"the context holds no 'absent'; it holds {there}"
+    with pytest.raises(errors.MessageError) as caught:
+        Context(MESSAGES).get(5)  # type: ignore[arg-type] -- as a slip
+    assert str(caught.value) == "a reference is a text such as '†state.name', not 5"

@@ -35,6 +35,40 @@ def test_nothing_is_known_of_what_says_nothing(told: Any) -> None:
     assert Usage.of(told) == Usage()
 
 
+ONE = Usage(requests=1, input_tokens=5, output_tokens=2, usd=0.5)
+TWO = Usage(requests=2, input_tokens=1, usd=0.25)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [
+        (ONE, Usage(), ONE),
+        (Usage(), ONE, ONE),
+        (ONE, ONE, Usage(requests=2, input_tokens=10, output_tokens=4, usd=1.0)),
+        (ONE, TWO, Usage(requests=3, input_tokens=6, usd=0.75)),
+    ],
+)
+def test_of_a_sum_only_that_is_known_which_is_known_of_both(one: Usage, other: Usage, both: Usage) -> None:
+    assert one + other == both
+
+
+@pytest.mark.parametrize(
+    ("whole", "part", "rest"),
+    [
+        (ONE, Usage(), ONE),
+        (ONE, ONE, Usage()),
+        (Usage(requests=2, input_tokens=10, output_tokens=4, usd=1.0), ONE, ONE),
+        (Usage(requests=3, input_tokens=6, usd=0.75), TWO, Usage(requests=1, input_tokens=5, usd=0.5)),
+    ],
+)
+def test_what_is_left_without_a_part(whole: Usage, part: Usage, rest: Usage) -> None:
+    assert whole - part == rest
+
+
+def test_tokens_together_are_known_only_where_both_are() -> None:
+    assert (ONE.tokens, TWO.tokens, TWO.known_tokens, Usage().known_tokens) == (7, None, 1, 0)
+
+
 class Telling(models.Scripted):
     """A model that tells a cost of its own for each answer."""
 

@@ -120,8 +120,15 @@ def test_a_text_with_groups_is_a_text_and_a_group_alone_is_not() -> None:
 @pytest.mark.parametrize(
     ("expression", "why"),
     [
-        ("e.titel", "no 'titel' (did you mean 'title'?), it has id, title, price, open, status, place, guests, "),
-        ("e['id_']", "no 'id_' (did you mean 'id'?), it has "),
+        (
+            "e.titel",
+            "no 'titel' (did you mean 'title'?), it has id, title, price, open, status, "
+            "place, guests, seats, note, any",
+        ),
+        (
+            "e['id_']",
+            "no 'id_' (did you mean 'id'?), it has id, title, price, open, status, place, guests, seats, note, any",
+        ),
         ("e.title.x", "a text has no 'x', at e.title.x"),
         ("e.guests.name", "a list has no 'name'; use one(x for x in … if …), an index or a comprehension"),
         ("e.id[0]", "a whole number has no 0"),
@@ -143,7 +150,7 @@ def test_a_text_with_groups_is_a_text_and_a_group_alone_is_not() -> None:
         ("'sent' == 'done'", "never equal: 'sent' and 'done'"),
         ("e.id == '1'", "never equal: a whole number and a text"),
         ("e.id in e.guests", "never in: a whole number and a text"),
-        ("e.status in ['done', 'cancelled']", "never in: it is one of "),
+        ("e.status in ['done', 'cancelled']", "never in: it is one of 'done', 'cancelled'"),
         ("1 in e.title", "a whole number is never in a text"),
         ("'x' in e.id", "a text is never in a whole number"),
         ("[x for x in e.id]", "for … in takes a list, not a whole number"),
@@ -158,10 +165,13 @@ def test_a_text_with_groups_is_a_text_and_a_group_alone_is_not() -> None:
         ("sum(e.guests)", "sum() takes numbers, not a text"),
         ("sum([e.open])", "sum() takes numbers, not true or false"),
         ("max([e])", "max() can't order an object: give it key=lambda x: x.…"),
-        ("max([e], key=lambda x: x.seats)", "max() can't order an object"),
-        ("max([e], key=lambda x: x.pric)", "no 'pric' (did you mean 'price'?)"),
+        ("max([e], key=lambda x: x.seats)", "max() can't order an object: give it key=lambda x: x.…"),
+        (
+            "max([e], key=lambda x: x.pric)",
+            "no 'pric' (did you mean 'price'?), it has id, title, price, open, status, place, guests, seats, note, any",
+        ),
         ("min(e.id, e.title)", "a whole number and a text can't be ordered"),
-        ("sorted([e])", "sorted() can't order an object"),
+        ("sorted([e])", "sorted() can't order an object: give it key=lambda x: x.…"),
         ("len(e.id)", "a whole number has no length"),
         ("round(e.title)", "round() takes a number, not a text"),
         ("abs(e.title)", "abs() takes a number, not a text"),
@@ -182,7 +192,7 @@ def test_a_text_with_groups_is_a_text_and_a_group_alone_is_not() -> None:
 def test_what_is_certain_to_fail_is_refused_and_says_why(expression: str, why: str) -> None:
     with pytest.raises(ComputingMismatch) as error:
         of(expression)
-    assert str(error.value).startswith(why)
+    assert str(error.value).removeprefix(why).startswith((", at ", ", in {"))
     assert "\n" not in str(error.value)
 
 

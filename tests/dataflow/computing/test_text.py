@@ -89,31 +89,36 @@ def test_the_sign_itself() -> None:
     assert fill("††{†x}††calls", x=1) == "†1†calls"
 
 
+UNBRACED = "{} at character {} stands in a text without braces: write {{{}}}, or †{} for the sign itself"
+UNCLOSED = "the group that opens at character {} isn't closed within 4,000 characters, or a quote in it isn't: {!r}"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("Paid †calls.0.amount", UNBRACED.format("†calls.0.amount", 5, "†calls.0.amount", "†calls")),
+        ("{†x} and †results.1", UNBRACED.format("†results.1", 9, "†results.1", "†results")),
+        ("†each", UNBRACED.format("†each", 0, "†each", "†each")),
+        ("†calls.0.name.upper()", "more than a reference stands in braces, as an expression: {†calls.0.name.upper()}"),
+        ("of †state.", UNBRACED.format("†state", 3, "†state", "†state")),
+        ("a {'†calls.0'} b", UNBRACED.format("†calls.0", 4, "†calls.0", "†calls")),
+        ("{†x", UNCLOSED.format(0, "{†x")),
+        ("a {one(†x}", "( isn't closed, at character 3 of {one(†x}"),
+        ("a {†x + 'it's'}", UNCLOSED.format(2, "{†x + 'it's'}")),
+        ("{{†x}}", "one pair of braces is enough: {†x}, at character 0 of {{†x}}"),
         (
-            "Paid †calls.0.amount",
-            "†calls.0.amount at character 5 stands in a text without braces: write {†calls.0.amount}, or ††calls",
+            "{'a': †x}",
+            "what follows the colon is no format such as .2f; an object is written as JSON, or {{'key': …}}, "
+            "at character 3 of {'a': †x}",
         ),
-        ("{†x} and †results.1", "†results.1 at character 9"),
-        ("†each", "write {†each}, or ††each"),
-        ("†calls.0.name.upper()", "stands in braces, as an expression: {†calls.0.name.upper()}"),
-        ("of †state.", "†state at character 3"),
-        ("a {'†calls.0'} b", "†calls"),
-        ("{†x", "that opens at character 0 isn't closed"),
-        ("a {one(†x}", "isn't closed"),
-        ("a {†x + 'it's'}", "or a quote in it isn't"),
-        ("{{†x}}", "one pair of braces is enough"),
-        ("{'a': †x}", "an object is written as JSON, or {{'key': …}}"),
-        ("{†}", "no name follows †"),
-        ("{}{†x +}", "can't be read"),
+        ("{†}", "no name follows †, at character 0 of {†}"),
+        ("{}{†x +}", "this can't be read as an expression near '†x +', at character 0 of {†x +}"),
     ],
 )
 def test_what_was_meant_as_a_reference_is_told(text: str, said: str) -> None:
     with pytest.raises(ComputingSyntax) as told:
         read_text(text, names={"state"})
-    assert said in str(told.value)
+    assert said == str(told.value)
     assert "\n" not in str(told.value)
 
 
