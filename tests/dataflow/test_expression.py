@@ -70,3 +70,25 @@ def test_any_text_is_a_value_a_reference_or_a_typed_error(text: str) -> None:
 def test_an_expression_bomb_is_refused_at_once(text: str) -> None:
     with pytest.raises(ReferenceSyntax):
         parse(text)
+
+
+@pytest.mark.rule("O1")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("†", "a kind must follow † at character 1 of '†'"),
+        ("†state.", "no path segment can be read at character 6 of '†state.'"),
+        ("†state['a", 'no path segment can be read at character 6 of "†state[\'a"'),
+        ("†state.a <|>", "a reference is expected at character 12 of '†state.a <|>'"),
+        (" <|> †a", "a reference is expected at character 0 of ' <|> †a'"),
+        ("(†a", "')' is expected at character 3 of '(†a'"),
+        ("†a b", "an operator is expected at character 3 of '†a b'"),
+        ("†a)", "an operator is expected at character 2 of '†a)'"),
+        ("†state" + ".a" * 129, "a path of more than 128 steps leads nowhere: no value nests so deep"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_what_is_no_reference_is_told_with_its_place(text: str, said: str) -> None:
+    with pytest.raises(ReferenceSyntax) as caught:
+        parse(text)
+    assert str(caught.value) == said

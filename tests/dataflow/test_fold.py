@@ -99,3 +99,30 @@ def test_an_index_far_behind_the_end_is_refused_before_anything_changes() -> Non
     with pytest.raises(Misfit):
         fold.write("set", ("new", "list", 10**8), 1)
     assert fold.read() == {"l": [1]}
+
+
+@pytest.mark.rule("O4")
+@pytest.mark.parametrize(
+    ("held", "method", "path", "value", "said"),
+    [
+        ({"a": [1]}, "set", ("a", "b"), 1, ".a is a list: it has no key 'b'"),
+        ([1], "set", ("b",), 1, "the value is a list: it has no key 'b'"),
+        ({"a": {}}, "set", ("a", 0), 1, ".a is an object: it has no index [0]"),
+        ({}, "set", (0,), 1, "the value is an object: it has no index [0]"),
+        ({"a": []}, "set", ("a", 10_001), 1, "[10001] is more than 10000 items past the end of .a"),
+        ([1], "set", (10_002,), 1, "[10002] is more than 10000 items past the end of the value"),
+        ({"a": 1}, "push", ("a",), 1, ".a is not a list: nothing can be added to it"),
+        (1, "push", (), 1, "the value is not a list: nothing can be added to it"),
+        ({"a": "x"}, "concat", ("a",), [1], ".a is not a list: nothing can be added to it"),
+        ({"a": [1]}, "concat", ("a",), "x", "concat joins two strings or two lists, at .a they are neither"),
+        (1, "concat", (), 1, "concat joins two strings or two lists, at the value they are neither"),
+    ],
+)
+def test_a_write_that_does_not_fit_says_where_and_why_and_changes_nothing(
+    held: Any, method: OutputMethod, path: Path, value: Any, said: str
+) -> None:
+    fold = Fold(copy.deepcopy(held))
+    with pytest.raises(Misfit) as caught:
+        fold.write(method, path, value)
+    assert str(caught.value) == said
+    assert fold.read() == held

@@ -187,7 +187,7 @@ def by_name(x: int) -> int:
     return x
 
 
-@pytest.mark.rule("A6", "T3")
+@pytest.mark.rule("T3")
 @pytest.mark.parametrize("slip", SLIPS)
 def test_a_slip_in_registering_is_told_with_what_to_write(slip: str) -> None:
     made, said = SLIPS[slip]

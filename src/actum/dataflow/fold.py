@@ -147,18 +147,16 @@ def check_way(root: Any, path: Path) -> None:
     for depth, segment in enumerate(path):
         if isinstance(segment, str):
             if is_list(value):
-                raise Misfit(f"{print_path(path[:depth]) or 'the value'} is a list: it has no key {segment!r}")
+                raise Misfit(f"{_told(path[:depth])} is a list: it has no key {segment!r}")
         elif is_object(value):
-            raise Misfit(f"{print_path(path[:depth]) or 'the value'} is an object: it has no index [{segment}]")
+            raise Misfit(f"{_told(path[:depth])} is an object: it has no index [{segment}]")
         elif segment > MOST_GAP + (len(value) if is_list(value) else 0):
-            raise Misfit(f"[{segment}] is more than {MOST_GAP} items past the end of {print_path(path[:depth])}")
+            raise Misfit(f"[{segment}] is more than {MOST_GAP} items past the end of {_told(path[:depth])}")
         value = _member(value, segment)
 
 
 def _applied(method: OutputMethod, old: Any, value: Any, path: Path) -> Any:
     match method:
-        case "set":
-            return exported(value)
         case "merge" if is_object(old) and is_object(value):
             return _merge(old, value)
         case "assign" if is_object(old) and is_object(value):
@@ -173,16 +171,20 @@ def _applied(method: OutputMethod, old: Any, value: Any, path: Path) -> Any:
         case "concat" if isinstance(value, list):
             return _extended(old, exported(value), path)
         case "concat":
-            raise Misfit(f"concat joins two strings or two lists, at {print_path(path) or 'the root'} they are neither")
-        case _:
+            raise Misfit(f"concat joins two strings or two lists, at {_told(path)} they are neither")
+        case _:  # set, or nothing is there that it could be merged with
             return exported(value)
+
+
+def _told(path: Path) -> str:
+    return print_path(path) or "the value"
 
 
 def _extended(old: Any, items: list[Any], path: Path) -> list[Any]:
     if old is MISSING or old is None:
         return items
     if not is_list(old):
-        raise Misfit(f"{print_path(path) or 'the value'} is not a list: nothing can be added to it")
+        raise Misfit(f"{_told(path)} is not a list: nothing can be added to it")
     old.extend(items)
     return old
 
