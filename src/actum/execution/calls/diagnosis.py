@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any, cast
 
+from ...dataflow.computing.kinds import kind
 from ...dataflow.expression import MISSING, Expression, references
 from ...dataflow.fold import Fold
 from ...dataflow.graph import Graph
@@ -213,4 +214,4 @@ def _contents(value: Any, wanted: object, told: Set[str] = frozenset()) -> str:
         )
     if isinstance(value, list):
         return f"is a list of {len(cast('list[Any]', value))}"
-    return f"is {'null' if value is None else type(value).__name__}"
+    return f"is {kind(value)}"
