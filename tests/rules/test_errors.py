@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from actum import Output, Tools
+from actum import HOLD, Agent, Context, Limits, Output, Tools, errors
+from actum.protocol.approvals import decided, opened
 from actum.schema.json import JsonObject as Json
 
 from .scripts import answer, call, run
@@ -266,3 +268,158 @@ ROWS: list[tuple[list[Json], str | None, list[str]]] = [
 async def test_what_is_wrong_is_told_in_whole(calls: list[Json], output: str | None, told: list[str]) -> None:
     found = await run(answer(*calls, output=output), answer(output=1), answer(output=1), tools=desk())
     assert [str(error) for error in found.errors] == told
+
+
+@pytest.mark.rule("L1")
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [
+        ("go", "there is no model to ask and no plan to run: name a model, or give a plan or a saved solution"),
+        (
+            [{"type": "tool", "tool": {"m": {"_output": {}}}}, {"type": "plan", "plan": [call("m")]}],
+            "the call 'm' is latent: it needs a model, and none is set",
+        ),
+    ],
+)
+async def test_what_a_run_lacks_a_model_for_is_told(context: Any, said: str) -> None:
+    with pytest.raises(errors.ModelError) as caught:
+        await Agent(None, tools=Tools()).run(context)
+    assert (str(caught.value), caught.value.code) == (said, "model_missing")
+
+
+@pytest.mark.rule("L4")
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        (
+            [call("bad")],
+            "the model answered the same calls again and nothing was written in between: tool 'bad': ValueError: no",
+        ),
+        ([], "the model answered no calls and no output again and nothing was written in between"),
+    ],
+)
+async def test_a_run_that_goes_round_in_circles_is_told_of_which(calls: list[Json], said: str) -> None:
+    with pytest.raises(errors.NoProgress) as caught:
+        await run(answer(*calls), answer(*calls), answer(*calls), tools=desk())
+    assert str(caught.value) == said
+    assert [error.message for error in caught.value.errors] == ["tool 'bad': ValueError: no"] * len(calls)
+
+
+@pytest.mark.rule("A5")
+async def test_why_none_of_a_group_succeeded_is_told() -> None:
+    tools, hangs = desk(), asyncio.Event()
+    tools.register("hang", {})
+    tools.activity("hang", hangs.wait)
+    with pytest.raises(errors.AllCallsFailed) as caught:
+        await tools.any([call("bad"), call("double", n="x")])
+    said = (
+        "none of 2 calls succeeded: 1. tool 'bad': ValueError: no; 2. tool 'double': n: \"x\" is not of type \"number\""
+    )
+    assert (str(caught.value), len(caught.value.errors)) == (said, 2)
+    with pytest.raises(errors.LimitExceeded) as late:
+        await tools.all([call("hang")], limits=Limits(seconds=0.05))
+    assert (str(late.value), late.value.limit) == ("the run has taken its 0.05 seconds", "seconds")
+    with pytest.raises(errors.UnresolvedReference) as held:
+        await tools.all([call("look")], approve=lambda *_: HOLD)
+    assert str(held.value) == "tool 'look': it waits for an approval, which only a run can hold"
+
+
+REPLIES = "it returns True, False, a reason to deny, a Call, or HOLD"
+
+
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize(
+    ("approve", "said"),
+    [
+        (5, f"an approver is a function (call, tool, context), not 5: {REPLIES}"),
+        (lambda a: True, "an approver takes three arguments, (call, tool, context), not (a)"),  # pyright: ignore
+        (lambda a, b, c, d: True, "an approver takes three arguments, (call, tool, context), not (a, b, c, d)"),  # pyright: ignore
+    ],
+)
+def test_what_is_no_approver_is_told(approve: Any, said: str) -> None:
+    with pytest.raises(errors.SchemaError) as caught:
+        Agent(None, tools=Tools(), approve=approve)
+    assert (str(caught.value), caught.value.path) == (f"at approve: {said}", "approve")
+
+
+def nested(depth: int) -> Json:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return call("put", v=value)
+
+
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (False, "tool 'put': denied"),
+        ("", "tool 'put': denied"),
+        ("no", "tool 'put': no"),
+        ("too dear", "tool 'put': too dear"),
+        ("ok", f"tool 'put': the approver failed: it returned 'ok'; {REPLIES}"),
+        (None, f"tool 'put': the approver failed: it returned None; {REPLIES}"),
+        (5, f"tool 'put': the approver failed: it returned a int; {REPLIES}"),
+        (call("put", v=1, _each=[1]), "tool 'put': a call for every item can't take the place of one"),
+        (call("put", v="†state.x"), "tool 'put': what was approved in its place refers to what doesn't exist"),
+        (call("put", v=1, _when=False), "at _when: its condition has been judged: leave it as it is, or out"),
+        (nested(100), "it nests deeper than 96"),
+    ],
+    ids=lambda reply: str(reply)[:40],
+)
+async def test_what_comes_of_an_approvers_reply_is_told(reply: Any, said: str) -> None:
+    found = await run(answer(call("put", v=2)), answer(output=1), tools=desk(), approve=lambda *_: reply)
+    assert [str(error) for error in found.errors] == [said]
+
+
+async def waiting() -> Context:
+    """What a run has left of which one call waits for a decision."""
+    found = await run(answer(call("double", n=1), output="†calls.0"), tools=desk(), approve=lambda *_: HOLD)
+    return found.context
+
+
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize(
+    ("of", "ruling", "more", "said"),
+    [
+        ("0.0", "maybe", {}, "a call is decided on by 'approve' or 'deny', not by 'maybe'"),
+        ("9.9", "approve", {}, "no call waits for a decision at '9.9'; waiting: 0.0"),
+        ("5.0/0.0", "approve", {}, "no delegate waits at '5.0'"),
+        ("0.0", "approve", {"given": {"value": 1}}, "0.0 waits for a decision, and not for a result"),
+        (
+            "0.0",
+            "approve",
+            {"replacement": call("double", n="x")},
+            '0.0: the tool doesn\'t take that: n: "x" is not of type "number"',
+        ),
+        (
+            "0.0",
+            "approve",
+            {"replacement": call("double", n=1, _when=True)},
+            "0.0: at _when: its condition has been judged: leave it as it is, or out",
+        ),
+    ],
+)
+async def test_a_decision_that_can_not_be_is_told(of: str, ruling: Any, more: Json, said: str) -> None:
+    context = await waiting()
+    with pytest.raises(errors.IdeaError) as caught:
+        decided(context, of, ruling, **more)
+    assert str(caught.value) == said
+
+
+@pytest.mark.rule("L6")
+async def test_a_decision_keeps_its_reason_and_what_runs_instead() -> None:
+    context = await waiting()
+    denied = decided(context, "0.0", "deny", reason="too dear").messages[-1]
+    assert (denied["decision"], denied["reason"], "as" in denied) == ("deny", "too dear", False)
+    instead = decided(context, "0.0", "approve", replacement=call("double", n=5)).messages[-1]
+    assert (instead["decision"], instead["as"], "reason" in instead) == ("approve", call("double", n=5), False)
+
+
+@pytest.mark.rule("C7")
+@pytest.mark.parametrize("gate", ["state.x", "†state.approvals", "†input.approvals.x"])
+async def test_what_is_no_gate_can_not_be_opened(gate: str) -> None:
+    with pytest.raises(errors.IdeaError) as caught:
+        opened(await waiting(), gate)
+    assert str(caught.value) == f"{gate!r} is not a gate: gates are paths below †state.approvals"
+    assert opened(await waiting(), "†state.approvals.a.b", 5).get("†state.approvals") == {"a": {"b": 5}}

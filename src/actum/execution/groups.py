@@ -82,7 +82,7 @@ async def _run_group(script: Script, calls: Sequence[Call], running: Readiness, 
             finally:
                 settling.cancel()
     except TimeoutError:
-        raise LimitExceeded(f"{budget.limits.seconds} seconds are over", limit="seconds") from None
+        raise budget.out_of_time() from None
     except BaseExceptionGroup as wrapped:
         raise wrapped.exceptions[0] from None
     group.judge()

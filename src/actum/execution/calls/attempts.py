@@ -56,7 +56,7 @@ class Attempts:
 
     def puts_off(self, job: Job, queue: deque[Node]) -> bool:
         """Whether it will be known only at the end of the answer if a call has started; it waits for that then."""
-        if self._script is None or not self.is_undecided(job):
+        if not self.is_undecided(job):
             return False
         self._put_off.append((queue, job.node))
         return True
