@@ -305,7 +305,6 @@ async def test_a_run_that_goes_round_in_circles_is_told_of_which(calls: list[Jso
     assert [error.message for error in caught.value.errors] == ["tool 'bad': ValueError: no"] * len(calls)
 
 
-@pytest.mark.rule("A5")
 async def test_why_none_of_a_group_succeeded_is_told() -> None:
     tools, hangs = desk(), asyncio.Event()
     tools.register("hang", {})
