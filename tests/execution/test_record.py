@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -59,45 +60,63 @@ def test_an_entry_reads_as_it_is_written(entry: Entry) -> None:
 @pytest.mark.parametrize(
     ("entry", "wrong"),
     [
-        ({}, "none of the entries"),
+        ({}, "it is none of the entries that a run writes"),
         ({"began": "no context", "run": "r"}, "'began' must be a list of objects"),
-        ({"began": [5], "run": "r"}, "'began' must be"),
+        ({"began": [5], "run": "r"}, "'began' must be a JSON object"),
         ({"began": [], "run": 5}, "'run' must be a text"),
         ({"began": [], "run": "r", "call": []}, "'call' must be a JSON object"),
         ({"message": "no message"}, "'message' must be a JSON object"),
-        ({"inserted": 5, "index": 0}, "'inserted' must be"),
-        ({"inserted": TEXT, "index": -1}, "'index' must be a whole number"),
-        ({"inserted": TEXT, "index": True}, "'index' must be a whole number"),
-        ({"inserted": TEXT}, "'index' must be"),
-        ({"shown": 0.5}, "'shown' must be"),
-        ({"failed": 5, "call": CALL, "error": ""}, "'failed' must be a place"),
-        ({"failed": "here", "call": CALL, "error": ""}, "is not a place"),
+        ({"inserted": 5, "index": 0}, "'inserted' must be a JSON object"),
+        ({"inserted": TEXT, "index": -1}, "'index' must be a whole number that is not negative"),
+        ({"inserted": TEXT, "index": True}, "'index' must be a whole number that is not negative"),
+        ({"inserted": TEXT}, "'index' must be a whole number that is not negative"),
+        ({"shown": 0.5}, "'shown' must be a whole number that is not negative"),
+        ({"failed": 5, "call": CALL, "error": ""}, "'failed' must be a place such as 3.0"),
+        ({"failed": "here", "call": CALL, "error": ""}, "'here' is not a place, for example 3.0"),
         ({"failed": "0.0", "call": CALL}, "'error' must be a text"),
-        ({"answer": "0", "call": CALL}, "'answer' must be a whole number"),
-        ({"answer": 0, "start": [], "call": CALL}, "'start' must be a whole number"),
-        ({"answer": 0}, "none of the entries that a run writes about an answer"),
-        ({"answer": 0, "closed": 1}, "none of the entries"),
-        ({"answer": 0, "index": 0, "call": "no call"}, "'call' must be"),
-        ({"answer": 0, "call": CALL, "index": "0"}, "'index' must be"),
-        ({"answer": 0, "call": CALL, "index": 0, "adopted": None}, "'adopted' must be"),
-        ({"answer": 0, "call": CALL}, "'index' must be"),
-        ({"answer": 0, "call": CALL, "index": 0, "adopted": "here"}, "is not a place"),
-        ({"began": []}, "which run has begun: records from before 0.1.0"),
-        ({"start": 3, "call": CALL, "index": 0}, "none of the entries"),
-        ({"answer": 0, "restarted": 1, "kept": {"here": CALL}}, "is not a place"),
-        ({"answer": 0, "restarted": 1, "kept": {"0.0": 5}}, "'kept' must be"),
-        ({"answer": 0, "restarted": 1, "kept": []}, "'kept' must be"),
-        ({"answer": 0, "restarted": "1", "kept": {}}, "'restarted' must be"),
+        ({"answer": "0", "call": CALL}, "'answer' must be a whole number that is not negative"),
+        ({"answer": 0, "start": [], "call": CALL}, "'start' must be a whole number that is not negative"),
+        ({"answer": 0}, "it is none of the entries that a run writes about an answer"),
+        ({"answer": 0, "closed": 1}, "it is none of the entries that a run writes about an answer"),
+        ({"answer": 0, "index": 0, "call": "no call"}, "'call' must be a JSON object"),
+        ({"answer": 0, "call": CALL, "index": "0"}, "'index' must be a whole number that is not negative"),
+        ({"answer": 0, "call": CALL, "index": 0, "adopted": None}, "'adopted' must be a place such as 3.0"),
+        ({"answer": 0, "call": CALL}, "'index' must be a whole number that is not negative"),
+        ({"answer": 0, "call": CALL, "index": 0, "adopted": "here"}, "'here' is not a place, for example 3.0"),
+        ({"began": []}, "it doesn't say which run has begun: records from before 0.1.0 can't be read"),
+        ({"start": 3, "call": CALL, "index": 0}, "it is none of the entries that a run writes"),
+        ({"answer": 0, "restarted": 1, "kept": {"here": CALL}}, "'here' is not a place, for example 3.0"),
+        ({"answer": 0, "restarted": 1, "kept": {"0.0": 5}}, "'kept' must be a JSON object"),
+        ({"answer": 0, "restarted": 1, "kept": []}, "'kept' must be a JSON object"),
+        ({"answer": 0, "restarted": "1", "kept": {}}, "'restarted' must be a whole number that is not negative"),
+        ({"began": [], "run": "r", "said": 1}, "'said' must be at most the number of messages"),
+        ({"began": [], "run": "r", "said": -1}, "'said' must be a whole number that is not negative"),
+        ({"began": [], "run": "r", "trace": 5}, "'trace' must be a text"),
+        ({"failed": "0.0", "call": 5, "error": ""}, "'call' must be a JSON object"),
+        ({"failed": "0.0", "call": {}, "error": "", "marks": 5}, "'marks' must be a JSON object"),
+        ({"answer": -1}, "'answer' must be a whole number that is not negative"),
+        ({"heard": 1}, "it is none of the entries that a run writes"),
+        ({"answer": 0, "withheld": 1}, "it is none of the entries that a run writes about an answer"),
     ],
 )
 def test_what_is_no_entry_is_refused(entry: Json, wrong: str) -> None:
-    with pytest.raises(ValueError, match=wrong):
+    with pytest.raises(ValueError, match=rf"^{re.escape(wrong)}$"):
         parse_entry({"at": [], **entry})
 
 
-@pytest.mark.parametrize("at", [None, "0.0", [5], ["here"], [["0.0"]], {}])
-def test_an_entry_says_of_which_run_it_is(at: Any) -> None:
-    with pytest.raises(ValueError, match="place"):
+@pytest.mark.parametrize(
+    ("at", "wrong"),
+    [
+        (None, "'at' must be a list of places"),
+        ("0.0", "'at' must be a list of places"),
+        ({}, "'at' must be a list of places"),
+        ([5], "'at' must be a place such as 3.0"),
+        ([["0.0"]], "'at' must be a place such as 3.0"),
+        (["here"], "'here' is not a place, for example 3.0"),
+    ],
+)
+def test_an_entry_says_of_which_run_it_is(at: Any, wrong: str) -> None:
+    with pytest.raises(ValueError, match=rf"^{re.escape(wrong)}$"):
         recovered([{"at": at, **BEGAN.to_dict()}])
 
 
@@ -166,27 +185,42 @@ def test_a_delegate_under_way_is_suspended_unless_its_call_is_done() -> None:
 
 
 def test_an_entry_about_a_run_that_has_not_begun_is_refused() -> None:
-    with pytest.raises(ValueError, match="has not begun"):
+    with pytest.raises(ValueError, match=r"^the run at the top has not begun$"):
         recovered(told(Appended(TEXT)))
 
 
 @pytest.mark.parametrize(
-    "entry",
+    ("entry", "wrong"),
     [
-        Inserted(3, TEXT),
-        Arrived(answer=0, start=3, index=0, call=CALL),
-        Arrived(answer=0, start=1, index=1, call=CALL),
-        Answered(answer=0, start=9, output=1),
-        Restarted(answer=0, by=1, start=9, kept={Place(0, 0): CALL}),
-        Appended({"type": "text"}),
-        Appended({"type": "data", "kind": "record", "data": None, "_call": CALL, "_of": 5}),
-        Appended({"type": "data", "kind": "record", "data": None, "_call": CALL, "_shown": "0"}),
-        Appended({"type": "suspended", "of": "0.0", "call": CALL, "context": [5]}),
-        Appended({"type": "suspended", "of": "0.0", "call": CALL, "context": [{"type": "text", "_of": []}]}),
+        (Inserted(3, TEXT), "it names a message behind the last one"),
+        (Arrived(answer=0, start=3, index=0, call=CALL), "it names a message behind the last one"),
+        (Answered(answer=0, start=9, output=1), "it names a message behind the last one"),
+        (Restarted(answer=0, by=1, start=9, kept={Place(0, 0): CALL}), "it names a message behind the last one"),
+        (
+            Arrived(answer=0, start=1, index=1, call=CALL),
+            "a call has arrived before the one that is listed before it",
+        ),
+        (Appended({"type": "text"}), "message 1: a text message needs 'text'"),
+        (
+            Appended({"type": "data", "kind": "record", "data": None, "_call": CALL, "_of": 5}),
+            "message 1: '_of' must be a place such as \"3.0\", not 5",
+        ),
+        (
+            Appended({"type": "data", "kind": "record", "data": None, "_call": CALL, "_shown": "0"}),
+            "message 1: '_shown' must be a whole number that is not negative",
+        ),
+        (
+            Appended({"type": "suspended", "of": "0.0", "call": CALL, "context": [5]}),
+            "message 1, at context[0]: message 0: a message must be a JSON object, not a int",
+        ),
+        (
+            Appended({"type": "suspended", "of": "0.0", "call": CALL, "context": [{"type": "text", "_of": []}]}),
+            "message 1, at context[0]: message 0: a text message needs 'text'",
+        ),
     ],
 )
-def test_an_entry_that_does_not_fit_what_was_told_is_refused(entry: Entry) -> None:
-    with pytest.raises((ValueError, errors.MessageError)):
+def test_an_entry_that_does_not_fit_what_was_told_is_refused(entry: Entry, wrong: str) -> None:
+    with pytest.raises((ValueError, errors.MessageError), match=rf"^{re.escape(wrong)}$"):
         recovered(told(BEGAN, entry))
 
 
