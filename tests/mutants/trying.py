@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from functools import partial
+from functools import _lru_cache_wrapper, partial  # pyright: ignore[reportPrivateUsage] -- it has no other name
 from itertools import accumulate
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -157,12 +157,20 @@ class Trying:
                     function.__code__ = mutant.new
                 except ValueError:  # it reads other variables of what it stands in
                     return UNFIT
+        _forget()
         signal.signal(signal.SIGALRM, _end)
         for item, following in zip(items, [*items[1:], None], strict=True):
             signal.setitimer(signal.ITIMER_REAL, 20 + 20 * self.seconds[item.nodeid])
             if any(one.failed for one in runtestprotocol(item, log=False, nextitem=following)):
                 return KILLED
         return SURVIVED
+
+
+def _forget() -> None:
+    """Empty the caches of functions: what was worked out before the change says nothing of it."""
+    for one in gc.get_objects():
+        if isinstance(one, _lru_cache_wrapper):
+            one.cache_clear()
 
 
 def _end(_signal: int, _frame: object) -> None:

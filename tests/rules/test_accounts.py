@@ -141,3 +141,19 @@ async def test_a_failure_is_known_from_the_context_alone() -> None:
     known = Result(output=1, context=result.context, solutions=[solution]).calls
     assert [(one.state, one.value) for one in known] == [("unusable", "seven"), ("failed", None), ("not made", None)]
     assert "unlucky" in str(known[1].error)
+
+
+@pytest.mark.rule("D13")
+async def test_who_carried_a_call_out_is_the_delegate_that_it_chose() -> None:
+    tools = desk()
+    tools.register("ask", {"_delegate": {"enum": ["one", "two"]}, "properties": {"_output": {}}})
+    delegates: dict[str, Json] = {
+        name: {"context": [plan({"_value": name}, output="†calls.0")], "schema": {}} for name in ("one", "two")
+    }
+    calls = [call("ask", _delegate="one"), call("ask", _delegate="two"), call("double", n=1)]
+    result = await agent(answer(*calls, output="x"), tools=tools, delegates=delegates).run("go")
+    assert [(one.value, one.by) for one in result.calls] == [
+        ("one", "delegate one"),
+        ("two", "delegate two"),
+        (2, "code"),
+    ]

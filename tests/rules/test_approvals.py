@@ -16,7 +16,7 @@ import pytest
 from actum import HOLD, Agent, Call, Config, Context, Limits, Result, Tools, approvals, errors, events, models
 from actum.models.scripted import ScriptedAnswer
 
-from .scripts import Json, answer, call, plan_fails, sent
+from .scripts import Json, answer, call, plan_fails, run, sent
 
 pytestmark = pytest.mark.rule("L6", "L8")
 TEXT: Json = {"type": "string"}
@@ -618,3 +618,43 @@ async def test_a_held_tool_waits_where_nobody_is_asked_and_runs_once_when_it_was
     assert (await agent.resume(context, str)).output == "done"
     assert sorted(desk.ran) == ["send a", "send b", "send c"]
     assert await tools(call("send", to="d")) == "sent d"  # who writes a call in code has decided
+
+
+@pytest.mark.rule("O8", "L8")
+async def test_a_call_that_waited_reads_what_was_left_before_it_whoever_has_written_since() -> None:
+    tools = Tools()
+
+    @tools.tool
+    def double(n: int) -> int:  # pyright: ignore[reportUnusedFunction]
+        """Double."""
+        return 2 * n
+
+    tools.register("put", {"properties": {"v": {}, "_output": {}}, "_outputPath": "†state.x"})
+    tools.activity("put", lambda v: v)  # pyright: ignore
+
+    def approve(call: Call, *_: Any) -> Any:
+        return HOLD if call.tool == "double" else True
+
+    calls = [call("double", n="†state.x"), call("put", v=50)]
+    held = await run(
+        answer(*calls, output="†calls.0"), context=[{"type": "state", "x": 1}], tools=tools, approve=approve
+    )
+    assert held.context.state == {"x": 50}
+    going_on = approvals.decided(held.context, "0.0", "approve")
+    assert (await Agent(None, tools=tools).run(going_on)).output == 2
+
+
+@pytest.mark.rule("S10", "L8")
+async def test_what_a_model_wrote_before_a_run_was_cut_is_still_no_data_behind_it() -> None:
+    tools = Tools()
+    tools.register("mood", {"properties": {"_output": {"type": "string"}}})
+    tools.register("send", {"properties": {"v": {"_derived": False}, "_output": {}}})
+    tools.activity("send", lambda v: v)  # pyright: ignore
+    calls = [call("mood", _output="good"), call("send", v="{†calls.0 + '!'}")]
+
+    def approve(call: Call, *_: Any) -> Any:
+        return HOLD if call.tool == "send" else True
+
+    held = await run(answer(*calls, output="†calls.1"), tools=tools, approve=approve)
+    going_on = approvals.decided(held.context, "0.1", "approve")
+    assert (await Agent(None, tools=tools).run(going_on)).output == "good!"

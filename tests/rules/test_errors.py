@@ -415,6 +415,14 @@ async def test_a_decision_keeps_its_reason_and_what_runs_instead() -> None:
     assert (instead["decision"], instead["as"], "reason" in instead) == ("approve", call("double", n=5), False)
 
 
+@pytest.mark.rule("L6")
+@pytest.mark.parametrize(("reason", "said"), [("", "denied"), ("too dear", "too dear")])
+async def test_why_a_waiting_call_was_denied_is_told(reason: str, said: str) -> None:
+    context = decided(await waiting(), "0.0", "deny", reason=reason)
+    found = await run(answer(output=1), context=context, tools=desk())
+    assert [str(error) for error in found.errors] == [f"tool 'double': {said}"]
+
+
 @pytest.mark.rule("C7")
 @pytest.mark.parametrize("gate", ["state.x", "†state.approvals", "†input.approvals.x"])
 async def test_what_is_no_gate_can_not_be_opened(gate: str) -> None:
@@ -422,3 +430,20 @@ async def test_what_is_no_gate_can_not_be_opened(gate: str) -> None:
         opened(await waiting(), gate)
     assert str(caught.value) == f"{gate!r} is not a gate: gates are paths below †state.approvals"
     assert opened(await waiting(), "†state.approvals.a.b", 5).get("†state.approvals") == {"a": {"b": 5}}
+
+
+@pytest.mark.rule("I1")
+async def test_where_no_instance_is_the_error_says_so() -> None:
+    found = await run(answer(call("double", n=1, _instance="①")), answer(output=1), tools=desk())
+    said = "tool 'double', at _instance: there is no instance '①'; there are: none"
+    assert [str(error) for error in found.errors] == [said]
+
+
+@pytest.mark.rule("D11")
+async def test_a_delegate_that_lacks_a_model_is_named_with_its_tool() -> None:
+    tools = Tools()
+    tools.register("ask", {"_delegate": "one", "_output": {}})
+    of = Agent(None, tools=tools, delegates={"one": {"context": [{"type": "text", "text": "x"}], "schema": {}}})
+    with pytest.raises(errors.DelegateError) as caught:
+        await tools(call("ask"), delegates=of.delegates)
+    assert str(caught.value) == "tool 'ask': the delegate 'one' failed: it needs a model, and none is set"

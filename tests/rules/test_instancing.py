@@ -350,3 +350,13 @@ def test_what_one_name_can_not_mean_for_two_instances_is_refused() -> None:
         agent(tools=paying()).compose([*pay_of("②"), other])
     with pytest.raises(errors.MessageError, match="it says that its calls are for ①"):
         agent(tools=paying()).compose(pay_of("②", _instance="①"))
+
+
+@pytest.mark.rule("S11", "I5")
+async def test_a_tool_without_parameters_can_be_of_an_instance() -> None:
+    tools = Tools()
+    tools.activity("ring", lambda call: call["_instance"])  # pyright: ignore
+    ring: Json = {"type": "tool", "tool": {"ring": {"_output": {}}}, "_instance": "①"}
+    context = [{"type": "state", "x": 1, "_instance": "①"}, ring]
+    found = await run(answer(call("ring", _instance="①"), output="†calls.0"), context=context, tools=tools)
+    assert found.output == "①"

@@ -287,3 +287,25 @@ async def test_a_sealed_model_that_goes_on_sees_kinds_alone() -> None:
     of = agent(answer(output=7), tools=tools, config=Config(repair=True, sealed=True))
     assert (await of.run([plan(call("secret"))])).output == 7
     assert "4711" not in text_of(sent(of)[0].messages)
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ([call("fail", n=1)], "the plan's output is withheld: tool 'fail': ValueError: no 1"),
+        (
+            [call("fail", n=1), call("fail", n=2), call("fail", n=3)],
+            "the plan's output is withheld: tool 'fail': ValueError: no 1; and 2 more failed",
+        ),
+        (
+            [call("fail", n=1), call("look", at="†calls.0")],
+            "the plan's output is withheld: tool 'fail': ValueError: no 1",
+        ),
+    ],
+)
+async def test_how_many_more_have_failed_is_told_but_not_of_those_that_were_to_follow(
+    calls: list[Json], said: str
+) -> None:
+    with pytest.raises(errors.PlanFailed) as caught:
+        await Agent(None, tools=desk()).run([plan(*calls, output="†calls.0")], int)
+    assert caught.value.message == said

@@ -380,3 +380,12 @@ async def test_plans_may_use_it_whatever_was_offered() -> None:
     fresh = agent(said, answer(output=1), tools=latent, config=Config(reader=reader()))
     assert "no tool 'read' is offered" in str((await fresh.run("go")).errors[0])
     assert "read" not in call_schemas(sent(fresh)[0].schema)
+
+
+@pytest.mark.rule("T16")
+async def test_a_plan_that_no_model_wrote_may_use_it_whatever_is_offered() -> None:
+    config = Config(reader=reader("5 May"), readers=False)
+    of = agent(tools=office("a text"), config=config)
+    read = call("read", of="†calls.0", ask="which day", **{"as": "text"})
+    result = await of.run([{"type": "plan", "plan": [call("mail"), read], "output": "†calls.1"}], str)
+    assert result.output == "5 May"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Literal
 
 from ...dataflow.expression import MISSING
@@ -149,11 +150,9 @@ class _Ending:
         self._memory = memory
         self._marks = marks
         self._data_kinds = data_kinds
-        self._last: list[int] = [-1] * (len(messages) + 1)
+        answers = (-1 if (place := place_of(one)) is None else place.answer for one in reversed(messages))
+        self._last = list(accumulate(answers, max))[::-1]
         """The highest number of an answer that has left anything from each message on."""
-        for index in range(len(messages) - 1, -1, -1):
-            place = place_of(messages[index])
-            self._last[index] = max(self._last[index + 1], -1 if place is None else place.answer)
 
     def of(
         self, plan: Authored, calls: Sequence[Call]
