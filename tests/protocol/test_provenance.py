@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actum import Agent, Limits, Result, Tools, errors, models
-from actum.protocol.provenance import Origin
+from actum import Agent, Context, Limits, Result, Tools, errors, models
+from actum.protocol.provenance import Origin, Provenance
 from actum.schema.json import JsonObject as Json
 
 from ..effort import trials
@@ -171,3 +171,20 @@ def test_errors_carry_a_result_that_can_be_asked_too() -> None:
         asyncio.run(Agent(model, tools=tools(), limits=Limits(requests=1)).run([], {}))
     assert raised.value.result is not None
     assert shape(raised.value.result.provenance("†state.a")[0]) == ["†state.a", "code"]
+
+
+def test_a_result_is_no_source_of_what_stands_before_it() -> None:
+    call = {"_tool": "join", "a": "†results.3"}
+    made = {"type": "data", "kind": "result", "_number": 3}
+    context = Context(
+        [
+            {"type": "plan", "plan": [call], "_of": "0"},
+            {**made, "data": "x", "_call": call, "_of": "0.0", "_number": 2},
+            {"type": "plan", "plan": [{"_tool": "join", "a": 1}], "_of": "1"},
+            {**made, "data": "y", "_call": {"_tool": "join", "a": 1}, "_of": "1.0"},
+            {"type": "plan", "plan": [call], "_of": "2"},
+            {**made, "data": "z", "_call": call, "_of": "2.0", "_number": 4},
+        ]
+    )
+    early, late = (Provenance(context, [], {}).of(reference)[0] for reference in ("†results.2", "†results.4"))
+    assert (early.of, [one.value for one in late.of]) == ((), ["y"])

@@ -447,3 +447,60 @@ async def test_a_delegate_that_lacks_a_model_is_named_with_its_tool() -> None:
     with pytest.raises(errors.DelegateError) as caught:
         await tools(call("ask"), delegates=of.delegates)
     assert str(caught.value) == "tool 'ask': the delegate 'one' failed: it needs a model, and none is set"
+
+
+@pytest.mark.rule("L5")
+async def test_a_plan_all_of_whose_calls_were_made_is_delivered_where_no_further_call_may_start() -> None:
+    plan: Json = {"type": "plan", "plan": [call("double", n=1)], "output": "†calls.0"}
+    made = await Agent(None, tools=desk()).run([plan])
+    standing = [one for one in made.context if one["type"] != "output"]
+    found = await Agent(None, tools=desk(), limits=Limits(calls=0)).run(standing)
+    assert found.output == 2
+    with pytest.raises(errors.LimitExceeded, match="its 0 calls"):
+        await Agent(None, tools=desk(), limits=Limits(calls=0)).run([plan])
+
+
+@pytest.mark.rule("O9")
+@pytest.mark.parametrize(
+    "output", ["†calls.0 <|> †calls.1", "(†calls.0 <|> †calls.1) *> †calls.2", "†calls.2 *> (†calls.0 <|> †calls.1)"]
+)
+async def test_what_an_alternative_stands_for_withholds_no_output(output: str) -> None:
+    calls = [call("bad"), call("double", n=1), call("double", n=2)]
+    found = await run(answer(*calls, output=output), tools=desk())
+    assert found.output == (4 if output.endswith("†calls.2") else 2)
+
+
+@pytest.mark.rule("T1")
+async def test_a_parameter_may_be_anything() -> None:
+    tools = Tools()
+    tools.register("keep", {"properties": {"v": True, "_output": {}}})
+    tools.activity("keep", lambda v: v)  # pyright: ignore
+    assert (await run(answer(call("keep", v=[1]), output="†calls.0"), tools=tools)).output == [1]
+
+
+@pytest.mark.rule("S10", "C14")
+@pytest.mark.parametrize(("instead", "is_taken"), [("x", True), ("{†calls.0.t + 'x'}", False)])
+async def test_what_stands_for_an_item_is_derived_where_an_expression_made_it_of_data(
+    instead: str, *, is_taken: bool
+) -> None:
+    batch = call("bad", n="†each", _each=[1], _else=instead)
+    found = await run(
+        answer(call("look"), batch, call("marked", v="†calls.1"), output="†calls.2"), answer(output=0), tools=desk()
+    )
+    assert found.output == (["x"] if is_taken else 0)
+
+
+@pytest.mark.rule("L8")
+async def test_the_record_of_a_delegate_says_of_which_call_it_is() -> None:
+    entries: list[Json] = []
+    tools = Tools()
+    tools.register("ask", {"_delegate": "one", "properties": {"of": {}}, "_output": {}})
+    inner = {"context": [{"type": "plan", "plan": [{"_value": 1}], "output": "†calls.0"}], "schema": {}}
+    of = Agent(None, tools=tools, delegates={"one": inner})
+    made = call("ask", of="x")
+    async with of.stream([{"type": "plan", "plan": [made], "output": "†calls.0"}], record=entries.append) as running:
+        async for _ in running:
+            pass
+    outer, below = (entry for entry in entries if "began" in entry)
+    assert "call" not in outer
+    assert (below["at"], below["call"]) == (["0.0"], made)

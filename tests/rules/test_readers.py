@@ -389,3 +389,14 @@ async def test_a_plan_that_no_model_wrote_may_use_it_whatever_is_offered() -> No
     read = call("read", of="†calls.0", ask="which day", **{"as": "text"})
     result = await of.run([{"type": "plan", "plan": [call("mail"), read], "output": "†calls.1"}], str)
     assert result.output == "5 May"
+
+
+@pytest.mark.rule("O10", "E5")
+async def test_what_an_earlier_answer_has_read_has_the_shape_that_was_asked_for() -> None:
+    asked = reader({"day": "5 May", "who": "Ann"})
+    first = answer(call("mail"), READ)
+    second = answer(call("book", day="†results.1.when", who="x"))
+    of = agent(first, second, answer(output="done"), tools=office(), config=Config(reader=asked))
+    (error,) = (await of.run("go")).errors
+    assert error.code == "unresolved_reference"
+    assert "'when'" in error.message

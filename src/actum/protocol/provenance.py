@@ -194,13 +194,11 @@ class Provenance:
 
     def _sources(self, reference: Reference, answer: int, instance: str | None, before: int) -> list[int]:
         """The messages, before one, that what a reference names was folded from; the last first."""
-        if reference.kind == CALLS:
-            index = call_index(reference)
-            at = self._left.get(self._place(answer, index)) if index is not None else None
-            return [at] if at is not None and at < before else []
-        if reference.kind == RESULTS:
+        if reference.kind in (CALLS, RESULTS):
             number = call_index(reference)
-            at = self._numbered.get(number) if number is not None else None
+            if number is None:
+                return []
+            at = self._left.get(self._place(answer, number)) if reference.kind == CALLS else self._numbered.get(number)
             return [at] if at is not None and at < before else []
         sources: list[int] = []
         for index, write in reversed(self._writes.get(reference.kind, [])):
