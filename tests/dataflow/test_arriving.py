@@ -49,3 +49,8 @@ def test_literal_text_is_shown_with_the_piece_that_brings_it() -> None:
     assert (arriving.end(), arriving.is_filled) == ("", True)
     braces = Arriving()
     assert [braces.add(piece) for piece in ("a {b", "} c", " d")] == ["a ", "{b} c", " d"]
+
+
+@pytest.mark.parametrize("text", ["(", "( ", "a (", "a††", "{", "a {"])
+def test_what_may_have_begun_a_reference_is_shown_once_the_text_is_whole(text: str) -> None:
+    assert read(text, []) == (text.replace("††", "†"), False)

@@ -65,3 +65,15 @@ def test_definitions_that_are_none_are_an_error_of_the_schema(part: dict[str, An
         assert path in (caught.value.path or "")
     with pytest.raises(errors.SchemaError, match="not a valid JSON Schema"):
         Tools().register("send", {"type": "object", "properties": {"value": {"$defs": {}}}, "$defs": 3})
+
+
+def test_definitions_of_one_name_in_parameters_and_result_stay_apart() -> None:
+    def whole(kind: str) -> dict[str, Any]:
+        return {"$ref": "#/$defs/T", "$defs": {"T": {"type": kind}}}
+
+    tool = Tools().register("t", {"properties": {"a": whole("integer")}, "_output": whole("string")})
+    assert tool.output_validator is not None
+    assert tool.output_validator.accepts("x")
+    assert not tool.output_validator.accepts(1)
+    assert tool.validator.accepts({"a": 1})
+    assert not tool.validator.accepts({"a": "x"})

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from actum import HOLD, Agent, Context, Limits, Output, Tools, errors
-from actum.protocol.approvals import decided, opened
+from actum import HOLD, Agent, Config, Context, Limits, Output, Tools, errors
+from actum.messages import State
+from actum.protocol.approvals import decided, is_decision, opened
 from actum.schema.json import JsonObject as Json
 
 from .scripts import answer, call, run
@@ -504,3 +505,86 @@ async def test_the_record_of_a_delegate_says_of_which_call_it_is() -> None:
     outer, below = (entry for entry in entries if "began" in entry)
     assert "call" not in outer
     assert (below["at"], below["call"]) == (["0.0"], made)
+
+
+@pytest.mark.rule("S10")
+@pytest.mark.parametrize(("part", "is_taken"), [("a", True), ("b", False)])
+async def test_of_a_value_each_part_is_derived_by_itself(part: str, *, is_taken: bool) -> None:
+    value: Json = {"_value": {"a": "written", "b": "{†calls.0.t + 'x'}"}}
+    found = await run(
+        answer(call("look"), value, call("marked", v=f"†calls.1.{part}"), output="†calls.2"),
+        answer(output=0),
+        tools=desk(),
+    )
+    assert found.output == ("written" if is_taken else 0)
+
+
+@pytest.mark.rule("O4")
+async def test_what_can_not_be_written_names_the_path_of_the_call() -> None:
+    made = call("put", v=1, _outputPath="†state.x", _outputMethod="push")
+    found = await run(answer(made), answer(output=1), context=[{"type": "state", "x": 1}], tools=desk())
+    (error,) = found.errors
+    said = "tool 'put', at _outputPath: can't push †state.x: .x is not a list: nothing can be added to it"
+    assert (error.message, error.path) == (said, "_outputPath")
+
+
+@pytest.mark.rule("T3")
+async def test_a_tool_that_takes_nothing_says_so() -> None:
+    tools = Tools()
+    tools.register("ring", {"additionalProperties": False, "_output": {}})
+    tools.activity("ring", lambda: 1)
+    found = await run(answer(call("ring", n=1)), answer(output=1), tools=tools)
+    assert found.errors[0].message.endswith("; it takes no parameters")
+
+
+@pytest.mark.rule("L2", "S10")
+@pytest.mark.parametrize("sealed", [True, False])
+async def test_what_a_sealed_planner_is_told_stands_in_the_error_of_a_sealed_run_alone(*, sealed: bool) -> None:
+    found = await run(answer(call("bad")), answer(output=1), tools=desk(), config=Config(sealed=sealed))
+    (failed,) = (one for one in found.context if one["type"] == "error")
+    assert (failed["error"] == "tool 'bad': ValueError: no") is True
+    assert any("told" in key for key in failed) is sealed
+
+
+@pytest.mark.rule("A4")
+@pytest.mark.parametrize(("count", "value"), [(1, {"type": "state", "state": {"n": 0}}), (2, None)])
+async def test_what_an_activity_returns_as_messages_is_its_result(count: int, value: Any) -> None:
+    tools = Tools()
+    tools.register("note", {"_output": {}})
+    tools.activity("note", lambda: [State({"n": number}) for number in range(count)])
+    found = await run(answer(call("note"), output="†calls.0"), tools=tools)
+    each = [{"type": "state", "state": {"n": number}} for number in range(count)]
+    assert found.output == (each if value is None else value)
+    assert found.context.state == {"n": count - 1}
+
+
+@pytest.mark.rule("L6")
+def test_what_was_decided_between_two_runs_is_told_from_what_a_run_has_left() -> None:
+    held = {"type": "approval", "of": "0.0", "call": call("put"), "decision": "held"}
+    approved = {**held, "decision": "approve"}
+    gate: Json = {"type": "state", "state": {"approvals": {"x": True}}}
+
+    def suspended(*messages: Json) -> Json:
+        return {"type": "suspended", "of": "0.0", "call": call("put"), "context": [*messages]}
+
+    for message in (approved, gate, suspended(held, approved), suspended(suspended(gate))):
+        assert is_decision(message)
+    for message in (held, suspended(), suspended(held), suspended(approved, held), {"type": "state", "x": 1}):
+        assert not is_decision(message)
+    assert not is_decision({**gate, "_call": call("put")})
+
+
+@pytest.mark.rule("X2")
+async def test_what_happens_in_a_delegate_says_by_which_call_it_was_led_to() -> None:
+    tools = desk()
+    tools.register("ask", {"_delegate": "one", "_output": {}})
+    made: Json = {"type": "plan", "plan": [call("double", n=1)], "output": "†calls.0"}
+    inner: Json = {"context": [made], "schema": {}, "config": {"tools": ["double"]}}
+    of = Agent(None, tools=tools, delegates={"one": inner})
+    async with of.stream([{"type": "plan", "plan": [call("ask")], "output": "†calls.0"}]) as running:
+        seen = [event async for event in running]
+    below = [event for event in seen if event.depth]
+    assert {type(event).__name__ for event in below} >= {"CallStarted", "CallFinished"}
+    assert [len(event.path) for event in below] == [1] * len(below)
+    assert {event.path[0].tool for event in below} == {"ask"}
+    assert not any(event.path for event in seen if not event.depth)

@@ -279,7 +279,7 @@ def _coming_after(before: Node) -> _Outlook | None:
 def _ended(verdict: Verdict, node: Node) -> Verdict:
     """The verdict of a call; one that waits for its `_else` can't be skipped, owed or held any more (C14)."""
     is_open = verdict.fate in {Fate.SKIPPED, Fate.OWED, Fate.PROPOSAL}
-    return Verdict(Fate.FAILED, verdict.references, (node,)) if node.awaits_else and is_open else verdict
+    return Verdict(Fate.FAILED, nodes=(node,)) if node.awaits_else and is_open else verdict
 
 
 def _is_skipped_call(verdict: Verdict) -> bool:

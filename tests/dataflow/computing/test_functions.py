@@ -201,3 +201,7 @@ def test_times_are_compared_as_times_if_both_have_a_time_of_day(expression: str,
 def test_zones_mixed_is_an_error() -> None:
     with pytest.raises(ComputingError, match="some of the times have a zone"):
         compute("'2024-05-19T12:00' < '2024-05-19T12:00Z'")
+
+
+def test_booleans_are_told_apart_and_are_no_numbers() -> None:
+    assert compute("unique([True, False, True, 1, 0, 1.0])") == [True, False, 1, 0]

@@ -48,7 +48,7 @@ class Attempts:
 
     def take_over(self, job: Job) -> bool:
         """Whether a call that arrives is one that has started: known at once if all that it refers to has come."""
-        if self._script is None or job.script is not self._script:
+        if job.script is not self._script:
             return False
         targets = (_target(one, job, self._ground.jobs) for one in _calls_read(job))
         job.refers_back = all(target is not None and target.refers_back for target in targets)
@@ -77,7 +77,7 @@ class Attempts:
 
     def is_undecided(self, job: Job) -> bool:
         """Whether a call refers to later ones of an attempt that is not the first."""
-        return self._script is not None and job.script is self._script and job.parent is None and not job.refers_back
+        return job.script is self._script and job.parent is None and not job.refers_back
 
     def _adopt(self, job: Job) -> bool:
         """Whether an earlier attempt has started the same call; this one then ends as that does, under its place."""
