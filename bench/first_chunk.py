@@ -21,7 +21,7 @@ import httpx2
 from actum import Agent
 from actum.generation.model import ModelRequest, Usage
 from actum.serving import Served
-from actum.serving.listening import Server, bound
+from actum.serving.http_server import HttpServer, bound
 
 TOKEN = "a-token-of-the-benchmark"
 RUNS, WARM = 100, 10
@@ -86,7 +86,7 @@ async def measured() -> dict[str, list[float]]:
     with tempfile.TemporaryDirectory() as folder:
         served = Served({"talk": IDEA}, agent=agent, store=Path(folder) / "runs.db")
         own = bound("127.0.0.1", 0)
-        server = Server(served.app(token=TOKEN))
+        server = HttpServer(served.app(token=TOKEN))
         task = asyncio.create_task(server.serve(sockets=[own]))
         await server.begun.wait()
         headers = {"authorization": f"Bearer {TOKEN}"}

@@ -24,9 +24,9 @@ from actum import Runs, Tools, connections
 from actum.connections import Servers
 from actum.execution.calls.approval import Reply
 from actum.schema.json import encode
-from actum.serving.graph import nearest
-from actum.serving.mcp import Host
+from actum.serving.carry_out import nearest
 from actum.serving.mcp_options import McpOptions
+from actum.serving.mcp_server import Host
 
 PAGE = Path(__file__).parents[1] / "docs" / "mcp.md"
 BEGIN, END = "<!-- bench:mcp -->", "<!-- /bench -->"

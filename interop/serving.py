@@ -14,7 +14,7 @@ from actum.execution.calls.approval import Reply
 from actum.protocol.context import Progress
 from actum.schema.json import encode
 from actum.serving import Served
-from actum.serving.listening import Server, bound
+from actum.serving.http_server import HttpServer, bound
 
 TOKEN = "a-token-of-the-suite"
 tools = Tools()
@@ -97,7 +97,7 @@ async def main() -> None:
         await app(scope, receive, send)
 
     own = bound("127.0.0.1", 0)
-    server = Server(with_token)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] -- as the guard is called
+    server = HttpServer(with_token)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType] -- as the guard is called
     print(own.getsockname()[1], flush=True)
     serving = asyncio.create_task(server.serve(sockets=[own]))
     await asyncio.to_thread(sys.stdin.read)  # until who has started it goes

@@ -14,7 +14,7 @@ from typing import Any
 from actum import HOLD, Agent, Idea, Usage, models, tools
 from actum.app.agent import fitted
 from actum.serving import Served
-from actum.serving.listening import Server, bound
+from actum.serving.http_server import HttpServer, bound
 from actum.studio.shelf import Shelf
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -85,7 +85,7 @@ class Scene:
         served.desk.shelf = Shelf(folder=self.folder / "examples")
         served.desk.models = ["openai:gpt-5.2"]
         own = bound("127.0.0.1", 0)
-        self._loop, self._server = asyncio.get_running_loop(), Server(served.app(token=TOKEN, only=["studio"]))
+        self._loop, self._server = asyncio.get_running_loop(), HttpServer(served.app(token=TOKEN, only=["studio"]))
         self.runs = served.desk.runs
         self.base = f"http://127.0.0.1:{own.getsockname()[1]}/studio/"
         task = asyncio.create_task(self._server.serve(sockets=[own]))

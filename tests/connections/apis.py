@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from actum import connections
 from actum.schema.json import JsonObject as Json
-from actum.serving.listening import Server, bound
+from actum.serving.http_server import HttpServer, bound
 
 TEXT: Json = {"type": "string"}
 
@@ -146,7 +146,7 @@ async def api(document: Json = DOCUMENT) -> AsyncGenerator[Asked]:
     app: Any = Starlette(
         routes=[Route("/openapi.json", asked.told), Route("/{path:path}", asked.answer, methods=methods)]
     )
-    server = Server(app)
+    server = HttpServer(app)
     task = asyncio.create_task(server.serve(sockets=[own]))
     try:
         async with asyncio.timeout(30):

@@ -15,8 +15,8 @@ from actum import HOLD, Agent, Call, Context, Idea, Runs, Tool, Tools, Trace
 from actum.execution.calls.approval import Reply
 from actum.schema.json import JsonObject as Json
 from actum.schema.json import encode
-from actum.serving.mcp import Host
 from actum.serving.mcp_options import Keyless, McpOptions
+from actum.serving.mcp_server import Host
 
 Era = Literal["2026-07-28", "legacy"]
 ERAS: tuple[Era, ...] = ("2026-07-28", "legacy")

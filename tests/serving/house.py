@@ -12,7 +12,7 @@ import httpx2
 
 from actum.schema.json import JsonObject as Json
 from actum.serving import Served
-from actum.serving.listening import Server, bound
+from actum.serving.http_server import HttpServer, bound
 
 TOKEN = "a-token-of-the-tests"
 PATIENCE = 30.0
@@ -22,7 +22,7 @@ PATIENCE = 30.0
 async def house(served: Served, *, token: str | Mapping[str, str] = TOKEN, **more: Any) -> AsyncGenerator[Client]:
     """The server of what is served, and a client of it."""
     own = bound("127.0.0.1", 0)
-    server = Server(served.app(token=token, **more))
+    server = HttpServer(served.app(token=token, **more))
     task = asyncio.create_task(server.serve(sockets=[own]))
     try:
         async with asyncio.timeout(PATIENCE):

@@ -21,7 +21,7 @@ import pytest
 
 from actum import errors
 from actum.runs.live.hearing import Hearing
-from actum.serving import Served, listening
+from actum.serving import Served, http_server
 from actum.serving.sse import EventStream
 
 from ..effort import trials
@@ -82,7 +82,7 @@ async def raw(port: int, sent: bytes) -> tuple[asyncio.StreamReader, asyncio.Str
 
 
 async def test_who_does_not_get_through_a_head_or_a_body_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "_HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(http_server, "_HEAD_SECONDS", 0.05)
     async with house(Served({"chain": chain(1)}, agent=Desk().agent()), patience=0.05) as client:
         port = client.base_url.port or 0
         head = f"POST /runs HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {TOKEN}\r\n".encode()
@@ -101,7 +101,7 @@ async def test_who_does_not_get_through_a_head_or_a_body_is_let_go(monkeypatch: 
 
 
 async def test_who_was_answered_holds_no_connection_by_sending_more_of_a_body(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "_HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(http_server, "_HEAD_SECONDS", 0.2)
     length = b"content-length: 900000000\r\n\r\n"
     heads = {
         b"POST /runs HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n": b"HTTP/1.1 401",
@@ -121,7 +121,7 @@ async def test_who_was_answered_holds_no_connection_by_sending_more_of_a_body(mo
 
 
 async def test_the_oldest_idle_connection_of_a_crowd_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listening, "_PER_ADDRESS", 3)
+    monkeypatch.setattr(http_server, "_PER_ADDRESS", 3)
     async with house(Served({"chain": chain(1)}, agent=Desk().agent())) as client:
         port = client.base_url.port or 0
         crowd = [await raw(port, b"GET /health HTTP/1.1\r\n") for _ in range(3)]
@@ -157,7 +157,7 @@ async def test_no_part_of_an_answer_waits_for_a_delayed_acknowledgement() -> Non
         delays.append(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
         writer.close()
 
-    own = listening.bound("127.0.0.1", 0)
+    own = http_server.bound("127.0.0.1", 0)
     async with await asyncio.start_server(accepted, sock=own):
         reader, writer = await asyncio.open_connection(*own.getsockname())
         await reader.read()
@@ -226,17 +226,17 @@ async def test_a_server_that_is_killed_between_question_and_decision_goes_on_whe
 @pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 99_999), ("192.0.2.1", 0), ("no host", 0)])
 def test_an_address_that_cant_be_used_is_named(host: str, port: int) -> None:
     with pytest.raises(errors.RunError, match=f"nothing can be served at {host}:{port}: "):
-        listening.bound(host, port)
+        http_server.bound(host, port)
 
 
 async def test_sigterm_lets_what_is_under_way_end_and_then_the_server_stops() -> None:
     desk = Desk()
     idea = plan({"_tool": "wait", "of": "a"}, output="†calls.0")
     served = Served({"wait": idea}, agent=desk.agent(), lease=2.0)
-    own = listening.bound("127.0.0.1", 0)
+    own = http_server.bound("127.0.0.1", 0)
     is_up, said = asyncio.Event(), list[str]()
     app = served.app(token=TOKEN)
-    serve = listening.listen(app, served.desk, own, started=is_up.set, stopping=lambda: said.append("stopping"))
+    serve = http_server.listen(app, served.desk, own, started=is_up.set, stopping=lambda: said.append("stopping"))
     task = asyncio.create_task(serve)
     async with asyncio.timeout(PATIENCE), Client(f"http://127.0.0.1:{own.getsockname()[1]}", TOKEN) as client:
         await is_up.wait()
@@ -254,10 +254,10 @@ async def test_sigterm_lets_what_is_under_way_end_and_then_the_server_stops() ->
 async def test_a_second_signal_lets_go_of_what_is_under_way_and_leaves_nothing_behind() -> None:
     desk = Desk()
     served = Served({"wait": plan({"_tool": "wait", "of": "a"}, output="†calls.0")}, agent=desk.agent(), lease=2.0)
-    own = listening.bound("127.0.0.1", 0)
+    own = http_server.bound("127.0.0.1", 0)
     is_up = asyncio.Event()
     before = asyncio.all_tasks()
-    serve = listening.listen(served.app(token=TOKEN), served.desk, own, started=is_up.set, stopping=lambda: None)
+    serve = http_server.listen(served.app(token=TOKEN), served.desk, own, started=is_up.set, stopping=lambda: None)
     task = asyncio.create_task(serve)
     async with asyncio.timeout(PATIENCE):
         async with Client(f"http://127.0.0.1:{own.getsockname()[1]}", TOKEN) as client:

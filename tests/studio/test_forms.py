@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from actum.studio.forms.building import form_of, problems_of
-from actum.studio.forms.field import ABSENT, Field, Schemas, initial
-from actum.studio.forms.reading import Posted, Upload, value_of
-from actum.studio.pages import render
+from actum.studio.forms.field import ABSENT, FormField, Schemas, initial
+from actum.studio.forms.form import form_of, problems_of
+from actum.studio.forms.sent import Posted, Upload, posted_value
+from actum.studio.pages import rendered
 
 from .schemas import HARD
 
@@ -55,7 +55,7 @@ class Filled(HTMLParser):
 
 
 def filled(schema: Any, value: Any = ABSENT, problems: Any = None) -> Filled:
-    page = render("fields.html", field=form_of(schema, value, problems))
+    page = rendered("fields.html", field=form_of(schema, value, problems))
     found = Filled()
     found.feed(page)
     return found
@@ -66,7 +66,7 @@ def test_a_value_comes_back_from_its_form_as_it_was(name: str) -> None:
     schema, values, _ = HARD[name]
     for value in values:
         assert not problems_of(schema, value)
-        assert value_of(schema, Posted(filled(schema, value).texts)) == value
+        assert posted_value(schema, Posted(filled(schema, value).texts)) == value
 
 
 @pytest.mark.parametrize("name", HARD)
@@ -83,28 +83,28 @@ def test_what_is_wrong_is_told_at_the_field_where_it_is(name: str) -> None:
     schema, _, (wrong, at) = HARD[name]
     problems = problems_of(schema, wrong)
     assert at in problems
-    page = render("fields.html", field=form_of(schema, wrong, problems))
+    page = rendered("fields.html", field=form_of(schema, wrong, problems))
     assert problems[at][0].replace('"', "&#34;").replace("'", "&#39;").replace("<", "&lt;")[:40] in page
-    again = value_of(schema, Posted(filled(schema, wrong).texts))
+    again = posted_value(schema, Posted(filled(schema, wrong).texts))
     assert problems_of(schema, again)  # nothing is mended silently
 
 
 def test_an_item_is_added_and_taken_away_without_a_script() -> None:
     schema = {"type": "object", "properties": {"tags": {"type": "array", "items": {"type": "string"}}}}
     texts = filled(schema, {}).texts
-    value = value_of(schema, Posted({**texts, "do": "add:/tags"}))
+    value = posted_value(schema, Posted({**texts, "do": "add:/tags"}))
     assert value == {"tags": [""]}
-    value = value_of(schema, Posted({**filled(schema, value).texts, "do": "add:/tags"}))
+    value = posted_value(schema, Posted({**filled(schema, value).texts, "do": "add:/tags"}))
     assert value == {"tags": ["", ""]}
-    value = value_of(schema, Posted({**filled(schema, {"tags": ["a", "b"]}).texts, "do": "drop:/tags/0"}))
+    value = posted_value(schema, Posted({**filled(schema, {"tags": ["a", "b"]}).texts, "do": "drop:/tags/0"}))
     assert value == {"tags": ["b"]}
-    assert value_of(schema, Posted({**filled(schema, value).texts, "do": "drop:/tags"})) == {}
+    assert posted_value(schema, Posted({**filled(schema, value).texts, "do": "drop:/tags"})) == {}
 
 
 def test_another_variant_begins_anew() -> None:
     schema = {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"a": {"type": "integer", "default": 3}}}]}
     texts = filled(schema, "x").texts
-    assert value_of(schema, Posted({**texts, "u": "1"})) == {"a": 3}
+    assert posted_value(schema, Posted({**texts, "u": "1"})) == {"a": 3}
 
 
 def test_a_recursive_schema_is_shown_as_deep_as_its_value() -> None:
@@ -115,7 +115,7 @@ def test_a_recursive_schema_is_shown_as_deep_as_its_value() -> None:
 def test_a_file_is_its_base64() -> None:
     schema = {"type": "object", "properties": {"photo": {"type": "string", "contentEncoding": "base64"}}}
     upload = Upload(name="a.png", media_type="image/png", content=b"\x89PNG")
-    assert value_of(schema, Posted({"p": "1"}, {"f/photo": [upload]})) == {"photo": "iVBORw=="}
+    assert posted_value(schema, Posted({"p": "1"}, {"f/photo": [upload]})) == {"photo": "iVBORw=="}
 
 
 def test_a_hostile_schema_and_value_stay_text() -> None:
@@ -123,9 +123,9 @@ def test_a_hostile_schema_and_value_stay_text() -> None:
     properties = {
         script: {"type": "string", "title": script, "description": script, "enum": [script], "default": script}
     }
-    page = render("fields.html", field=form_of({"type": "object", "properties": properties}, {script: script}))
+    page = rendered("fields.html", field=form_of({"type": "object", "properties": properties}, {script: script}))
     assert "<script" not in page
-    assert value_of(
+    assert posted_value(
         {"type": "object", "properties": properties},
         Posted(filled({"type": "object", "properties": properties}, {script: script}).texts),
     ) == {script: script}
@@ -139,7 +139,7 @@ def tree(branches: int, leaf: Any) -> Any:
     return {**own, "$defs": {"node": {"anyOf": [node, leaf]} if leaf else node}}
 
 
-def count(form: Field) -> int:
+def count(form: FormField) -> int:
     return 1 + sum(map(count, form.children))
 
 
@@ -148,7 +148,7 @@ def test_a_schema_that_holds_itself_begins_small() -> None:
     assert initial(Schemas(schema), schema) == {"root": None}
     assert count(form_of(schema)) == 3
     deep = {"root": {"branch0": {"branch0": None, "branch1": None, "branch2": None}, "branch1": None, "branch2": None}}
-    assert value_of(schema, Posted(filled(schema, deep).texts)) == deep
+    assert posted_value(schema, Posted(filled(schema, deep).texts)) == deep
     for endless in (tree(6, None), tree(6, {"type": "string"})):  # of the first there is no value at all
         assert count(form_of(endless, initial(Schemas(endless), endless))) < 20_000
     loop: Any = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "required": ["a"]}
@@ -161,10 +161,10 @@ def test_a_union_in_a_union_is_one_choice() -> None:
     schema: Any = {"type": "object", "properties": {"a": {"anyOf": [{"type": "boolean"}, inner]}}, "required": ["a"]}
     assert len(form_of(schema).children[0].options) == 3
     for value in ({"a": True}, {"a": 7}, {"a": ["x", "y"]}):
-        assert value_of(schema, Posted(filled(schema, value).texts)) == value
+        assert posted_value(schema, Posted(filled(schema, value).texts)) == value
 
 
 def test_a_number_that_nobody_counts_to_is_none() -> None:
     schema: Any = {"type": "object", "properties": {"a": {"type": "array", "items": {}}, "b": {"enum": [1, 2]}}}
     for digits in ("9" * 5_000, "-1", "\u0661", "1e3", ""):
-        assert value_of(schema, Posted({"p": "1", "n/a": digits, "c/b": digits, "do": f"drop:/a/{digits}"})) == {}
+        assert posted_value(schema, Posted({"p": "1", "n/a": digits, "c/b": digits, "do": f"drop:/a/{digits}"})) == {}

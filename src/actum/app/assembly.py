@@ -35,8 +35,8 @@ from ..schema.json import JsonObject
 from ..schema.validator import Validator
 from ..sources.fetch import Fetcher
 from ..sources.media import MediaReader
-from ..tracing.listening import tracer_of
 from ..tracing.trace import Trace
+from ..tracing.tracers import tracer_of
 from .coercion import Given, blocking, context_of, with_input
 from .machine import LocalMachine
 from .resolving import AnyDelegate, DelegateResolver

@@ -39,8 +39,8 @@ async def over_stdio(
 ) -> None:
     """Serve until the host closes its end."""
     from ..runs.runs import Runs
-    from ..serving.mcp import Host
     from ..serving.mcp_options import McpOptions
+    from ..serving.mcp_server import Host
     from ..serving.stdio import stdio
 
     assert isinstance(options, McpOptions)

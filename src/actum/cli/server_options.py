@@ -67,7 +67,7 @@ async def listen_at(host: str, port: int, app: Guard, desk: Desk, started: Calla
     Raises:
         RunError: the address can't be used, or runs can't be carried out here any more.
     """
-    from ..serving.listening import bound, listen
+    from ..serving.http_server import bound, listen
 
     own = bound(host, port)
     at = f"http://{f'[{host}]' if ':' in host else host}:{own.getsockname()[1]}"

@@ -20,13 +20,13 @@ from ..runs.following import Entry
 from ..runs.handle import Run
 from ..schema.json import JsonObject, encode, is_object
 from .agui_events import Event, Teller
-from .agui_interrupts import Waiting, decided, waiting_of
+from .agui_interrupts import OpenInterrupts, answer_to, waiting_of
 from .agui_page import PageResult, page_tools, results_in
 from .desk import Desk
-from .parts import Part, body_of, caller_of
+from .foreign_turns import input_from, turns_of
+from .parts import Part, asking_caller, json_body
 from .refusals import Refusal
-from .sse import EventStream, frame
-from .turns import input_from, turns_of
+from .sse import EventStream, event_frame
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -37,7 +37,7 @@ _PATIENCE = 30.0
 """Seconds after which a run is cancelled whose page has left and not come back with the same ids."""
 
 
-def part(desk: Desk) -> Part:
+def agui_part(desk: Desk) -> Part:
     """The routes of the agents."""
     return Part(routes=[Route("/agui/{name}", _Agents(desk).run, methods=["POST"])])
 
@@ -75,9 +75,9 @@ class _Agents:
 
     async def run(self, request: Request) -> Response:
         """Begin a run, or go on with the one whose interrupts are answered."""
-        caller, name = caller_of(request), request.path_params["name"]
+        caller, name = asking_caller(request), request.path_params["name"]
         self.desk.idea(name)
-        given = _Given.of(await body_of(request))
+        given = _Given.of(await json_body(request))
         resumed = await self._resumed(caller, given.body.get("resume") or [], given.body["messages"])
         if resumed is None:
             run = await self._begun(caller, name, given, request.headers.get("traceparent"))
@@ -115,7 +115,7 @@ class _Agents:
             return None
         waiting = await waiting_of(run)
         open_now = waiting.interrupts
-        answers = {one: decided(open_now[one], entry) for one, entry in named if one in open_now}
+        answers = {one: answer_to(open_now[one], entry) for one, entry in named if one in open_now}
         if answers and (left := [one for one in open_now if one not in answers]):
             raise Refusal(422, "interrupt", f"{len(left)} interrupts have no entry: answer or cancel each")
         after, teller = await _last(self.desk, run), Teller(run.id)
@@ -196,7 +196,7 @@ class _Stream:
         """The events as frames. A page that leaves has the run cancelled, unless it comes back in time."""
         with self.desk.onlookers.at(self.run, _PATIENCE):
             async for event in self._events():
-                yield frame(event)
+                yield event_frame(event)
 
     async def _events(self) -> AsyncGenerator[Event]:
         own: Event = {"threadId": self.given.thread, "runId": self.given.run}
@@ -204,7 +204,7 @@ class _Stream:
         yield {"type": "CUSTOM", "name": "actum.run", "value": {"id": self.run.id}}
         for name in self.unknown:
             yield {"type": "CUSTOM", "name": "actum.warning", "value": f"no interrupt {name} is open"}
-        after, waiting = self.after, Waiting()
+        after, waiting = self.after, OpenInterrupts()
         try:
             while True:
                 async for one in self.run.follow(after, live=True):
@@ -220,7 +220,7 @@ class _Stream:
         for event in self._ending(own, waiting):
             yield event
 
-    def _ending(self, own: Event, waiting: Waiting) -> list[Event]:
+    def _ending(self, own: Event, waiting: OpenInterrupts) -> list[Event]:
         row, open_now = self.run.row, waiting.interrupts
         usage = _usage(row.about.get("usage"))
         if waiting:

@@ -29,7 +29,7 @@ _ANSWER: JsonObject = {
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class Interrupt:
     """An interrupt that is open: a call that waits at a place, or a gate."""
 
     place: str = ""
@@ -50,10 +50,10 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class InterruptAnswer:
     """What an interrupt was answered with."""
 
-    to: Open
+    to: Interrupt
     approved: bool
     reason: str = ""
     parameters: JsonObject | None = None
@@ -76,7 +76,7 @@ class Decision:
                 raise
 
 
-def decided(to: Open, entry: Mapping[str, Any]) -> Decision:
+def answer_to(to: Interrupt, entry: Mapping[str, Any]) -> InterruptAnswer:
     """What an interrupt was answered with.
 
     Raises:
@@ -84,26 +84,26 @@ def decided(to: Open, entry: Mapping[str, Any]) -> Decision:
     """
     payload = entry.get("payload")
     if entry["status"] == "cancelled":
-        return Decision(to, approved=False, reason="it was given up")
+        return InterruptAnswer(to, approved=False, reason="it was given up")
     if to.gate:
-        return Decision(to, approved=True, value=True if payload is None else payload)
+        return InterruptAnswer(to, approved=True, value=True if payload is None else payload)
     match payload:
         case bool():
-            return Decision(to, approved=payload)
+            return InterruptAnswer(to, approved=payload)
         case {"approved": bool(approved), **rest}:
             reason, parameters = rest.get("reason", ""), rest.get("parameters")
             if isinstance(reason, str) and (parameters is None or is_object(parameters)):
-                return Decision(to, approved=approved, reason=reason, parameters=parameters)
+                return InterruptAnswer(to, approved=approved, reason=reason, parameters=parameters)
         case _:
             pass
     raise Refusal(422, "interrupt", "an approval is answered by true, false, or by {approved, reason?, parameters?}")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class OpenInterrupts:
     """What a run waits for."""
 
-    interrupts: Mapping[str, Open] = field(default_factory=dict[str, Open])
+    interrupts: Mapping[str, Interrupt] = field(default_factory=dict[str, Interrupt])
     """Decisions and values, by the ids of the interrupts."""
     page: Mapping[str, Pending] = field(default_factory=dict[str, Pending])
     """The calls that the page makes, by their places."""
@@ -112,16 +112,16 @@ class Waiting:
         return bool(self.interrupts or self.page)
 
 
-async def waiting_of(run: Run) -> Waiting:
+async def waiting_of(run: Run) -> OpenInterrupts:
     """What a run waits for now."""
     row = await run.refresh()
     if row.state != "waiting":
-        return Waiting()
+        return OpenInterrupts()
     pending = await run.pending()
-    found = {_name(run, one): Open(place=one.of, about=one) for one in pending if not one.wants_result}
+    found = {_name(run, one): Interrupt(place=one.of, about=one) for one in pending if not one.wants_result}
     gates = [one for one in row.waiting if not one.startswith("approval ")]
-    found |= {f"{run.id}#{_GATE}#{gate}": Open(gate=gate) for gate in gates}
-    return Waiting(found, {one.of: one for one in pending if one.wants_result})
+    found |= {f"{run.id}#{_GATE}#{gate}": Interrupt(gate=gate) for gate in gates}
+    return OpenInterrupts(found, {one.of: one for one in pending if one.wants_result})
 
 
 def _name(run: Run, one: Pending) -> str:

@@ -16,14 +16,20 @@ from starlette.routing import Route
 from ..errors import ActumError
 from .desk import Desk
 from .parts import Part
-from .refusals import Refusal, status_of, told
+from .refusals import Refusal, error_body, status_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
 _LOG = logging.getLogger("actum.serving")
-_MODULES: Mapping[str, str] = {"runs": "runs", "mcp": "mcp_http", "chat": "chat", "agui": "agui", "studio": "studio"}
-"""The module of each part; its function `part` makes it."""
+_MODULES: Mapping[str, str] = {
+    "runs": "runs_api",
+    "mcp": "mcp_http",
+    "chat": "completions",
+    "agui": "agui",
+    "studio": "studio_part",
+}
+"""The module of each part; its function `NAME_part` makes it."""
 
 
 def application(desk: Desk, names: Sequence[str]) -> Starlette:
@@ -49,12 +55,12 @@ def application(desk: Desk, names: Sequence[str]) -> Starlette:
 
 def _part(name: str) -> Callable[[Desk], Part]:
     module = import_module(f".{_MODULES[name]}", __package__)
-    return cast("Callable[[Desk], Part]", module.part)
+    return cast("Callable[[Desk], Part]", getattr(module, f"{name}_part"))
 
 
 async def _answer(request: Request, error: ActumError) -> Response:
     headers = dict(error.headers) if isinstance(error, Refusal) else {}
-    said = told(error)
+    said = error_body(error)
     if request.url.path.startswith("/v1/"):  # where clients look for what kind of error it is
         said["error"] |= {"type": "invalid_request_error", "param": error.path}
     return JSONResponse(said, status_code=status_of(error), headers=headers)
@@ -62,10 +68,10 @@ async def _answer(request: Request, error: ActumError) -> Response:
 
 async def _unrouted(_request: Request, error: HTTPException) -> Response:
     refusal = Refusal(error.status_code, "route", str(error.detail))
-    return JSONResponse(told(refusal), status_code=error.status_code, headers=error.headers)
+    return JSONResponse(error_body(refusal), status_code=error.status_code, headers=error.headers)
 
 
 async def _broken(request: Request, error: Exception) -> Response:
     _LOG.error("%s %s", request.method, request.url.path, exc_info=error)  # its words may be data's: for the operator
     refusal = Refusal(500, "internal", f"it failed from within: {type(error).__name__}")
-    return JSONResponse(told(refusal), status_code=500)
+    return JSONResponse(error_body(refusal), status_code=500)

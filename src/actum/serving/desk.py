@@ -32,7 +32,7 @@ from .callers import Quota, check_room
 from .mcp_options import McpOptions
 from .onlookers import Onlookers
 from .refusals import Refusal
-from .tracing import asked_below
+from .traceparent import asked_below
 
 _LOG = logging.getLogger("actum.serving")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")

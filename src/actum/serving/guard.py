@@ -19,7 +19,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from .callers import Callers
 from .headers import Headers
-from .refusals import Refusal, told
+from .refusals import Refusal, error_body
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -273,7 +273,7 @@ def _with_headers(send: Send, shared: Sequence[tuple[str, str]]) -> Send:
 
 
 async def _refuse(send: Send, refusal: Refusal) -> None:
-    body = json.dumps(told(refusal)).encode()
+    body = json.dumps(error_body(refusal)).encode()
     await _answer(send, refusal.status, [("content-type", "application/json"), _CLOSE, *refusal.headers], body)
 
 

@@ -32,7 +32,7 @@ from ..schema.json import JsonObject, is_object
 from .asks import Asks, HostModel, Question, question_id
 from .callers import UNBOUNDED, Quota, check_room
 from .stops import HandleFound, HandleSpent, Heard, HostAsked, RunDone, RunFailed, RunHeld, Stop, begun_as
-from .tracing import asked_below
+from .traceparent import asked_below
 
 TTL = 24 * 3600.0
 """How many seconds a run may wait for its host in all."""

@@ -119,7 +119,7 @@ class Served:
                 installed.
         """
         check_installed("mcp")
-        from .mcp import Host
+        from .mcp_server import Host
 
         if graph is True:
             if not isinstance(self.desk.agent, Agent):

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from .desk import Desk
 from .guard import CALLER, App, Message, Receive, Scope, Send
 from .headers import Headers
-from .mcp import Host
+from .mcp_server import Host
 from .parts import Part
 from .refusals import Refusal
 
@@ -28,7 +28,7 @@ _IDLE = 300.0
 _MOST_BYTES = 16 * 1024 * 1024
 
 
-def part(desk: Desk) -> Part:
+def mcp_part(desk: Desk) -> Part:
     """The part that serves hosts of MCP. The guard has judged Host and Origin before it."""
     host = Host.of(desk.ideas, desk.runs, desk.mcp, desk.agent, desk.roots, desk.quota)
     manager = StreamableHTTPSessionManager(

@@ -98,7 +98,7 @@ class Offered:
         return {**own, "outputSchema": self.result_schema, "annotations": dict(self.annotations)}
 
 
-def check_name(name: str) -> str:
+def check_served_name(name: str) -> str:
     """The name that something is served under.
 
     Raises:
@@ -115,7 +115,7 @@ def of_idea(idea: SavedIdea, name: str, agent: Agent, *, is_asking: bool) -> Off
     Raises:
         SchemaError: its input makes no tool.
     """
-    tool = idea.as_tool(check_name(name))
+    tool = idea.as_tool(check_served_name(name))
     output = None if idea.schema is None else shape_of(idea.schema).schema
     only_reads = reads_only(offered(idea.context, agent.tools, agent.config.tools))
     return Offered(

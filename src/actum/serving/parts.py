@@ -25,13 +25,13 @@ class Part:
     running: Callable[[], AbstractAsyncContextManager[None]] = field(default=nullcontext)
 
 
-def caller_of(request: Request) -> str:
+def asking_caller(request: Request) -> str:
     """The name of who asks, as the guard has found it."""
     caller: str = request.scope[CALLER]
     return caller
 
 
-async def body_of(request: Request) -> JsonObject:
+async def json_body(request: Request) -> JsonObject:
     """The JSON object that a request brings; an empty one where it brings nothing.
 
     Raises:
@@ -47,7 +47,7 @@ async def body_of(request: Request) -> JsonObject:
     return value
 
 
-def number_of(request: Request, name: str, default: int, most: int | None = None) -> int:
+def query_number(request: Request, name: str, default: int, most: int | None = None) -> int:
     """A whole number of the query.
 
     Raises:

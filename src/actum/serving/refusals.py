@@ -20,7 +20,7 @@ class Refusal(ActumError):
         self.headers = headers
 
 
-def told(error: ActumError) -> JsonObject:
+def error_body(error: ActumError) -> JsonObject:
     """An error as callers read it: `{"error": {"code", "message", …}}`."""
     return {"error": error.to_dict()}
 

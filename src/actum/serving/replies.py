@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import RunError
 from ..schema.json import JsonObject, encode, is_object
 from .guard import CALLER
-from .telling import progress_words
+from .host_words import progress_words
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -37,21 +37,21 @@ async def asked_back(ctx: ServerRequestContext[Any, Any], requests: Mapping[str,
     return answers
 
 
-def required(requests: Mapping[str, Any], state: str) -> types.InputRequiredResult:
+def input_required(requests: Mapping[str, Any], state: str) -> types.InputRequiredResult:
     """A result that asks the host, which calls again with its responses."""
     import mcp_types as types
 
     return types.InputRequiredResult(input_requests=dict(requests), request_state=state)
 
 
-def result(value: JsonObject) -> types.CallToolResult:
+def tool_result(value: JsonObject) -> types.CallToolResult:
     """A result as data, and as text for hosts that know no other."""
     import mcp_types as types
 
     return types.CallToolResult(content=[types.TextContent(text=encode(value))], structured_content=value)
 
 
-def failed(message: str) -> types.CallToolResult:
+def failed_result(message: str) -> types.CallToolResult:
     """A call that came to nothing, and why, for its model to read."""
     import mcp_types as types
 
@@ -71,7 +71,7 @@ class Telling:
         await self.ctx.session.report_progress(self.count, None, progress_words(entry))
 
 
-def trace_of(ctx: ServerRequestContext[Any, Any]) -> Any:
+def traceparent_of(ctx: ServerRequestContext[Any, Any]) -> Any:
     """Where the request is traced: by the SDK, below what the host says in `_meta`; else as its HTTP client says."""
     from ..tracing.otel import current_trace
 
@@ -79,7 +79,7 @@ def trace_of(ctx: ServerRequestContext[Any, Any]) -> Any:
     return current_trace() or headers.get("traceparent")
 
 
-def caller_of(ctx: ServerRequestContext[Any, Any]) -> str:
+def host_caller(ctx: ServerRequestContext[Any, Any]) -> str:
     """Who asks: over HTTP whom the guard has let in, else the one who has started this process."""
     scope: Any = getattr(ctx.request, "scope", None)
     return str(scope.get(CALLER, "")) if is_object(scope) else ""

@@ -21,7 +21,7 @@ _GRACE = 1.0
 """How many seconds what is there already may take to be told once the server closes."""
 
 
-def frame(data: Json, *, event: str | None = None, id: int | str | None = None) -> bytes:
+def event_frame(data: Json, *, event: str | None = None, id: int | str | None = None) -> bytes:
     """One event. `id` is what a client sends as `Last-Event-ID` when it comes back."""
     head = "" if id is None else f"id: {id}\n"
     head += "" if event is None else f"event: {event}\n"

@@ -18,9 +18,9 @@ from ..errors import (
     SchemaError,
     StoreUnavailable,
 )
-from .pages import render
-from .secrets import hidden
-from .studio import BASE, Studio
+from .pages import rendered
+from .resources import BASE, Studio
+from .secrets import masked
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -40,7 +40,7 @@ _HEADERS = {
 
 def page(studio: Studio, template: str, status: int = 200, **values: Any) -> Response:
     """A page of the Studio, without any secret."""
-    text = hidden(render(template, base=BASE, **values), studio.secrets)
+    text = masked(rendered(template, base=BASE, **values), studio.secrets)
     return HTMLResponse(text, status_code=status, headers=_HEADERS)
 
 
@@ -49,15 +49,15 @@ def page_in_parts(
 ) -> Response:
     """A page that is sent at once but for its `{{ rest }}`, which takes long to make and follows when it is there."""
     mark = token_hex(16)  # which nothing that is shown can hold
-    head, _, tail = hidden(render(template, base=BASE, rest=mark, **values), studio.secrets).partition(mark)
+    head, _, tail = masked(rendered(template, base=BASE, rest=mark, **values), studio.secrets).partition(mark)
 
     async def parts() -> AsyncGenerator[bytes]:
         yield head.encode()
         try:
             text = await rest()
         except ActumError as error:
-            text = render("problem.html", error=error.message)
-        yield (hidden(text, studio.secrets) + tail).encode()
+            text = rendered("problem.html", error=error.message)
+        yield (masked(text, studio.secrets) + tail).encode()
 
     return StreamingResponse(parts(), status_code=status, media_type="text/html", headers=_HEADERS)
 
@@ -71,7 +71,7 @@ def elsewhere(path: str) -> Response:
     return RedirectResponse(f"{BASE}{path}", status_code=303, headers=_HEADERS)
 
 
-def answering(
+def with_error_pages(
     studio: Studio, act: Callable[[Request], Awaitable[Response]]
 ) -> Callable[[Request], Awaitable[Response]]:
     """A route whose errors are pages."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from .answering import answering
+from .answering import with_error_pages
 from .decisions import DecisionPages
 from .home import Home
 from .idea_pages import IdeaPages
 from .pages import stamped, static
+from .resources import BASE, Studio
 from .run_pages import RunPages
-from .studio import BASE, Studio
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -28,7 +28,7 @@ def routes_of(studio: Studio) -> Sequence[BaseRoute]:
     run = f"{BASE}/runs/{{id}}"
 
     def route(path: str, act: Callable[[Request], Awaitable[Response]], *methods: str) -> Route:
-        return Route(path, answering(studio, act), methods=list(methods) or ["GET"])
+        return Route(path, with_error_pages(studio, act), methods=list(methods) or ["GET"])
 
     return [
         Route("/", _to_home, methods=["GET"]),

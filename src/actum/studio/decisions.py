@@ -19,16 +19,16 @@ from ..protocol.call import Call
 from ..runs.handle import Run
 from ..schema.json import JsonObject, NotJson, decode, is_object
 from .answering import PartNotFound, elsewhere, page
-from .forms.building import form_of, problems_of
 from .forms.field import ABSENT
-from .forms.reading import Posted, value_of
-from .numbers import whole
+from .forms.form import form_of, problems_of
+from .forms.sent import Posted, posted_value
+from .notation import editable_json, shown_text
+from .numbers import whole_number
 from .posting import id_of, posted
-from .requests import Piece, sides
+from .resources import Studio
 from .run_pages import account_at
-from .secrets import hidden, unhidden, without_secrets
-from .studio import Studio
-from .words import json_of, text_of
+from .secrets import masked, unmasked, without_secrets
+from .sent_requests import TextPiece, sides
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -81,7 +81,7 @@ class DecisionPages:
             return self._editing(run, waiting, dict(Call(waiting.call).parameters))
         sent = await posted(request)
         schema = _takes(waiting)
-        what, value = sent.texts.get("do"), value_of(schema, sent)
+        what, value = sent.texts.get("do"), posted_value(schema, sent)
         if what != "save":
             return self._editing(run, waiting, value)
         try:
@@ -99,7 +99,7 @@ class DecisionPages:
         if not is_object(value):
             return {}
         secrets = self.studio.secrets
-        return {name: unhidden(one, own[name], secrets) if name in own else one for name, one in value.items()}
+        return {name: unmasked(one, own[name], secrets) if name in own else one for name, one in value.items()}
 
     def _editing(self, run: Run, waiting: Pending, value: Any, *, error: str = "") -> Response:
         schema = _takes(waiting)
@@ -126,7 +126,7 @@ class DecisionPages:
     async def fork(self, request: Request) -> Response:
         """What if: a run as it was before a request, with something changed."""
         run = await self.studio.runs.get(request.path_params["id"])
-        at, idea = whole(request.path_params["number"]), await run.idea()
+        at, idea = whole_number(request.path_params["number"]), await run.idea()
         messages = _before(idea, run.id, at)
         if request.method == "GET":
             return self._forking(run, idea, at, messages)
@@ -145,10 +145,10 @@ class DecisionPages:
         changes: dict[int, JsonObject | None] = {}
         for index, text in messages:
             given = texts.get(f"m{index}", text).replace("\r\n", "\n").strip()
-            if given in (text.strip(), hidden(text, self.studio.secrets).strip()):
+            if given in (text.strip(), masked(text, self.studio.secrets).strip()):
                 continue
             own = shown_object(text)
-            changes[index] = unhidden(shown_object(given), own, self.studio.secrets) if given else None
+            changes[index] = unmasked(shown_object(given), own, self.studio.secrets) if given else None
         return changes
 
     def _given(self, idea: Idea, sent: Posted) -> JsonObject | None:
@@ -156,7 +156,7 @@ class DecisionPages:
         schema, own = input_schema(idea.text), idea.context.get("†input")
         if not is_object(schema):
             return None
-        value = value_of(schema, sent)
+        value = posted_value(schema, sent)
         if not is_object(value):
             return None
         given = self._unhidden(value, own if is_object(own) else {})
@@ -176,7 +176,7 @@ class DecisionPages:
         texts: Mapping[str, str] = {} if sent is None else sent.texts
         form = None
         if is_object(schema):
-            value: Any = idea.context.get("†input") if sent is None else value_of(schema, sent)
+            value: Any = idea.context.get("†input") if sent is None else posted_value(schema, sent)
             problems = problems_of(schema, {} if value is ABSENT else value) if error else {}
             form = form_of(schema, value if is_object(value) else ABSENT, problems)
         return page(
@@ -201,7 +201,7 @@ class DecisionPages:
         found = compare(ideas[0].text, ideas[1].text, (names[0], names[1]))
         assert isinstance(found, Comparison)
         pages = -(-len(found.rows) // _ROWS) or 1
-        at = max(1, min(whole(request.query_params.get("page"), 1), pages))
+        at = max(1, min(whole_number(request.query_params.get("page"), 1), pages))
         rows = found.rows[(at - 1) * _ROWS : at * _ROWS]
         return page(
             self.studio,
@@ -217,12 +217,12 @@ class DecisionPages:
         )
 
 
-def _marked(row: Row) -> tuple[Sequence[Piece], Sequence[Piece]]:
+def _marked(row: Row) -> tuple[Sequence[TextPiece], Sequence[TextPiece]]:
     """The values of a row in which two runs differ, with what only one of them has; nothing where one has none."""
     left, right = row.left, row.right
     if row.is_same or left is None or right is None or left.kind == "request":
         return (), ()
-    return sides(text_of(left.value, _MOST_MARKED), text_of(right.value, _MOST_MARKED))
+    return sides(shown_text(left.value, _MOST_MARKED), shown_text(right.value, _MOST_MARKED))
 
 
 def _takes(waiting: Pending) -> JsonObject:
@@ -254,7 +254,7 @@ def _before(idea: Idea, name: str, at: int) -> list[tuple[int, str]]:
         raise PartNotFound(f"there is no request {at} to fork before: the run made {len(ticks)}")
     messages = enumerate(idea.context.messages[: ticks[at - 1].at])
     fixed = {"plan", "approval", "suspended", "input"}
-    return [(index, json_of(message)) for index, message in messages if message.get("type") not in fixed]
+    return [(index, editable_json(message)) for index, message in messages if message.get("type") not in fixed]
 
 
 def _again_id(run: Run, own: str) -> str:

@@ -13,9 +13,9 @@ from ..protocol.usage import Usage
 from ..runs.handle import Run
 from ..runs.row import Row
 from .answering import page
-from .numbers import whole
-from .shelf import Listed
-from .studio import Studio
+from .numbers import whole_number
+from .resources import Studio
+from .shelf import IdeaListed
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -45,7 +45,7 @@ class Home:
         """The Ideas and the runs, what waits on top; `find` leaves what it is a part of."""
         words = request.query_params.get("find", "")[:_MOST_WORDS]
         before = request.query_params.get("before")
-        first = whole(request.query_params.get("ideas"))
+        first = whole_number(request.query_params.get("ideas"))
         last = await self._known(before) if before else None
         runs = self.studio.runs
         rows, waiting, damaged, problem = list[Run](), list[Run](), list[str](), ""
@@ -75,7 +75,7 @@ class Home:
         except ActumError:
             return None
 
-    async def _ideas(self, words: str, first: int) -> tuple[Sequence[Listed], int]:
+    async def _ideas(self, words: str, first: int) -> tuple[Sequence[IdeaListed], int]:
         """A page of the Ideas that fit: those of the shelf, then those of the store; and how many there are."""
         low = words.lower()
         listed = await asyncio.to_thread(self.studio.shelf.listed)

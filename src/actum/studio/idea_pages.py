@@ -16,15 +16,15 @@ from ..ideas.change import input_schema
 from ..inspection import Check, Form, Isolation, check, forms, graph_of, isolation
 from ..schema.json import JsonObject, NotJson, decode, is_object
 from .answering import elsewhere, page_in_parts
-from .drawing import picture_of
-from .forms.building import form_of, problems_of
 from .forms.field import ABSENT, Schemas, initial
-from .forms.reading import Posted, value_of
-from .pages import render
+from .forms.form import form_of, problems_of
+from .forms.sent import Posted, posted_value
+from .pages import rendered
+from .pictures import picture_of
 from .posting import id_of, posted
+from .resources import BASE, NO_MODEL, Studio
 from .shelf import about_of
 from .stored import is_address
-from .studio import BASE, NO_MODEL, Studio
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -43,7 +43,7 @@ class IdeaPages:
         """The page, with the form as it begins."""
         key = request.path_params["key"]
         idea = await self.studio.open(key)
-        return await self._page(key, idea, begun(idea))
+        return await self._page(key, idea, first_value(idea))
 
     async def take(self, request: Request) -> Response:
         """What the form has sent: an item more or less, or a run."""
@@ -105,7 +105,7 @@ class IdeaPages:
     async def _rest(self, key: str, idea: Idea) -> str:
         """What is found out about it anew each time: it may name other files, and others may have changed it."""
         checked = await self._checked(key)
-        return render(
+        return rendered(
             "idea_rest.html",
             base=BASE,
             problems=() if checked is None else checked.problems,
@@ -130,7 +130,7 @@ async def _nothing() -> str:
     return ""
 
 
-def begun(idea: Idea) -> Any:
+def first_value(idea: Idea) -> Any:
     """What the form of an Idea begins with: the values that its input has, and the defaults of its schema."""
     schema = _schema(idea)
     start = initial(Schemas(schema), schema)
@@ -150,7 +150,7 @@ def _names_model(idea: Idea) -> bool:
 
 
 def _value(schema: JsonObject, sent: Posted) -> Any:
-    return value_of(schema, sent)
+    return posted_value(schema, sent)
 
 
 def _from_json(sent: Posted) -> Any:

@@ -23,9 +23,9 @@ from ..runs.following import LOOK, Entry
 from ..runs.handle import Run
 from ..schema.json import JsonObject, encode
 from ..schema.quoting import printable
-from .drawing import graph_with_values
-from .pages import render
-from .secrets import hidden, without_secrets
+from .pages import rendered
+from .pictures import graph_with_values
+from .secrets import masked, without_secrets
 from .timeline import timeline_of
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ async def _frames(
                 if isinstance(told, Entry):
                     last = told.seq
                     is_new = True
-                    if (text := line_of(told.data)) is not None:
-                        lines.append({"seq": told.seq, "text": hidden(text, secrets)})
+                    if (text := entry_line(told.data)) is not None:
+                        lines.append({"seq": told.seq, "text": masked(text, secrets)})
                 elif (piece := _text(told.data)) is not None:
-                    yield _frame("text", {**piece, "text": hidden(piece["text"], secrets)})
+                    yield _frame("text", {**piece, "text": masked(piece["text"], secrets)})
             if is_new and time.monotonic() >= due:
                 began = time.monotonic()
                 yield _frame("change", await picture.change(lines), last)
@@ -156,8 +156,8 @@ class _Picture:
         last = account.answers[-1] if account.answers else None
         graph = None if last is None else graph_with_values(account, last, self._link)
         line = timeline_of(account, is_live=self._run.row.is_under_way)
-        page = render("live.html", account=account, line=line, link=self._link, live=True, graph=graph)
-        return hidden(page, self._secrets)
+        page = rendered("live.html", account=account, line=line, link=self._link, live=True, graph=graph)
+        return masked(page, self._secrets)
 
 
 def _frame(event: str, data: JsonObject, id: int | None = None) -> bytes:
@@ -176,7 +176,7 @@ def _text(event: JsonObject) -> JsonObject | None:
             return None
 
 
-def line_of(entry: JsonObject) -> str | None:
+def entry_line(entry: JsonObject) -> str | None:
     """An entry of a record in a line; None for what says nothing to a person."""
     message: Any = entry.get("message", {})
     within = "".join(f"in {place}: " for place in entry.get("at", ())[-1:])

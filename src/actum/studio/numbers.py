@@ -5,7 +5,7 @@ from __future__ import annotations
 _LONGEST = 6
 
 
-def whole(text: str | None, default: int = 0) -> int:
+def whole_number(text: str | None, default: int = 0) -> int:
     """A whole number of at most six digits; the default where that is none."""
     found = _digits(text)
     return default if found is None else found

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import IdeaError
 from ..inspection.wording import is_short, short
 from ..schema.quoting import printable
-from .words import between, content_of, count, json_of, money, seconds, text_of, when
+from .notation import between, count, editable_json, element_text, money, seconds, shown_text, when
 
 _MISSING = "the Studio needs an extra: pip install 'actum[serve]'"
 
@@ -27,9 +27,9 @@ def _templates() -> Any:
     loader = PackageLoader("actum.studio", "templates")
     own = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     filters: dict[str, Any] = {
-        "text": text_of,
-        "content": content_of,
-        "json": json_of,
+        "text": shown_text,
+        "content": element_text,
+        "json": editable_json,
         "seal": seal,
         "plain": _plain,
         "short": short,
@@ -49,7 +49,7 @@ def _plain(value: object) -> str:
     return printable(str(value))
 
 
-def render(template: str, **values: Any) -> str:
+def rendered(template: str, **values: Any) -> str:
     """A page.
 
     Raises:

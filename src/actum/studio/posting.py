@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from ..errors import MessageError
 from ..schema.json import encode
-from .forms.reading import Posted, Upload
+from .forms.sent import Posted, Upload
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -7,10 +7,10 @@ import hashlib
 
 from ..app.idea import Idea
 from ..inspection.account import Account, AnswerSeen, account_of
-from .drawing import graph_with_values
-from .pages import render, static
-from .requests import known_requests
-from .secrets import hidden, without_secrets
+from .pages import rendered, static
+from .pictures import graph_with_values
+from .secrets import masked, without_secrets
+from .sent_requests import known_requests
 from .timeline import timeline_of
 
 _DETAILED = 2_000
@@ -37,7 +37,7 @@ async def run_page(run: Idea, name: str) -> str:
         return graph_with_values(account, answer, link)
 
     style, script = _inline(static("studio.css")), _inline(static("file.js"))
-    page = render(
+    page = rendered(
         "file.html",
         title=title_of(account),
         state=state_of(account),
@@ -54,7 +54,7 @@ async def run_page(run: Idea, name: str) -> str:
         style_hash=_hash(style),
         script_hash=_hash(script),
     )
-    return hidden(page)
+    return masked(page)
 
 
 def title_of(account: Account) -> str:

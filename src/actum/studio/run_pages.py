@@ -18,13 +18,13 @@ from ..inspection.pricing import price
 from ..runs.handle import Run
 from ..runs.run_store import RunStore
 from .answering import PartNotFound, page
-from .drawing import graph_with_values
-from .live import line_of, stream
-from .numbers import whole
-from .requests import RequestSent, known_requests
+from .live import entry_line, stream
+from .numbers import whole_number
+from .pictures import graph_with_values
+from .resources import BASE, Studio
 from .run_file import run_page, title_of
-from .secrets import hidden, without_secrets
-from .studio import BASE, Studio
+from .secrets import masked, without_secrets
+from .sent_requests import RequestSent, known_requests
 from .timeline import timeline_of
 
 if TYPE_CHECKING:
@@ -96,14 +96,14 @@ class RunPages:
     async def answer(self, request: Request) -> Response:
         """The calls of one answer, page by page."""
         run, account = await self._account(request)
-        number = whole(request.path_params["number"])
+        number = whole_number(request.path_params["number"])
         answer = next((one for one in account.answers if one.number == number), None)
         if answer is None:
             raise PartNotFound(f"there is no answer {number} in this run")
         words = request.query_params.get("find", "")[:200]
         calls = [call for call in answer.calls if not words or words.lower() in f"{call.place} {call.authored}".lower()]
         pages = -(-len(calls) // _PAGE) or 1
-        at = max(1, min(whole(request.query_params.get("page"), 1), pages))
+        at = max(1, min(whole_number(request.query_params.get("page"), 1), pages))
         return page(
             self.studio,
             "answer.html",
@@ -121,7 +121,7 @@ class RunPages:
     async def sent(self, request: Request) -> Response:
         """What the model was sent in one request."""
         run, account = await self._account(request)
-        number = whole(request.path_params["number"])
+        number = whole_number(request.path_params["number"])
         sent = await self._once(run, "sent", lambda: _sent(run))
         found = {one.number: one for one in sent}
         answer = next((one for one in account.answers if one.request == number), None)
@@ -134,7 +134,7 @@ class RunPages:
     async def file(self, request: Request) -> Response:
         """All of it as one file, to be kept."""
         run = await self._run(request)
-        text = hidden(await run_page(await run.idea(), run.id), self.studio.secrets)
+        text = masked(await run_page(await run.idea(), run.id), self.studio.secrets)
         name = {"content-disposition": f'attachment; filename="run-{quote(run.id)}.html"', "cache-control": "no-store"}
         return HTMLResponse(text, headers={**name, "x-content-type-options": "nosniff"})
 
@@ -187,7 +187,7 @@ async def _last(store: RunStore, run: Run, most: int = 40) -> _Last:
     seq, lines = 0, list[tuple[int, str]]()
     while entries := await store.entries(run.id, seq):
         for seq, data in entries:
-            if (text := line_of(data)) is not None:
+            if (text := entry_line(data)) is not None:
                 lines.append((seq, text))
         lines = lines[-most:]
     return _Last(seq, lines)

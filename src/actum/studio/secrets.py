@@ -29,7 +29,7 @@ def secrets_of(environment: Mapping[str, str] = os.environ) -> list[str]:
     return sorted(found, key=len, reverse=True)
 
 
-def hidden(text: str, more: Iterable[str] = ()) -> str:
+def masked(text: str, more: Iterable[str] = ()) -> str:
     """A text without the secrets, and without those named beside them."""
     for secret in [*secrets_of(), *more]:
         written = json.dumps(secret, ensure_ascii=False)[1:-1]
@@ -45,7 +45,7 @@ def without_secrets(run: Idea) -> Idea:
     if not secrets_of():
         return run
     text = write_idea(run.text)
-    own = hidden(text)
+    own = masked(text)
     return run if own == text else Idea.read(own, "the run", run.context.origin)
 
 
@@ -57,14 +57,14 @@ def seal(value: Any) -> str:
     return hmac.new("\0".join(secrets_of()).encode(), encode(value, sort_keys=True).encode(), "sha256").hexdigest()
 
 
-def unhidden(sent: Any, own: Any, more: Iterable[str] = ()) -> Any:
+def unmasked(sent: Any, own: Any, more: Iterable[str] = ()) -> Any:
     """What a form has sent of a value that a page has shown: the value itself where nothing was changed.
 
     Raises:
         IdeaError: it was changed beside something that is hidden, which would be lost.
     """
     text = encode(own)
-    shown = hidden(text, more)
+    shown = masked(text, more)
     if shown == text or sent is None:
         return sent
     if sent == decode(shown):

@@ -21,7 +21,7 @@ _PASSED_OVER = {"node_modules", "out", "dist", "build", "__pycache__", "runs"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class IdeaListed:
     """An Idea of the list; `problem` says why one can't be read."""
 
     key: str
@@ -38,7 +38,7 @@ class Shelf:
     folder: Path | None = None
     named: Mapping[str, Idea] = field(default_factory=dict[str, Idea])
 
-    def listed(self) -> list[Listed]:
+    def listed(self) -> list[IdeaListed]:
         """The Ideas, by name. A JSON file that is no Idea is none; one that means to be and can't be read says so."""
         found = [listed_as(name, idea) for name, idea in self.named.items()]
         for key, path in self._files():
@@ -47,7 +47,7 @@ class Shelf:
             except IdeaError as error:
                 with suppress(OSError):  # which is gone, or isn't ours to read
                     if _means_to_be(path):
-                        found.append(Listed(key=key, problem=error.message))
+                        found.append(IdeaListed(key=key, problem=error.message))
                 continue
             except (ActumError, OSError):
                 continue
@@ -113,10 +113,10 @@ def _means_to_be(path: Path) -> bool:
         return b'"context"' in file.read(4_096)
 
 
-def listed_as(key: str, idea: Idea, version: str | None = None) -> Listed:
+def listed_as(key: str, idea: Idea, version: str | None = None) -> IdeaListed:
     """An Idea as it is listed; `version` is what it says of itself where nothing else is given."""
     own = str(idea.meta.get("version", "")) if version is None else version
-    return Listed(key=key, about=about_of(idea), version=own, has_plan=_has_plan(idea))
+    return IdeaListed(key=key, about=about_of(idea), version=own, has_plan=_has_plan(idea))
 
 
 def about_of(idea: Idea, most: int = 200) -> str:

@@ -15,13 +15,13 @@ from ..ideas.library import Library
 from ..ideas.store import Line
 from ..schema.quoting import printable
 from ..storage.open import local_path, open_store
-from .shelf import Listed, listed_as
+from .shelf import IdeaListed, listed_as
 
 _MOST_VERSIONS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class VersionListed:
     """One version of an Idea in the store, and what it changes for those who use the one before."""
 
     address: str
@@ -33,7 +33,7 @@ class Version:
 class Page:
     """A page of a list of Ideas, and how many there are in all."""
 
-    ideas: Sequence[Listed]
+    ideas: Sequence[IdeaListed]
     count: int
 
 
@@ -50,14 +50,14 @@ class Stored:
         async with self._library() as library:
             lines = await library.store.lines(None)
             keys = [key for key in _keys(lines) if words.lower() in key.lower()]
-            found: list[Listed] = []
+            found: list[IdeaListed] = []
             for key in keys[start : start + most]:
                 try:
                     entry, text = await library.load(parse_address(key))
                     own = Idea.read(write_idea(text), key)
                     found.append(listed_as(key, own, str(entry.version)))
                 except ActumError as error:
-                    found.append(Listed(key=key, problem=error.message))
+                    found.append(IdeaListed(key=key, problem=error.message))
         return Page(ideas=found, count=len(keys))
 
     async def open(self, key: str) -> Idea:
@@ -73,7 +73,7 @@ class Stored:
             entry, text = await library.load(address)
         return Idea.read(write_idea(text), str(entry.address))
 
-    async def versions(self, path: object) -> Sequence[Version]:
+    async def versions(self, path: object) -> Sequence[VersionListed]:
         """The last versions of the Idea that calls itself so, the newest first; none where the store has none."""
         if not isinstance(path, str) or not self._is_there:
             return ()
@@ -114,12 +114,12 @@ def _keys(lines: Sequence[Line]) -> list[str]:
     ]
 
 
-async def _versions(library: Library, address: Address) -> Sequence[Version]:
+async def _versions(library: Library, address: Address) -> Sequence[VersionListed]:
     latest = await library.find(address)
     entries = await library.store.entries(latest.line, latest.sequence + 1, _MOST_VERSIONS + 1)
     texts = [(await library.load(entry.address))[1] for entry in entries]
-    found: list[Version] = []
+    found: list[VersionListed] = []
     for at, entry in enumerate(entries[:_MOST_VERSIONS]):
         change = change_between(texts[at + 1], texts[at]) if at + 1 < len(texts) else None
-        found.append(Version(address=str(entry.address), note=printable(entry.note or ""), change=change))
+        found.append(VersionListed(address=str(entry.address), note=printable(entry.note or ""), change=change))
     return found

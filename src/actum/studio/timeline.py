@@ -12,7 +12,7 @@ from ..inspection.account import Account, AnswerSeen, CallSeen
 from ..inspection.wording import short
 from ..schema.json import encode
 from ..schema.quoting import printable
-from .words import between, count, seconds
+from .notation import between, count, seconds
 
 _MANY = 24
 """So many calls of one tool in a row are one bar."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from ..errors import ActumError
 from ..protocol.usage import Usage
 from ..schema.json import is_list
 from ..spans import (
@@ -25,7 +26,6 @@ from ..spans import (
     RunEnded,
     Waits,
 )
-from .naming import class_name, error_type, provider_and_model
 
 Attributes: TypeAlias = dict[str, Any]
 
@@ -50,8 +50,11 @@ _SETTINGS = {
     "presence_penalty": "gen_ai.request.presence_penalty",
 }
 
+_PROVIDERS = {"google": "gcp.gemini", "openai-responses": "openai"}
+"""The providers that the conventions call otherwise; the others are called what `models.load` calls them."""
 
-class Named(NamedTuple):
+
+class SpanBegun(NamedTuple):
     """A span as it begins: `link` is the `traceparent` of another that it goes back to."""
 
     name: str
@@ -59,34 +62,34 @@ class Named(NamedTuple):
     link: str = ""
 
 
-def begun(what: Beginning) -> Named:
+def span_begun(what: Beginning) -> SpanBegun:
     """What a span is called, and what is known of it as it begins."""
     named = _begun(what)
     own = {"actum.run.id": what.run, "actum.place": "" if what.place is None else str(what.place)}
     return named._replace(attributes=_there({**named.attributes, **own}))
 
 
-def _begun(what: Beginning) -> Named:
+def _begun(what: Beginning) -> SpanBegun:
     match what:
         case RunBegun():
             provider, model = provider_and_model(what.model) if what.model else ("", "")
             about: Attributes = {OPERATION: "invoke_agent", AGENT: what.name, "gen_ai.agent.version": what.version}
             name = f"invoke_agent {what.name}".rstrip()
-            return Named(name, {**about, PROVIDER: provider, MODEL: model}, what.goes_on_from)
+            return SpanBegun(name, {**about, PROVIDER: provider, MODEL: model}, what.goes_on_from)
         case RequestBegun():
             provider, model = provider_and_model(what.model)
             about = {OPERATION: "chat", PROVIDER: provider, MODEL: model, "gen_ai.output.type": "json"}
-            return Named(f"chat {model}", {**about, "gen_ai.request.stream": True, **_settings(what.settings)})
+            return SpanBegun(f"chat {model}", {**about, "gen_ai.request.stream": True, **_settings(what.settings)})
         case CallBegun():
             about = {OPERATION: "execute_tool", TOOL: what.call.tool, TOOL_TYPE: "function"}
             about |= {"gen_ai.tool.call.id": what.key, "gen_ai.tool.description": what.description}
             name = f"execute_tool {what.call.tool}".rstrip()
-            return Named(name, {**about, "actum.call.how": what.how}, what.asked_by)
+            return SpanBegun(name, {**about, "actum.call.how": what.how}, what.asked_by)
         case ApprovalBegun():
-            return Named(f"approve {what.tool}", {TOOL: what.tool})
+            return SpanBegun(f"approve {what.tool}", {TOOL: what.tool})
 
 
-def ended(how: Ending) -> Attributes:
+def span_ended(how: Ending) -> Attributes:
     """What is known of a span when it has ended."""
     match how:
         case RunEnded():
@@ -133,3 +136,20 @@ def _settings(settings: Mapping[str, Any]) -> Attributes:
 def _there(attributes: Attributes) -> Attributes:
     """Those that say something."""
     return {key: value for key, value in attributes.items() if value is not None and value not in ("", ())}
+
+
+def error_type(error: BaseException) -> str:
+    """The code of an error; of one that isn't Actum's, its class."""
+    return error.code if isinstance(error, ActumError) else class_name(error)
+
+
+def class_name(error: BaseException) -> str:
+    """The full name of an exception's class, a built-in one's alone."""
+    kind = type(error)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def provider_and_model(name: str) -> tuple[str, str]:
+    """The provider and the model of a model's name such as "openai:gpt-5.2"; "unknown" where it names none."""
+    provider, sign, model = name.partition(":")
+    return (_PROVIDERS.get(provider, provider), model) if sign else ("unknown", name)

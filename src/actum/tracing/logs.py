@@ -23,7 +23,7 @@ from ..spans import (
     Span,
     Waits,
 )
-from .naming import error_type
+from .attributes import error_type
 
 LOGGER = logging.getLogger("actum")
 

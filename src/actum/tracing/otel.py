@@ -13,10 +13,9 @@ from opentelemetry import metrics, trace
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from ..spans import ApprovalBegun, Beginning, CallBegun, Ending, Failed, RequestBegun, RunBegun, Span
-from . import content
-from .attributes import begun, ended
+from . import message_content
+from .attributes import error_type, span_begun, span_ended
 from .instruments import Instruments, Measured
-from .naming import error_type
 
 _NAME = "actum"
 _PLACES = TraceContextTextMapPropagator()
@@ -53,7 +52,7 @@ class _Open:
     """A span that is open, and its measurement."""
 
     def __init__(self, tracing: Tracing, what: Beginning, above: contexts.Context, parent: _Open | None = None) -> None:
-        named = begun(what)
+        named = span_begun(what)
         kind = trace.SpanKind.CLIENT if isinstance(what, RequestBegun) else trace.SpanKind.INTERNAL
         links = [trace.Link(found)] if (found := _found(named.link)) is not None else []
         self._span = tracing.tracer.start_span(named.name, above, kind=kind, attributes=named.attributes, links=links)
@@ -64,7 +63,7 @@ class _Open:
         self._is_approval = isinstance(what, ApprovalBegun)
         self._measured = Measured(named.attributes) if tracing.instruments and _takes_time(what) else None
         if self._with_content:
-            self._span.set_attributes(content.of_beginning(what))
+            self._span.set_attributes(message_content.of_beginning(what))
 
     def begin(self, what: Beginning) -> Span:
         """Begin a span below this one."""
@@ -86,11 +85,11 @@ class _Open:
 
     def end(self, how: Ending) -> None:
         """Say how it has ended, measure it, and end it."""
-        known = ended(how)
+        known = span_ended(how)
         if self._span.is_recording():
             self._span.set_attributes(known)
             if self._with_content:
-                self._span.set_attributes(content.of_ending(how))
+                self._span.set_attributes(message_content.of_ending(how))
             if isinstance(how, Failed):
                 self._span.set_status(trace.Status(trace.StatusCode.ERROR, self._words(how.error)))
         if self._measured is not None and self._tracing.instruments is not None:

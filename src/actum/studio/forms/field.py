@@ -32,7 +32,7 @@ _DATA = {"base64", "base64url"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class FormField:
     """One field. `name` is what it is posted under, behind a letter for what of it is meant (see `reading`).
 
     `options` are what a choice or a union offers, `chosen` the index of the one that is; `children` the fields within.
@@ -50,7 +50,7 @@ class Field:
     limits: Mapping[str, Any] = field(default_factory=dict[str, Any])
     options: Sequence[str] = ()
     chosen: int | None = None
-    children: Sequence[Field] = ()
+    children: Sequence[FormField] = ()
     extra: JsonObject = field(default_factory=dict[str, Any])
     problems: Sequence[str] = ()
     can_grow: bool = False
@@ -143,7 +143,7 @@ def _together(one: JsonObject, other: JsonObject) -> JsonObject:
     return whole
 
 
-def kind_of(schema: JsonObject) -> Kind:
+def field_kind(schema: JsonObject) -> Kind:
     """What kind of a field shows values of a schema that has no variants."""
     if "const" in schema:
         return "fixed"
@@ -171,7 +171,7 @@ def _of_string(schema: JsonObject) -> Kind:
     return "lines" if is_long or "contentMediaType" in schema or schema.get("format") == "textarea" else "text"
 
 
-def options_of(schema: JsonObject) -> list[Any]:
+def choices_of(schema: JsonObject) -> list[Any]:
     """The values of a choice."""
     found: Any = schema.get("enum")
     return list(found) if is_list(found) else [True, False]
@@ -184,7 +184,7 @@ def fixed_value(schema: JsonObject) -> Any:
 
 def first_of(variants: Sequence[JsonObject]) -> int:
     """The variant that a new value is of: the first; null before one with parts, which may hold the same once more."""
-    if kind_of(variants[0]) in {"object", "list"}:
+    if field_kind(variants[0]) in {"object", "list"}:
         return next((at for at, one in enumerate(variants) if one.get("type") == "null"), 0)
     return 0
 
@@ -200,7 +200,7 @@ def initial(schemas: Schemas, schema: Any, depth: int = 0, left: Iterator[int] |
     variants = schemas.variants(own)
     if variants:
         return initial(schemas, variants[first_of(variants)], depth + 1, left)
-    kind = kind_of(own)
+    kind = field_kind(own)
     if kind == "fixed":
         return fixed_value(own)
     if kind == "object":

@@ -16,7 +16,7 @@ from ..runs.handle import Run
 from ..runs.runs import Runs
 from ..schema.json import JsonObject
 from ..storage.open import default_store
-from .forms.reading import Upload
+from .forms.sent import Upload
 from .secrets import seal
 from .shelf import Shelf
 from .stored import Stored, is_address

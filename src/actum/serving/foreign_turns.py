@@ -7,7 +7,7 @@ from typing import Any
 
 from ..app.idea import Idea
 from ..schema.json import JsonObject, is_list, is_object
-from .interface import Interface
+from .idea_interface import Interface
 from .refusals import Refusal
 
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}

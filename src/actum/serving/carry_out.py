@@ -29,9 +29,9 @@ from ..protocol.registry import Registry
 from ..protocol.tool import Tool
 from ..schema.json import JsonObject, is_list
 from ..schema.shapes import told
+from .host_words import failure_words
 from .offering import Offered
 from .stops import RunFailed
-from .telling import failure_words
 from .wire import decode_object
 
 CARRY_OUT, FIND = "carry_out", "find_tools"
@@ -74,7 +74,7 @@ async def held_unless_reading(_call: Call, tool: Tool, _context: Context) -> Rep
 
 
 @dataclass(eq=False, kw_only=True)
-class Graph:
+class CarryOut:
     """The tools that a plan may call. `approve` decides on its calls; by default those wait that don't only read."""
 
     registry: Registry
@@ -150,7 +150,7 @@ class Graph:
         chosen = chosen[:_MOST_FOUND] if chosen or names or query else list(self.tools[:_MOST_FOUND])
         if given.get("full") is True:
             return {"tools": [{"name": tool.name, "parameters": tool.parameters} for tool in chosen]}
-        return {"tools": lines_of(chosen)}
+        return {"tools": tool_lines(chosen)}
 
 
 def _output_of(given: JsonObject) -> Any:
@@ -194,7 +194,7 @@ def _opened(schema: JsonObject) -> JsonObject:
     return {**schema, "required": []}
 
 
-def lines_of(tools: Iterable[Tool]) -> list[str]:
+def tool_lines(tools: Iterable[Tool]) -> list[str]:
     """Tools in the compact notation (T13): parameters, result, and the beginning of the description."""
     own = list(tools)
     takes = {tool.name: told({"": {"type": "object", **tool.parameters}}) for tool in own}

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..studio.app import routes_of
+from ..studio.resources import Studio
 from ..studio.shelf import Shelf
-from ..studio.studio import Studio
 from .desk import Desk
-from .parts import Part, caller_of
+from .parts import Part, asking_caller
 from .refusals import Refusal
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
 
-def part(desk: Desk) -> Part:
+def studio_part(desk: Desk) -> Part:
     """The routes of the Studio of a desk: about the Ideas that it serves, or those on its shelf."""
     studio = Studio(
         runs=desk.runs,
@@ -35,5 +35,5 @@ def _admit(request: Request) -> None:
     Raises:
         Refusal: somebody else asks.
     """
-    if caller_of(request):
+    if asking_caller(request):
         raise Refusal(403, "owner", "the Studio is for the owner of this server")

@@ -25,12 +25,12 @@ from ..schema.json import JsonObject, encode, is_object
 from . import replies, wire
 from .asks import Asks, Question
 from .callers import UNBOUNDED, Quota
-from .graph import Graph, held_unless_reading
+from .carry_out import CarryOut, held_unless_reading
+from .host_words import held_words
 from .hosting import Hosting
 from .mcp_options import Keyless, McpOptions
 from .offering import Offered, of_idea
 from .stops import HandleFound, HandleSpent, HostAsked, RunDone, RunFailed, RunHeld, Stop, handle_of
-from .telling import held_words
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -65,7 +65,7 @@ class Host:
 
     ideas: Mapping[str, Idea]
     hosting: Hosting
-    graph: Graph | None = None
+    graph: CarryOut | None = None
     model: Keyless | None = None
     """Who answers in place of every model; None: the host does for Ideas that need one and have none."""
     place: str | None = None
@@ -84,7 +84,7 @@ class Host:
         """What serves these Ideas, and plans over the tools of `options.graph`. Without `quota` nobody has one."""
         graph = None
         if options.graph is not None:
-            graph = Graph(registry=options.graph, approve=options.approve or held_unless_reading)
+            graph = CarryOut(registry=options.graph, approve=options.approve or held_unless_reading)
         lies = [*roots, *(root for one in ideas.values() for root in one.roots)]
         hosting = Hosting(runs=runs, agent=agent, roots=lies, quota=quota or UNBOUNDED)
         return cls(ideas=ideas, hosting=hosting, graph=graph, model=options.model, place=options.place)
@@ -146,31 +146,32 @@ class Host:
         except HandleSpent as error:
             if params.request_state is not None:  # which a host has made, or changed
                 raise MCPError(code=_INVALID, message=error.message) from None
-            return replies.failed(error.message)
+            return replies.failed_result(error.message)
         except ActumError as error:
-            return replies.failed(error.message)
+            return replies.failed_result(error.message)
 
     async def _called(self, ctx: Context, params: types.CallToolRequestParams, given: JsonObject) -> Reply:
-        caller = replies.caller_of(ctx)
+        caller = replies.host_caller(ctx)
         if params.request_state is not None and isinstance(given.get("run"), str):
             return await self._resumed(ctx, params, await self._same_run(params.request_state, caller, given["run"]))
         if params.name == ANSWER:
             return await self._answered(ctx, caller, given)
         offer = self.offers[params.name]
         if (complaint := offer.complaint(given)) is not None:
-            return replies.failed(f"the arguments don't fit: {complaint}")
+            return replies.failed_result(f"the arguments don't fit: {complaint}")
         graph = self.graph if self.graph is not None and self.graph.offers_name(offer.name) else None
         if graph is not None and offer.name != graph.name:
-            return replies.result(offer.result(graph.found(given)))
+            return replies.tool_result(offer.result(graph.found(given)))
         if params.request_state is not None:
             found = await self.hosting.find(params.request_state, caller, offer.name, given)
             return await self._resumed(ctx, params, found)
         if graph is not None and "run" in given:
             return await self._looked(ctx, caller, given["run"])
         if graph is not None and (problems := graph.problems(given)) is not None:
-            return replies.failed(problems)
+            return replies.failed_result(problems)
         idea, is_input = (graph.idea(given), False) if graph is not None else (self.ideas[offer.name], True)
-        run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input, trace=replies.trace_of(ctx))
+        trace = replies.traceparent_of(ctx)
+        run = await self.hosting.begin(offer.name, idea, given, caller, is_input=is_input, trace=trace)
         return await self._until(ctx, run, offer)
 
     async def _same_run(self, state: str, caller: str, handle: str) -> HandleFound:
@@ -197,7 +198,7 @@ class Host:
         """Go on with a run by the `answer` tool."""
         handle, answer = given.get("run"), given.get("answer")
         if not isinstance(handle, str) or not (answer is None or is_object(answer)):
-            return replies.failed("`answer` takes the `run` of a result as a text, and an `answer` that is an object")
+            return replies.failed_result("`answer` takes the `run` of a result, a text, and an `answer`, an object")
         if answer is None:
             return await self._looked(ctx, caller, handle)
         found = await self.hosting.find(handle, caller)
@@ -223,15 +224,15 @@ class Host:
                 stop, after = await self.hosting.until(run, telling, after)
                 match stop:
                     case RunDone(output=output):
-                        return replies.result(offer.result(output))
+                        return replies.tool_result(offer.result(output))
                     case RunFailed():
-                        return replies.failed(self._words(stop, offer))
+                        return replies.failed_result(self._words(stop, offer))
                     case RunHeld() | HostAsked():
                         requests = self._requests(ctx, stop)
                         if not requests:
                             return self._not_done(run, stop, offer)
                         if not ctx.session.can_send_request:
-                            return replies.required(requests, handle_of(run, stop))
+                            return replies.input_required(requests, handle_of(run, stop))
                         found = HandleFound(run=run, name=offer.name, asked=frozenset(requests))
                         if not await self._respond(found, stop, await replies.asked_back(ctx, requests)):
                             return self._not_done(run, stop, offer)
@@ -278,9 +279,9 @@ class Host:
             again = self.graph.name if self.graph is not None and offer.name == self.graph.name else ANSWER
             words = held_words(run, stop, handle_of(run, stop), self.place, again)
             if not offer.is_asking:
-                return replies.failed(words)
-            return replies.result({"done": False, "run": handle_of(run, stop), "held": words})
-        return replies.result(self._asking(run, stop.questions[0]))
+                return replies.failed_result(words)
+            return replies.tool_result({"done": False, "run": handle_of(run, stop), "held": words})
+        return replies.tool_result(self._asking(run, stop.questions[0]))
 
     def _asking(self, run: Run, question: Question) -> JsonObject:
         """A question in words, without what the host was shown before."""

@@ -11,14 +11,14 @@ from ..app.loading import Code
 from ..app.retracing import replayed, retracer
 from ..errors import ActumError
 from ..schema.json import JsonObject, encode
-from .secrets import hidden
+from .secrets import masked
 
 _MOST_TEXT = 60_000
 """How many characters of a message are looked at and shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class TextPiece:
     """A part of a text: what was there already is `same`, the rest is `new`; `gone` is what stood there before."""
 
     kind: str
@@ -26,11 +26,11 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class MessageSent:
     """A message of a request, in pieces. `is_same`: it is as it was in the request before."""
 
     role: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     is_same: bool = False
 
 
@@ -43,7 +43,7 @@ class RequestSent:
 
     number: int
     is_known: bool
-    messages: tuple[Shown, ...] = ()
+    messages: tuple[MessageSent, ...] = ()
     schema: JsonObject | None = None
     is_same_schema: bool = False
 
@@ -82,23 +82,23 @@ async def known_requests(run: Idea, name: str) -> tuple[RequestSent, ...]:
         return ()
 
 
-def _shown(message: Any, before: Any) -> Shown:
+def _shown(message: Any, before: Any) -> MessageSent:
     text, role = _text(message), str(message["role"])
     older = None if before is None or before["role"] != message["role"] else _text(before)
     if older is None:
-        return Shown(role=role, pieces=(Piece(kind="new", text=text[:_MOST_TEXT]),))
+        return MessageSent(role=role, pieces=(TextPiece(kind="new", text=text[:_MOST_TEXT]),))
     if older == text:
-        return Shown(role=role, pieces=(Piece(kind="same", text=text[:_MOST_TEXT]),), is_same=True)
-    return Shown(role=role, pieces=tuple(pieces_of(older, text)))
+        return MessageSent(role=role, pieces=(TextPiece(kind="same", text=text[:_MOST_TEXT]),), is_same=True)
+    return MessageSent(role=role, pieces=tuple(pieces_of(older, text)))
 
 
-def sides(left: str, right: str) -> tuple[list[Piece], list[Piece]]:
+def sides(left: str, right: str) -> tuple[list[TextPiece], list[TextPiece]]:
     """Two texts in pieces, each without what only the other has."""
     found = pieces_of(left, right)
     return [one for one in found if one.kind != "new"], [one for one in found if one.kind != "gone"]
 
 
-def pieces_of(older: str, text: str) -> list[Piece]:
+def pieces_of(older: str, text: str) -> list[TextPiece]:
     """What both begin with, what has gone, what is new, and what both end with: in one pass over each."""
     start = _common(older, text)
     end = min(_common(older[::-1], text[::-1]), len(older) - start, len(text) - start)
@@ -108,7 +108,7 @@ def pieces_of(older: str, text: str) -> list[Piece]:
         ("new", text[start : len(text) - end]),
         ("same", text[len(text) - end :] if end else ""),
     ]
-    return [Piece(kind=kind, text=part[:_MOST_TEXT]) for kind, part in parts if part]
+    return [TextPiece(kind=kind, text=part[:_MOST_TEXT]) for kind, part in parts if part]
 
 
 def _common(one: str, other: str) -> int:
@@ -122,4 +122,4 @@ def _common(one: str, other: str) -> int:
 
 def _text(message: Any) -> str:
     content: Any = message["content"]
-    return hidden(content if isinstance(content, str) else encode(content))  # before it is cut into pieces
+    return masked(content if isinstance(content, str) else encode(content))  # before it is cut into pieces

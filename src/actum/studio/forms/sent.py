@@ -14,7 +14,7 @@ from typing import Any
 from ...schema.json import JsonObject, NotJson, decode, is_list, is_object
 from ...schema.walk import pointer, steps_of
 from ..numbers import index_in
-from .field import ABSENT, MOST_DEPTH, Path, Schemas, fixed_value, initial, kind_of, options_of
+from .field import ABSENT, MOST_DEPTH, Path, Schemas, choices_of, field_kind, fixed_value, initial
 
 _MOST_ITEMS = 10_000
 
@@ -36,7 +36,7 @@ class Upload:
     content: bytes
 
 
-def value_of(schema: Any, posted: Posted) -> Any:
+def posted_value(schema: Any, posted: Posted) -> Any:
     """The value of a form; ABSENT where nothing was filled in."""
     reading = _Reading(Schemas(schema), posted)
     return _changed(reading.read(schema, (), is_required=True), Schemas(schema), schema, posted.texts.get("do", ""))
@@ -62,9 +62,9 @@ class _Reading:
             variant = variants[chosen]
             if was is not None and was != text:  # another one was chosen: it begins anew
                 begun = initial(self._schemas, variant)
-                return {} if begun is ABSENT and kind_of(variant) == "object" else begun
+                return {} if begun is ABSENT and field_kind(variant) == "object" else begun
             return self.read(variant, path, is_required=True)
-        match kind_of(own):
+        match field_kind(own):
             case "object":
                 return self._object(own, path, is_required=is_required)
             case "list":
@@ -109,7 +109,7 @@ class _Reading:
         return found
 
     def _choice(self, own: JsonObject, path: Path) -> Any:
-        options = options_of(own)
+        options = choices_of(own)
         at = index_in(self._text("c", path), len(options))
         return ABSENT if at is None else options[at]
 
@@ -188,7 +188,7 @@ def _begun(schemas: Schemas, own: JsonObject) -> Any:
 
 def _empty(schema: JsonObject) -> Any:
     """What a value of a schema is that nobody has filled in yet."""
-    kind = kind_of(schema)
+    kind = field_kind(schema)
     return {} if kind == "object" else [] if kind == "list" else "" if kind in {"text", "lines"} else None
 
 

@@ -19,7 +19,7 @@ MOST = 2_000
 """How many characters of a value a page shows before it says how many more there are."""
 
 
-def text_of(value: Any, most: int | None = MOST) -> str:
+def shown_text(value: Any, most: int | None = MOST) -> str:
     """A value as it is read: a text as it is, anything else as JSON; its line breaks are its own."""
     if isinstance(value, str):
         own = value
@@ -50,12 +50,12 @@ def _folded(text: str) -> str:
     return "\n".join(lines)
 
 
-def content_of(value: Any, most: int | None = MOST) -> Markup:
+def element_text(value: Any, most: int | None = MOST) -> Markup:
     """The same for the content of an element, and for nothing else: quotes stay as they are, which is much shorter."""
-    return Markup(escape(text_of(value, most), quote=False))
+    return Markup(escape(shown_text(value, most), quote=False))
 
 
-def json_of(value: Any) -> str:
+def editable_json(value: Any) -> str:
     """A value as JSON on several lines, whole, to be read back: what would steer is spelled out."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return "\n".join(printable(line) for line in text.split("\n"))

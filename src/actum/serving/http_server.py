@@ -78,7 +78,7 @@ class _Patient(H11Protocol):
             self._timer = None
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """A server whose signals are its caller's; `begun` is set once it listens."""
 
     def __init__(self, app: Guard) -> None:
@@ -139,7 +139,7 @@ async def listen(
     Raises:
         RunError: runs can't be carried out here any more.
     """
-    server = Server(app)
+    server = HttpServer(app)
     stop = asyncio.Event()
     with _signals(stop, server, desk, stopping):
         serving = asyncio.create_task(server.serve(sockets=[own]))
@@ -166,7 +166,7 @@ async def _first(begun: asyncio.Future[Any], serving: asyncio.Task[None]) -> Non
 
 
 @contextlib.contextmanager
-def _signals(stop: asyncio.Event, server: Server, desk: Desk, stopping: Callable[[], None]) -> Generator[None]:
+def _signals(stop: asyncio.Event, server: HttpServer, desk: Desk, stopping: Callable[[], None]) -> Generator[None]:
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGTERM, signal.SIGINT)
 

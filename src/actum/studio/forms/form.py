@@ -9,7 +9,18 @@ from ...schema.json import JsonObject, encode, is_list, is_object
 from ...schema.quoting import printable
 from ...schema.validator import Validator
 from ...schema.walk import pointer
-from .field import ABSENT, MOST_DEPTH, Field, Kind, Path, Schemas, first_of, fixed_value, kind_of, options_of
+from .field import (
+    ABSENT,
+    MOST_DEPTH,
+    FormField,
+    Kind,
+    Path,
+    Schemas,
+    choices_of,
+    field_kind,
+    first_of,
+    fixed_value,
+)
 
 _TYPES: Mapping[str, str] = {
     "date": "date", "email": "email", "uri": "url", "idn-email": "email", "iri": "url", "color": "color",
@@ -20,7 +31,7 @@ _MOST_FIELDS = 2_000
 """So many fields at most has a form; what is left is shown as JSON."""
 
 
-def form_of(schema: Any, value: Any = ABSENT, problems: Mapping[str, Sequence[str]] | None = None) -> Field:
+def form_of(schema: Any, value: Any = ABSENT, problems: Mapping[str, Sequence[str]] | None = None) -> FormField:
     """The form of a schema with a value; `problems` are what is wrong, by JSON pointer."""
     schemas, told = Schemas(schema), dict(problems or {})
     form = _Building(schemas, told).field(schema, value, (), "Input", is_required=True)
@@ -33,7 +44,7 @@ def form_of(schema: Any, value: Any = ABSENT, problems: Mapping[str, Sequence[st
     return _Building(schemas, near).field(schema, value, (), "Input", is_required=True)
 
 
-def _all(form: Field) -> Iterator[Field]:
+def _all(form: FormField) -> Iterator[FormField]:
     waiting = [form]
     while waiting:
         one = waiting.pop()
@@ -66,12 +77,12 @@ class _Building:
         self._problems = problems
         self._left = _MOST_FIELDS
 
-    def field(self, schema: Any, value: Any, path: Path, label: str, *, is_required: bool) -> Field:
+    def field(self, schema: Any, value: Any, path: Path, label: str, *, is_required: bool) -> FormField:
         own = self._schemas.of(schema)
         variants = self._schemas.variants(own)
         self._left -= 1
         is_deep = len(path) > MOST_DEPTH or self._left < 0
-        kind: Kind = "json" if is_deep else "union" if variants else kind_of(own)
+        kind: Kind = "json" if is_deep else "union" if variants else field_kind(own)
         common: dict[str, Any] = {
             "path": path,
             "label": str(own.get("title") or label),
@@ -82,10 +93,10 @@ class _Building:
             "examples": own["examples"] if is_list(own.get("examples")) else (),
         }
         if kind in {"object", "list", "union"} and value is ABSENT and not is_required:
-            return Field(**common, kind=kind, is_there=False, can_go=True)
+            return FormField(**common, kind=kind, is_there=False, can_go=True)
         return self._made(kind, own, variants, common)
 
-    def _made(self, kind: Kind, own: JsonObject, variants: list[JsonObject], common: dict[str, Any]) -> Field:
+    def _made(self, kind: Kind, own: JsonObject, variants: list[JsonObject], common: dict[str, Any]) -> FormField:
         match kind:
             case "union":
                 return self._union(variants, common)
@@ -97,11 +108,11 @@ class _Building:
                 return self._choice(own, common)
             case "fixed":
                 is_there = common["value"] is not ABSENT
-                return Field(**{**common, "value": fixed_value(own)}, kind="fixed", is_there=is_there)
+                return FormField(**{**common, "value": fixed_value(own)}, kind="fixed", is_there=is_there)
             case _:
                 return self._scalar(kind, own, common)
 
-    def _scalar(self, kind: Kind, own: JsonObject, common: dict[str, Any]) -> Field:
+    def _scalar(self, kind: Kind, own: JsonObject, common: dict[str, Any]) -> FormField:
         value = common["value"]
         if kind == "text" and isinstance(value, str) and "\n" in value:
             kind = "lines"
@@ -112,23 +123,23 @@ class _Building:
         if own.get("type") == "integer":
             limits["step"] = 1
         kind_of_input = "password" if own.get("writeOnly") else _TYPES.get(str(own.get("format")), "text")
-        return Field(**common, kind=kind, limits=limits, input_type=kind_of_input)
+        return FormField(**common, kind=kind, limits=limits, input_type=kind_of_input)
 
-    def _choice(self, own: JsonObject, common: dict[str, Any]) -> Field:
-        options = options_of(own)
+    def _choice(self, own: JsonObject, common: dict[str, Any]) -> FormField:
+        options = choices_of(own)
         written = [encode(one, sort_keys=True) for one in options]
         value = common["value"]
         at = encode(value, sort_keys=True) if value is not ABSENT else None
         chosen = written.index(at) if at in written else None
         if chosen is None and value is not ABSENT:
-            return Field(**common, kind="json")
+            return FormField(**common, kind="json")
         names = ["yes" if one is True else "no" if one is False else _named(one) for one in options]
-        return Field(**common, kind="choice", options=names, chosen=chosen)
+        return FormField(**common, kind="choice", options=names, chosen=chosen)
 
-    def _object(self, own: JsonObject, common: dict[str, Any]) -> Field:
+    def _object(self, own: JsonObject, common: dict[str, Any]) -> FormField:
         value = common["value"]
         if value is not ABSENT and not is_object(value):
-            return Field(**common, kind="json")
+            return FormField(**common, kind="json")
         held: JsonObject = {} if value is ABSENT else value
         required: Any = own.get("required", [])
         names: JsonObject = own["properties"]
@@ -138,12 +149,12 @@ class _Building:
             for name, schema in names.items()
         ]
         extra = {name: one for name, one in held.items() if name not in names}
-        return Field(**common, kind="object", children=children, extra=extra, can_go=not common["is_required"])
+        return FormField(**common, kind="object", children=children, extra=extra, can_go=not common["is_required"])
 
-    def _list(self, own: JsonObject, common: dict[str, Any]) -> Field:
+    def _list(self, own: JsonObject, common: dict[str, Any]) -> FormField:
         value = common["value"]
         if value is not ABSENT and (not is_list(value) or len(value) > _MOST_ITEMS):
-            return Field(**common, kind="json")
+            return FormField(**common, kind="json")
         items: list[Any] = [] if value is ABSENT else value
         prefix: Any = own.get("prefixItems")
         first: list[Any] = prefix if is_list(prefix) else []
@@ -155,7 +166,7 @@ class _Building:
         most: Any = own.get("maxItems")
         can_grow = own.get("items", True) is not False and not (isinstance(most, int) and len(items) >= most)
         changed: dict[str, Any] = {**common, "value": items}
-        return Field(
+        return FormField(
             **changed,
             kind="list",
             children=children,
@@ -164,13 +175,13 @@ class _Building:
             limits={"fixed": len(first)},
         )
 
-    def _union(self, variants: list[JsonObject], common: dict[str, Any]) -> Field:
+    def _union(self, variants: list[JsonObject], common: dict[str, Any]) -> FormField:
         value = common["value"]
         chosen = self._variant_of(variants, value)
         names = [_name_of(one, at) for at, one in enumerate(variants)]
         path: Path = common["path"]
         child = self.field(variants[chosen], value, path, common["label"], is_required=True)
-        return Field(
+        return FormField(
             **common, kind="union", options=names, chosen=chosen, children=[child], can_go=not common["is_required"]
         )
 

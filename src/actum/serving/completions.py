@@ -28,10 +28,10 @@ from ..runs.following import Live
 from ..runs.handle import Run
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
 from .desk import Desk
-from .parts import Part, body_of, caller_of
+from .foreign_turns import input_from, turns_of
+from .parts import Part, asking_caller, json_body
 from .refusals import Refusal
-from .sse import EventStream, frame
-from .turns import input_from, turns_of
+from .sse import EventStream, event_frame
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -43,7 +43,7 @@ _PATIENCE = 30.0
 """Seconds for which a run goes on that nobody waits for, where a key says that the request may be sent again."""
 
 
-def part(desk: Desk) -> Part:
+def chat_part(desk: Desk) -> Part:
     """The routes of chat completions."""
     own = _Chat(desk)
     return Part(
@@ -70,7 +70,7 @@ class _Chat:
 
     async def complete(self, request: Request) -> Response:
         """The answer of an Idea to what was said."""
-        body = await body_of(request)
+        body = await json_body(request)
         _check_parameters(body)
         answer = await self._answer(request, body)
         if body.get("stream"):
@@ -81,7 +81,7 @@ class _Chat:
 
     async def _answer(self, request: Request, body: Mapping[str, Any]) -> _Answer:
         """What the run says that answers: the one that has waited, or one of its own."""
-        caller, name, said, given = caller_of(request), body.get("model"), body.get("messages"), body.get("input")
+        caller, name, said, given = asking_caller(request), body.get("model"), body.get("messages"), body.get("input")
         idea = self.desk.idea(name)
         if not is_list(said) or not all(map(is_object, said)):
             raise Refusal(422, "body", "messages must be a list of messages")
@@ -128,10 +128,10 @@ class _Answer:
                 self._check()
                 yield self._chunk({}, "stop")
                 if counts:
-                    yield frame({**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage()})
+                    yield event_frame({**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage()})
                 yield b"data: [DONE]\n\n"
             except ActumError as error:
-                yield frame({"error": error.to_dict() | {"type": "run_error"}})
+                yield event_frame({"error": error.to_dict() | {"type": "run_error"}})
 
     async def whole(self) -> Response:
         """The answer once it is complete.
@@ -192,7 +192,7 @@ class _Answer:
 
     def _chunk(self, delta: JsonObject, end: str | None = None) -> bytes:
         choice: JsonObject = {"index": 0, "delta": delta, "finish_reason": end, "logprobs": None}
-        return frame({**self._head("chat.completion.chunk"), "choices": [choice]})
+        return event_frame({**self._head("chat.completion.chunk"), "choices": [choice]})
 
     def _usage(self) -> JsonObject:
         told = Usage.of(self.run.row.about.get("usage"))

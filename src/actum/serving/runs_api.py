@@ -20,14 +20,13 @@ from ..runs.handle import Run
 from ..runs.row import Row, State
 from ..schema.json import JsonObject
 from ..schema.validator import Validator
-from .bodies import DECISION, SIGNAL, START
 from .desk import Desk
-from .interface import Interface
+from .idea_interface import Interface
 from .messages import taken_in
-from .openapi import document
-from .parts import Part, body_of, caller_of, number_of
+from .openapi import DECISION, SIGNAL, START, document
+from .parts import Part, asking_caller, json_body, query_number
 from .refusals import Refusal
-from .sse import EventStream, frame
+from .sse import EventStream, event_frame
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -39,7 +38,7 @@ _LONGEST_WAIT = 60
 """Seconds that a request may wait for a run to be over."""
 
 
-def part(desk: Desk) -> Part:
+def runs_part(desk: Desk) -> Part:
     """The routes of the API."""
     own = _Api(desk)
     return Part(
@@ -89,13 +88,13 @@ class _Api:
 
     async def start_named(self, request: Request) -> Response:
         """Start a run of the Idea that the path names; the body is its input."""
-        own = {"idea": request.path_params["name"], "input": await body_of(request)}
+        own = {"idea": request.path_params["name"], "input": await json_body(request)}
         key = request.headers.get("idempotency-key")
         return await self._start(request, own if key is None else {**own, "id": key})
 
     async def _start(self, request: Request, body: Mapping[str, Any]) -> Response:
         run, is_new = await self.desk.start(
-            caller_of(request),
+            asking_caller(request),
             body["idea"],
             input=body.get("input"),
             messages=taken_in(body.get("messages", ())),
@@ -111,12 +110,12 @@ class _Api:
 
     async def listed(self, request: Request) -> Response:
         """A page of the caller's runs, the newest first."""
-        caller, query = caller_of(request), request.query_params
+        caller, query = asking_caller(request), request.query_params
         state = query.get("state")
         if state is not None and state not in get_args(State):
             raise Refusal(422, "parameters", f"state is one of {', '.join(get_args(State))}")
         before = await self.desk.find(caller, query["before"]) if "before" in query else None
-        most = number_of(request, "most", 100, _MOST_LISTED)
+        most = query_number(request, "most", 100, _MOST_LISTED)
         found = await self.desk.list(caller, state=cast("State | None", state), before=before, most=most)
         return JSONResponse({"runs": [await self._told(run) for run in found]})
 
@@ -146,14 +145,14 @@ class _Api:
             async for one in run.follow(after, live=live):
                 match one:
                     case Live(data):
-                        yield frame(data, event="live")
+                        yield event_frame(data, event="live")
                     case Entry(seq, data):
                         after = seq
-                        yield frame({"seq": seq, **data}, event="entry", id=seq)
+                        yield event_frame({"seq": seq, **data}, event="entry", id=seq)
             told = await self._told(run)
             if told != said:
                 said = told
-                yield frame(told, event="state", id=f"{after}.{_OVER}" if run.row.is_over else None)
+                yield event_frame(told, event="state", id=f"{after}.{_OVER}" if run.row.is_over else None)
             if run.row.is_over or not stays:
                 return
             while (await run.refresh()).state == "waiting":
@@ -162,7 +161,7 @@ class _Api:
     async def pending(self, request: Request) -> Response:
         """The calls of a run that wait for a decision, each with all that would cross."""
         run = await self._found(request)
-        return JSONResponse({"pending": [pending_of(one) for one in await run.pending()]})
+        return JSONResponse({"pending": [pending_json(one) for one in await run.pending()]})
 
     async def saved(self, request: Request) -> Response:
         """The run as an Idea: a file of it is a kept run, for `actum why`, `replay`, `fork` and `diff`."""
@@ -192,13 +191,13 @@ class _Api:
         return JSONResponse(await self._told(run), status_code=202)
 
     async def _found(self, request: Request) -> Run:
-        return await self.desk.find(caller_of(request), request.path_params["id"])
+        return await self.desk.find(asking_caller(request), request.path_params["id"])
 
     async def _told(self, run: Run) -> JsonObject:
-        return row_of(await run.refresh(), await self.desk.name_of(run))
+        return run_json(await run.refresh(), await self.desk.name_of(run))
 
 
-def row_of(row: Row, idea: str | None) -> JsonObject:
+def run_json(row: Row, idea: str | None) -> JsonObject:
     """How far a run is, as callers read it. Times are in seconds since the epoch."""
     told: JsonObject = {"id": row.id, "idea": idea, "state": row.state, "created": row.created, "ended": row.ended}
     told |= {"output": row.output} if row.state == "done" else {}
@@ -208,7 +207,7 @@ def row_of(row: Row, idea: str | None) -> JsonObject:
     return told if usage is None else {**told, "usage": usage}
 
 
-def pending_of(one: Pending) -> JsonObject:
+def pending_json(one: Pending) -> JsonObject:
     """A call that waits, as callers read it: `of` names it, `call` would be made, `context` would cross."""
     told: JsonObject = {"of": one.of, "call": one.call, "context": list(one.crossing)}
     told |= {"from": dict(one.sources)} if one.sources else {}
@@ -217,7 +216,7 @@ def pending_of(one: Pending) -> JsonObject:
 
 
 async def _judged(request: Request, schema: JsonObject) -> JsonObject:
-    body = await body_of(request)
+    body = await json_body(request)
     if (complaint := Validator(schema).complaint(body)) is not None:
         raise Refusal(422, "body", f"the body: {complaint}")
     return body
@@ -225,7 +224,7 @@ async def _judged(request: Request, schema: JsonObject) -> JsonObject:
 
 async def _waited(run: Run, request: Request) -> None:
     """Wait as long as the request says for a run to be over, or to wait itself."""
-    seconds = number_of(request, "wait", 0, _LONGEST_WAIT)
+    seconds = query_number(request, "wait", 0, _LONGEST_WAIT)
     if seconds:
         try:
             async with asyncio.timeout(seconds):

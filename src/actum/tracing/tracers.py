@@ -1,15 +1,16 @@
-"""Who listens: whether a run is traced is looked up as it begins, and nothing is imported for it."""
+"""What traces a run, looked up as it begins, with nothing imported for it; where there are several, all of them."""
 
 from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ..spans import Tracer
-from .content import is_asked_for
+from ..spans import Beginning, Ending, Span, Tracer
 from .logs import LOGGER, Logged
-from .together import Together
+from .message_content import is_asked_for
 from .trace import Trace
 
 
@@ -49,3 +50,40 @@ def _provider(signal: str, getter: str) -> Any:
         return None
     provider = getattr(module, getter)()
     return None if type(provider).__name__ in _NONE else provider
+
+
+class Together:
+    """Tells each of several tracers."""
+
+    def __init__(self, tracers: Sequence[Tracer]) -> None:
+        self._tracers = tracers
+
+    def begin(self, what: Beginning) -> Span:
+        """Begin a span with each."""
+        return _Spans([tracer.begin(what) for tracer in self._tracers])
+
+
+class _Spans(Together):
+    """The spans of each of several tracers for the same work."""
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        super().__init__(spans)
+        self._spans = spans
+
+    @property
+    def traceparent(self) -> str:
+        """The first that one of them has."""
+        return next((span.traceparent for span in self._spans if span.traceparent), "")
+
+    @contextmanager
+    def current(self) -> Generator[None]:
+        """Let each be current."""
+        with ExitStack() as stack:
+            for span in self._spans:
+                stack.enter_context(span.current())
+            yield
+
+    def end(self, how: Ending) -> None:
+        """End each."""
+        for span in reversed(self._spans):
+            span.end(how)
