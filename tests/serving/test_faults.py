@@ -22,7 +22,7 @@ import pytest
 from actum import errors
 from actum.runs.live.hearing import Hearing
 from actum.serving import Served, http_server
-from actum.serving.sse import EventStream
+from actum.studio.sse import EventStream
 
 from ..effort import trials
 from ..runs.desks import Desk, Json, chain, plan

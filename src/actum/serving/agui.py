@@ -19,6 +19,7 @@ from ..protocol.approvals import made_elsewhere
 from ..runs.following import Entry
 from ..runs.handle import Run
 from ..schema.json import JsonObject, encode, is_object
+from ..studio.sse import EventStream, event_frame
 from .agui_events import Event, Teller
 from .agui_interrupts import OpenInterrupts, answer_to, waiting_of
 from .agui_page import PageResult, page_tools, results_in
@@ -26,7 +27,6 @@ from .desk import Desk
 from .foreign_turns import input_from, turns_of
 from .parts import Part, asking_caller, json_body
 from .refusals import Refusal
-from .sse import EventStream, event_frame
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -30,9 +30,7 @@ class Teller:
         """The ids of the delegates under way, by the places that lead to each."""
         self._agents_told = set[str]()
         self._steps: list[str] = []
-        self._text, self._given, self._texts = "", TextGiven(""), 0
-        """The id of the message that is open; what of the text was told; and how many messages there were."""
-        self._thought, self._thoughts = "", 0
+        self._prose = _Prose(run)
         self._made = Made()
 
     def take(self, one: Entry | Live) -> Iterator[Event]:
@@ -85,7 +83,7 @@ class Teller:
 
     def _step(self, name: str, *, is_over: bool) -> Iterator[Event]:
         if is_over and name in self._steps:
-            yield from self._close_thought()
+            yield from self._prose.close_thought()
             self._steps.remove(name)
             yield {"type": "STEP_FINISHED", "stepName": name}
         elif not is_over and name not in self._steps:
@@ -102,19 +100,7 @@ class Teller:
                 yield from self._ended(at, of, call, str(message.get("error")), is_error=True)
             elif "_call" in message:
                 yield from self._ended(at, of, call, self._made.value(at, of), is_error=False)
-        yield from self._stated(before, self._made.state())
-
-    @staticmethod
-    def _stated(before: JsonObject, after: JsonObject) -> Iterator[Event]:
-        """What was changed of the state, by its members."""
-        patch: list[JsonObject] = [
-            {"op": "add", "path": pointer((key,)), "value": value}
-            for key, value in after.items()
-            if key not in before or before[key] != value
-        ]
-        patch += [{"op": "remove", "path": pointer((key,))} for key in before if key not in after]
-        if patch:
-            yield {"type": "STATE_DELTA", "delta": patch} if before else {"type": "STATE_SNAPSHOT", "snapshot": after}
+        yield from _stated(before, self._made.state())
 
     # Calls
 
@@ -124,7 +110,7 @@ class Teller:
         if own in self._calls or "_tool" not in call:
             return
         self._calls.add(own)
-        yield from self._close_thought()
+        yield from self._prose.close_thought()
         about = self._of_agent(at)
         parameters = self._made.parameters(at, of, call)
         yield {"type": "TOOL_CALL_START", "toolCallId": own, "toolCallName": str(call["_tool"]), **about}
@@ -175,16 +161,15 @@ class Teller:
                 *at, of = event["place"].split("/")
                 yield from self._call(tuple(at), of, event["made"] or event["call"])
             case "CallProgress":
-                yield self._custom("progress", self._progress(event["place"], event))
+                yield _custom("progress", self._progress(event["place"], event))
             case "TextDelta" if is_own and not event["member"] and not event["provisional"]:
-                yield from self._said(event["text"])
+                yield from self._prose.says(event["text"])
             case "ReasoningDelta" if is_own:
-                yield from self._thinks(event["text"])
+                yield from self._prose.thinks(event["text"])
             case "OutputDelta" if is_own and (is_object(event["value"]) or is_list(event["value"])):
-                yield self._custom("output", event["value"])
+                yield _custom("output", event["value"])
             case "RequestStarted" | "Retried" if is_own:
-                yield from self._close_thought()
-                self._given.anew()
+                yield from self._prose.anew()
             case _:
                 pass
 
@@ -192,35 +177,6 @@ class Teller:
         *at, of = place.split("/")
         told = {key: event[key] for key in ("done", "total", "message") if event.get(key) is not None}
         return {"toolCallId": self._call_id(tuple(at), of), **told}
-
-    @staticmethod
-    def _custom(name: str, value: Json) -> Event:
-        return {"type": "CUSTOM", "name": f"actum.{name}", "value": value}
-
-    def _said(self, text: str) -> Iterator[Event]:
-        try:
-            piece = self._given.more(text)
-        except SolutionError:  # it says other words this time: a message of its own
-            yield from self._close_text()
-            piece = self._given.begun_again()
-        if not piece:
-            return
-        yield from self._close_thought()
-        if not self._text:
-            self._texts += 1
-            self._text = self._id(f"text{self._texts}")
-            yield {"type": "TEXT_MESSAGE_START", "messageId": self._text, "role": "assistant"}
-        yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._text, "delta": piece}
-
-    def _thinks(self, text: str) -> Iterator[Event]:
-        if not text:
-            return
-        if not self._thought:
-            self._thoughts += 1
-            self._thought = self._id(f"reasoning{self._thoughts}")
-            yield {"type": "REASONING_START", "messageId": self._thought}
-            yield {"type": "REASONING_MESSAGE_START", "messageId": self._thought, "role": "reasoning"}
-        yield {"type": "REASONING_MESSAGE_CONTENT", "messageId": self._thought, "delta": text}
 
     # The end
 
@@ -233,8 +189,8 @@ class Teller:
 
         Delegates are suspended where something waits, else they were cut.
         """
-        yield from self._close_thought()
-        yield from self._close_text()
+        yield from self._prose.close_thought()
+        yield from self._prose.close_text()
         for place, _, call in held:
             *at, of = place.split("/")
             yield from self._call(tuple(at), of, call)
@@ -253,10 +209,6 @@ class Teller:
         """The id of the call at a place that the page makes: of an `_each`, it makes those of the items."""
         return self._id(place)
 
-    def agent_of(self, place: str) -> str | None:
-        """The id of the delegate that a call at a place is made in."""
-        return self._agents.get(tuple(place.split("/")[:-1]))
-
     def _close_agents(
         self, within: tuple[str, ...] = (), waiting: Sequence[tuple[str, str, JsonObject]] = ()
     ) -> Iterator[Event]:
@@ -273,13 +225,73 @@ class Teller:
         while self._steps:
             yield {"type": "STEP_FINISHED", "stepName": self._steps.pop()}
 
-    def _close_text(self) -> Iterator[Event]:
+
+class _Prose:
+    """The text of a run as it streams, and what its model thinks: messages that are opened and closed."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._text, self._given, self._texts = "", TextGiven(""), 0
+        """The id of the message that is open; what of the text was told; and how many messages there were."""
+        self._thought, self._thoughts = "", 0
+
+    def says(self, text: str) -> Iterator[Event]:
+        """Tell what is new of a text."""
+        try:
+            piece = self._given.more(text)
+        except SolutionError:  # it says other words this time: a message of its own
+            yield from self.close_text()
+            piece = self._given.begun_again()
+        if not piece:
+            return
+        yield from self.close_thought()
+        if not self._text:
+            self._texts += 1
+            self._text = f"{self._run}:text{self._texts}"
+            yield {"type": "TEXT_MESSAGE_START", "messageId": self._text, "role": "assistant"}
+        yield {"type": "TEXT_MESSAGE_CONTENT", "messageId": self._text, "delta": piece}
+
+    def thinks(self, text: str) -> Iterator[Event]:
+        """Tell what a model thinks."""
+        if not text:
+            return
+        if not self._thought:
+            self._thoughts += 1
+            self._thought = f"{self._run}:reasoning{self._thoughts}"
+            yield {"type": "REASONING_START", "messageId": self._thought}
+            yield {"type": "REASONING_MESSAGE_START", "messageId": self._thought, "role": "reasoning"}
+        yield {"type": "REASONING_MESSAGE_CONTENT", "messageId": self._thought, "delta": text}
+
+    def anew(self) -> Iterator[Event]:
+        """The answer begins anew: what is said again is not told again."""
+        self._given.anew()
+        yield from self.close_thought()
+
+    def close_text(self) -> Iterator[Event]:
+        """Close the message that is open."""
         if self._text:
             yield {"type": "TEXT_MESSAGE_END", "messageId": self._text}
             self._text = ""
 
-    def _close_thought(self) -> Iterator[Event]:
+    def close_thought(self) -> Iterator[Event]:
+        """Close what is thought."""
         if self._thought:
             yield {"type": "REASONING_MESSAGE_END", "messageId": self._thought}
             yield {"type": "REASONING_END", "messageId": self._thought}
             self._thought = ""
+
+
+def _stated(before: JsonObject, after: JsonObject) -> Iterator[Event]:
+    """What was changed of the state, by its members."""
+    patch: list[JsonObject] = [
+        {"op": "add", "path": pointer((key,)), "value": value}
+        for key, value in after.items()
+        if key not in before or before[key] != value
+    ]
+    patch += [{"op": "remove", "path": pointer((key,))} for key in before if key not in after]
+    if patch:
+        yield {"type": "STATE_DELTA", "delta": patch} if before else {"type": "STATE_SNAPSHOT", "snapshot": after}
+
+
+def _custom(name: str, value: Json) -> Event:
+    return {"type": "CUSTOM", "name": f"actum.{name}", "value": value}

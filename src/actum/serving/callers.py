@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hmac import compare_digest
 
-from ..errors import RunError
+from ..errors import RunError, StoreUnavailable
+from ..runs.handle import Run
 from ..runs.runs import Runs
 from .refusals import Refusal
 
@@ -96,8 +97,8 @@ class Callers:
         left = min(float(most), left + (now - at) * most / 60)
         if left < 1:
             self._left[caller] = (left, now)
-            seconds = str(math.ceil((1 - left) * 60 / most))
-            raise Refusal(429, "too_many_requests", "too many requests", headers=(("retry-after", seconds),))
+            seconds = math.ceil((1 - left) * 60 / most)
+            raise Refusal(429, "too_many_requests", "too many requests", retry=seconds)
         self._left[caller] = (left - 1, now)
 
     @contextmanager
@@ -108,16 +109,29 @@ class Callers:
             Refusal: the caller has as many open as it may, or all callers together have.
         """
         most = self.quota.streams
-        retry = (("retry-after", "1"),)
         if most is not None and self._open[caller] >= most:
-            raise Refusal(429, "too_many_streams", f"{most} requests are open, as many as may be", headers=retry)
+            raise Refusal(429, "too_many_streams", f"{most} requests are open, as many as may be", retry=1)
         if self._open.total() >= _MOST_OPEN:
-            raise Refusal(503, "busy", "the server answers as many requests as it can", headers=retry)
+            raise Refusal(503, "busy", "the server answers as many requests as it can", retry=1)
         self._open[caller] += 1
         try:
             yield
         finally:
             self._open[caller] -= 1
+
+
+async def known_run(runs: Runs, id: str) -> Run | None:
+    """The run of an id, None where there is none.
+
+    Raises:
+        StoreUnavailable: it is not known whether there is one.
+    """
+    try:
+        return await runs.get(id)
+    except StoreUnavailable:
+        raise
+    except RunError:
+        return None
 
 
 async def check_room(runs: Runs, caller: str, quota: Quota) -> None:
@@ -132,8 +146,7 @@ async def check_room(runs: Runs, caller: str, quota: Quota) -> None:
     for state in ("queued", "running"):
         under_way += len(await runs.list(state=state, tenant=caller, most=most))
     if under_way >= most:
-        retry = (("retry-after", "5"),)
-        raise Refusal(429, "too_many_runs", f"{most} runs are under way, as many as may be at once", headers=retry)
+        raise Refusal(429, "too_many_runs", f"{most} runs are under way, as many as may be at once", retry=5)
 
 
 def _session_of(token: bytes) -> bytes:

@@ -27,11 +27,11 @@ from ..protocol.usage import Usage
 from ..runs.following import Live
 from ..runs.handle import Run
 from ..schema.json import Json, JsonObject, encode, is_list, is_object
+from ..studio.sse import EventStream, event_frame
 from .desk import Desk
 from .foreign_turns import input_from, turns_of
 from .parts import Part, asking_caller, json_body
 from .refusals import Refusal
-from .sse import EventStream, event_frame
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -14,7 +14,7 @@ from typing import Any
 from ..app.agent import Agent
 from ..app.coercion import with_input
 from ..app.idea import Idea
-from ..errors import IdeaError, NotWaiting, RunError, RunNotFound, StoreUnavailable
+from ..errors import IdeaError, NotWaiting, RunError
 from ..ideas.config import IdeaConfig
 from ..protocol.approvals import Ruling
 from ..protocol.config import Limits
@@ -28,7 +28,7 @@ from ..runs.submitting import read_given
 from ..runs.worker import Worker
 from ..schema.json import JsonObject
 from ..studio.shelf import Shelf
-from .callers import Quota, check_room
+from .callers import Quota, check_room, known_run
 from .mcp_options import McpOptions
 from .onlookers import Onlookers
 from .refusals import Refusal
@@ -202,17 +202,14 @@ class Desk:
 
     async def _known(self, caller: str, id: str, name: str) -> Run | None:
         """The caller's run of an id, if there is one."""
-        try:
-            run = await self.runs.get(id)
-        except RunNotFound:
-            return None
-        if run.row.tenant != caller or await self.name_of(run) != name:
+        run = await known_run(self.runs, id)
+        if run is not None and (run.row.tenant != caller or await self.name_of(run) != name):
             raise Refusal(409, "run_exists", "there is a run of that id already")
         return run
 
     async def _check_room(self, caller: str) -> None:
         if self.stopping.is_set():
-            raise Refusal(503, "stopping", "the server stops: it starts nothing more", headers=(("retry-after", "10"),))
+            raise Refusal(503, "stopping", "the server stops: it starts nothing more", retry=10)
         await check_room(self.runs, caller, self.quota)
 
     async def find(self, caller: str, id: str) -> Run:
@@ -221,12 +218,7 @@ class Desk:
         Raises:
             Refusal: there is none.
         """
-        try:
-            run = await self.runs.get(id)
-        except StoreUnavailable:
-            raise
-        except RunError:
-            run = None
+        run = await known_run(self.runs, id)
         if run is None or (caller and run.row.tenant != caller):
             raise Refusal(404, "run_not_found", "there is no such run")
         return run

@@ -20,7 +20,6 @@ from weakref import WeakValueDictionary
 from ..app.agent import Agent, fitted
 from ..app.idea import Idea
 from ..app.loading import agent_at
-from ..errors import RunError, StoreUnavailable
 from ..ideas.ticks import RUN, run_id
 from ..protocol.approvals import PRIVATE, Pending, Ruling
 from ..protocol.message import OF
@@ -30,7 +29,7 @@ from ..runs.runs import Runs
 from ..runs.worker import Worker
 from ..schema.json import JsonObject, is_object
 from .asks import Asks, HostModel, Question, question_id
-from .callers import UNBOUNDED, Quota, check_room
+from .callers import UNBOUNDED, Quota, check_room, known_run
 from .stops import HandleFound, HandleSpent, Heard, HostAsked, RunDone, RunFailed, RunHeld, Stop, begun_as
 from .traceparent import asked_below
 
@@ -174,13 +173,8 @@ class Hosting:
 
     async def _known(self, id: str) -> Run | None:
         """The run of this id that a host has begun."""
-        try:
-            run = await self.runs.get(id)
-        except StoreUnavailable:
-            raise  # it is not known whether there is one
-        except RunError:
-            return None
-        return run if run.row.queue.startswith(_QUEUE) else None
+        run = await known_run(self.runs, id)
+        return run if run is not None and run.row.queue.startswith(_QUEUE) else None
 
     def _carry_on(self, run: Run) -> None:
         """Carry a run out that another process was to carry out, and no longer does."""

@@ -93,9 +93,8 @@ class _Sessions:
         for ended in [name for name, session in self.known.items() if not session.is_open]:
             del self.known[ended]
         if sum(session.caller == caller for session in self.known.values()) >= _MOST_OF_CALLER:
-            retry = (("retry-after", str(int(_IDLE))),)
             why = f"{_MOST_OF_CALLER} sessions are open, as many as a caller may have: end one (DELETE)"
-            raise Refusal(429, "too_many_sessions", why, headers=retry)
+            raise Refusal(429, "too_many_sessions", why, retry=int(_IDLE))
 
     def _noting(self, caller: str, send: Send) -> Send:
         """What sends, and notes the session that an answer opens."""

@@ -20,6 +20,7 @@ from ..schema.gathering import gathered
 from ..schema.infer import shape_of
 from ..schema.json import Json, JsonObject, is_object
 from ..schema.validator import Validator
+from ..studio.shelf import description_of
 
 _LONGEST = 1_000
 RESULT, OUTPUT = "result", "output"
@@ -120,22 +121,9 @@ def of_idea(idea: SavedIdea, name: str, agent: Agent, *, is_asking: bool) -> Off
     only_reads = reads_only(offered(idea.context, agent.tools, agent.config.tools))
     return Offered(
         name=name,
-        description=_description(idea, name) + (ASKING if is_asking else ""),
+        description=(description_of(idea)[:_LONGEST] or f"Runs the Idea {name}.") + (ASKING if is_asking else ""),
         input={"type": "object", **tool.parameters},
         output=output,
         is_asking=is_asking,
         annotations={"readOnlyHint": True} if only_reads else {"openWorldHint": True},
     )
-
-
-def _description(idea: SavedIdea, name: str) -> str:
-    """What an Idea is for: as its `meta` says, else as its instructions begin."""
-    said: Any = idea.meta.get("description")
-    if isinstance(said, str) and said.strip():
-        return said.strip()[:_LONGEST]
-    for message in idea.context:
-        for key in ("message", "text"):
-            text: Any = message.get(key) if message.get("type") in ("system", "text", "user") else None
-            if isinstance(text, str) and text.strip():
-                return text.strip()[:_LONGEST]
-    return f"Runs the Idea {name}."

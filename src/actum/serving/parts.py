@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import MessageError
 from ..schema.json import Json, JsonObject, NotJson, decode, is_object
+from ..studio.numbers import digits
 from .guard import CALLER
 from .refusals import Refusal
 
@@ -47,15 +48,13 @@ async def json_body(request: Request) -> JsonObject:
     return value
 
 
-def query_number(request: Request, name: str, default: int, most: int | None = None) -> int:
+def query_number(request: Request, name: str, default: int, most: int) -> int:
     """A whole number of the query.
 
     Raises:
         Refusal: it is none.
     """
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+    found = digits(request.query_params.get(name, str(default)), 9)
+    if found is None:
         raise Refusal(422, "parameters", f"{name} must be a whole number")
-    return int(text) if most is None else min(int(text), most)
+    return min(found, most)

@@ -9,15 +9,25 @@ from ..schema.json import JsonObject
 
 
 class Refusal(ActumError):
-    """A request that is not carried out. `status` is that of HTTP, `code` says what it was refused for."""
+    """A request that is not carried out. `status` is that of HTTP, `code` says what it was refused for.
+
+    `retry` is after how many seconds there may be room again.
+    """
 
     def __init__(
-        self, status: int, code: str, message: str, *, headers: tuple[tuple[str, str], ...] = (), **more: Any
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        headers: tuple[tuple[str, str], ...] = (),
+        retry: int | None = None,
+        **more: Any,
     ) -> None:
         super().__init__(message, **more)
         self.status = status
         self.code = code
-        self.headers = headers
+        self.headers = headers if retry is None else (*headers, ("retry-after", str(retry)))
 
 
 def error_body(error: ActumError) -> JsonObject:

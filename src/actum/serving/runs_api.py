@@ -20,13 +20,14 @@ from ..runs.handle import Run
 from ..runs.row import Row, State
 from ..schema.json import JsonObject
 from ..schema.validator import Validator
+from ..studio.numbers import digits
+from ..studio.sse import EventStream, event_frame
 from .desk import Desk
 from .idea_interface import Interface
 from .messages import taken_in
 from .openapi import DECISION, SIGNAL, START, document
 from .parts import Part, asking_caller, json_body, query_number
 from .refusals import Refusal
-from .sse import EventStream, event_frame
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -130,9 +131,8 @@ class _Api:
         run = await self._found(request)
         text = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         number, _, end = text.partition(".")
-        if not (number.isascii() and number.isdecimal() and len(number) < 16):
+        if (after := digits(number, 15)) is None:
             raise Refusal(422, "parameters", "after, or Last-Event-ID, is the number of an entry")
-        after = int(number)
         if end == _OVER and run.row.is_over and not await self.desk.runs.store.entries(run.id, after, 1):
             return Response(status_code=204)  # a browser comes back until it is told so
         query = request.query_params

@@ -23,7 +23,7 @@ from .forms.field import ABSENT
 from .forms.form import form_of, problems_of
 from .forms.sent import Posted, posted_value
 from .notation import editable_json, shown_text
-from .numbers import whole_number
+from .numbers import digits, page_of
 from .posting import id_of, posted
 from .resources import Studio
 from .run_pages import account_at
@@ -126,7 +126,7 @@ class DecisionPages:
     async def fork(self, request: Request) -> Response:
         """What if: a run as it was before a request, with something changed."""
         run = await self.studio.runs.get(request.path_params["id"])
-        at, idea = whole_number(request.path_params["number"]), await run.idea()
+        at, idea = digits(request.path_params["number"]) or 0, await run.idea()
         messages = _before(idea, run.id, at)
         if request.method == "GET":
             return self._forking(run, idea, at, messages)
@@ -200,8 +200,7 @@ class DecisionPages:
         ideas = [without_secrets(await run.idea()) for run in runs]
         found = compare(ideas[0].text, ideas[1].text, (names[0], names[1]))
         assert isinstance(found, Comparison)
-        pages = -(-len(found.rows) // _ROWS) or 1
-        at = max(1, min(whole_number(request.query_params.get("page"), 1), pages))
+        at, pages = page_of(request.query_params.get("page"), len(found.rows), _ROWS)
         rows = found.rows[(at - 1) * _ROWS : at * _ROWS]
         return page(
             self.studio,

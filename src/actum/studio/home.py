@@ -13,7 +13,7 @@ from ..protocol.usage import Usage
 from ..runs.handle import Run
 from ..runs.row import Row
 from .answering import page
-from .numbers import whole_number
+from .numbers import digits
 from .resources import Studio
 from .shelf import IdeaListed
 
@@ -45,7 +45,7 @@ class Home:
         """The Ideas and the runs, what waits on top; `find` leaves what it is a part of."""
         words = request.query_params.get("find", "")[:_MOST_WORDS]
         before = request.query_params.get("before")
-        first = whole_number(request.query_params.get("ideas"))
+        first = digits(request.query_params.get("ideas")) or 0
         last = await self._known(before) if before else None
         runs = self.studio.runs
         rows, waiting, damaged, problem = list[Run](), list[Run](), list[str](), ""

@@ -23,7 +23,7 @@ from .pages import rendered
 from .pictures import picture_of
 from .posting import id_of, posted
 from .resources import BASE, NO_MODEL, Studio
-from .shelf import about_of
+from .shelf import description_of
 from .stored import is_address
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ class IdeaPages:
         key = request.path_params["key"]
         idea = await self.studio.open(key)
         sent = await posted(request)
-        what, schema = sent.texts.get("do", "run"), _schema(idea)
+        what, value = sent.texts.get("do", "run"), posted_value(_schema(idea), sent)
         try:
-            value = _from_json(sent) if what in {"run-json", "from-json"} else _value(schema, sent)
+            value = _from_json(sent) if what in {"run-json", "from-json"} else value
         except NotJson as error:
-            return await self._page(key, idea, _value(schema, sent), error=f"the JSON: {error}", raw=sent.texts["raw"])
+            return await self._page(key, idea, value, error=f"the JSON: {error}", raw=sent.texts["raw"])
         if what not in {"run", "run-json"}:
             return await self._page(key, idea, value, is_part="only-fields" in sent.texts)
         try:
@@ -90,7 +90,7 @@ class IdeaPages:
             422 if error else 200,
             key=key,
             address=quote(key),
-            about=about_of(idea, 4_000),
+            about=description_of(idea),
             idea=idea,
             form=form_of(schema, value, problems),
             raw=raw,
@@ -147,10 +147,6 @@ def _schema(idea: Idea) -> JsonObject:
 
 def _names_model(idea: Idea) -> bool:
     return isinstance(idea.config.get("model"), str)
-
-
-def _value(schema: JsonObject, sent: Posted) -> Any:
-    return posted_value(schema, sent)
 
 
 def _from_json(sent: Posted) -> Any:

@@ -6,13 +6,10 @@ Who comes back says which number it has, and is told what is newer: nothing is l
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
-
-from starlette.responses import StreamingResponse
 
 from ..app.idea import Idea
 from ..errors import ActumError
@@ -21,22 +18,21 @@ from ..inspection.wording import short
 from ..protocol.message import OF
 from ..runs.following import LOOK, Entry
 from ..runs.handle import Run
-from ..schema.json import JsonObject, encode
+from ..schema.json import JsonObject
 from ..schema.quoting import printable
 from .pages import rendered
 from .pictures import graph_with_values
 from .secrets import masked, without_secrets
+from .sse import EventStream, all_ended, event_frame
 from .timeline import timeline_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_LOG = logging.getLogger("actum.studio")
 _LEAST = 0.25
 """Seconds between two pictures of the whole; more where making one takes long."""
 _SHARE = 8
 """A picture may take this part of the time."""
-_PING = 15.0
 _RETRY = b"retry: 500\n\n"
 
 
@@ -48,25 +44,12 @@ def stream(
     secrets: Sequence[str] = (),
     *,
     stands: bool = False,
-) -> StreamingResponse:
+) -> EventStream:
     """What happens to a run behind an entry, until it is over, or waits, or the server closes.
 
     For a page that `stands`, since the run that it shows waits, nothing happens before that has changed.
     """
-    standing = [_standing(run, after, closing)] if stands else []
-    frames = _until_lost(*standing, _frames(run, after, link, closing, secrets))
-    return StreamingResponse(frames, media_type="text/event-stream", headers={"cache-control": "no-store"})
-
-
-async def _standing(run: Run, after: int, closing: asyncio.Event) -> AsyncGenerator[bytes]:
-    """Pings for as long as a run waits with nothing new behind an entry: whoever decides may do so elsewhere."""
-    yield _RETRY
-    due = time.monotonic() + _PING
-    while not closing.is_set() and not await _is_beyond(run, after):
-        await run.changed(LOOK)
-        if time.monotonic() >= due:
-            due = time.monotonic() + _PING
-            yield b": ping\n\n"
+    return EventStream(_frames(run, after, _Picture(run, link, secrets), secrets, stands=stands), closing)
 
 
 async def _is_beyond(run: Run, after: int) -> bool:
@@ -78,22 +61,19 @@ async def _is_beyond(run: Run, after: int) -> bool:
 
 
 async def _frames(
-    run: Run, after: int, link: Callable[[str], str], closing: asyncio.Event, secrets: Sequence[str]
+    run: Run, after: int, picture: _Picture, secrets: Sequence[str], *, stands: bool
 ) -> AsyncGenerator[bytes]:
     yield _RETRY
+    while stands and not await _is_beyond(run, after):
+        await run.changed(LOOK)  # whoever decides may do so elsewhere
     following = run.follow(after, live=True)
-    ended = asyncio.ensure_future(closing.wait())
     coming: asyncio.Task[Any] | None = None
-    picture = _Picture(run, link, secrets)
     lines: list[JsonObject] = []
     last, due, is_new = after, 0.0, False
     try:
         while True:
             coming = coming or asyncio.create_task(_next(following))
-            left = max(0.0, due - time.monotonic()) if is_new else _PING
-            await asyncio.wait([coming, ended], timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            if ended.done():
-                return
+            await asyncio.wait([coming], timeout=max(0.0, due - time.monotonic()) if is_new else None)
             if coming.done():
                 told, coming = coming.result(), None
                 if told is None:
@@ -104,33 +84,17 @@ async def _frames(
                     if (text := entry_line(told.data)) is not None:
                         lines.append({"seq": told.seq, "text": masked(text, secrets)})
                 elif (piece := _text(told.data)) is not None:
-                    yield _frame("text", {**piece, "text": masked(piece["text"], secrets)})
+                    yield event_frame({**piece, "text": masked(piece["text"], secrets)}, event="text")
             if is_new and time.monotonic() >= due:
                 began = time.monotonic()
-                yield _frame("change", await picture.change(lines), last)
+                yield event_frame(await picture.change(lines), event="change", id=last)
                 lines, is_new = [], False
                 due = time.monotonic() + max(_LEAST, _SHARE * (time.monotonic() - began))
-            elif not is_new and not (coming is None or coming.done()):
-                yield b": ping\n\n"
-        yield _frame("change", await picture.change(lines), last)
-        yield _frame("end", {"state": run.state})
+        yield event_frame(await picture.change(lines), event="change", id=last)
+        yield event_frame({"state": run.state}, event="end")
     finally:
-        for task in (ended, coming):
-            if task is not None:
-                task.cancel()
-        await asyncio.wait([one for one in (ended, coming) if one is not None])
+        await all_ended(coming)
         await following.aclose()
-
-
-async def _until_lost(*parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """The frames, as long as the record can be read: then the page comes back, and is told what is newer."""
-    try:
-        for part in parts:
-            async with aclosing(part) as frames:
-                async for frame in frames:
-                    yield frame
-    except ActumError as error:
-        _LOG.warning("a stream ends early: %s", error)
 
 
 async def _next(following: AsyncGenerator[Any]) -> Any:
@@ -158,11 +122,6 @@ class _Picture:
         line = timeline_of(account, is_live=self._run.row.is_under_way)
         page = rendered("live.html", account=account, line=line, link=self._link, live=True, graph=graph)
         return masked(page, self._secrets)
-
-
-def _frame(event: str, data: JsonObject, id: int | None = None) -> bytes:
-    head = "" if id is None else f"id: {id}\n"
-    return f"{head}event: {event}\ndata: {encode(data)}\n\n".encode(errors="backslashreplace")
 
 
 def _text(event: JsonObject) -> JsonObject | None:

@@ -1,22 +1,22 @@
-"""Whole numbers of queries, paths and fields, which anybody may have written."""
+"""Whole numbers of queries, headers, paths and fields, which anybody may have written."""
 
 from __future__ import annotations
 
-_LONGEST = 6
 
-
-def whole_number(text: str | None, default: int = 0) -> int:
-    """A whole number of at most six digits; the default where that is none."""
-    found = _digits(text)
-    return default if found is None else found
+def digits(text: str | None, longest: int = 6) -> int | None:
+    """A whole number of at most so many digits; None where a text is none."""
+    if text is None or not (text.isascii() and text.isdecimal() and len(text) <= longest):
+        return None
+    return int(text)
 
 
 def index_in(text: str | None, length: int) -> int | None:
     """A number as the index of something of this length; None where it is none of it."""
-    found = _digits(text)
+    found = digits(text)
     return found if found is not None and found < length else None
 
 
-def _digits(text: str | None) -> int | None:
-    is_number = text is not None and text.isascii() and text.isdecimal() and len(text) <= _LONGEST
-    return int(text) if is_number and text is not None else None
+def page_of(text: str | None, count: int, size: int) -> tuple[int, int]:
+    """The page that a query names, the first where it names none, and how many there are of so many things."""
+    pages = -(-count // size) or 1
+    return max(1, min(digits(text) or 1, pages)), pages

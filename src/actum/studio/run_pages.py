@@ -19,7 +19,7 @@ from ..runs.handle import Run
 from ..runs.run_store import RunStore
 from .answering import PartNotFound, page
 from .live import entry_line, stream
-from .numbers import whole_number
+from .numbers import digits, page_of
 from .pictures import graph_with_values
 from .resources import BASE, Studio
 from .run_file import run_page, title_of
@@ -78,8 +78,7 @@ class RunPages:
     async def events(self, request: Request) -> Response:
         """What happens to it from now on."""
         run = await self._run(request)
-        known = request.headers.get("last-event-id") or request.query_params.get("after", "0")
-        after = int(known) if known.isascii() and known.isdecimal() and len(known) < 12 else 0
+        after = digits(request.headers.get("last-event-id") or request.query_params.get("after"), 11) or 0
         stands = request.query_params.get("shown") == "waiting"
         return stream(run, after, linker(run.id), self.studio.closing, self.studio.secrets, stands=stands)
 
@@ -96,14 +95,13 @@ class RunPages:
     async def answer(self, request: Request) -> Response:
         """The calls of one answer, page by page."""
         run, account = await self._account(request)
-        number = whole_number(request.path_params["number"])
+        number = digits(request.path_params["number"]) or 0
         answer = next((one for one in account.answers if one.number == number), None)
         if answer is None:
             raise PartNotFound(f"there is no answer {number} in this run")
         words = request.query_params.get("find", "")[:200]
         calls = [call for call in answer.calls if not words or words.lower() in f"{call.place} {call.authored}".lower()]
-        pages = -(-len(calls) // _PAGE) or 1
-        at = max(1, min(whole_number(request.query_params.get("page"), 1), pages))
+        at, pages = page_of(request.query_params.get("page"), len(calls), _PAGE)
         return page(
             self.studio,
             "answer.html",
@@ -121,7 +119,7 @@ class RunPages:
     async def sent(self, request: Request) -> Response:
         """What the model was sent in one request."""
         run, account = await self._account(request)
-        number = whole_number(request.path_params["number"])
+        number = digits(request.path_params["number"]) or 0
         sent = await self._once(run, "sent", lambda: _sent(run))
         found = {one.number: one for one in sent}
         answer = next((one for one in account.answers if one.request == number), None)

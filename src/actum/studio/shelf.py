@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..app.idea import Idea
+from ..app.saved import SavedIdea
 from ..errors import ActumError, IdeaError, IdeaNotFound
 from ..ideas.ticks import RUN
 
@@ -17,6 +18,10 @@ _SUFFIXES = (".json", ".yaml", ".yml")
 _MOST_FILES = 2_000
 _MOST_DEPTH = 6
 _MOST_BYTES = 20_000_000
+_LONGEST = 240
+"""How many characters of what an Idea is for a list has."""
+_SAYS = frozenset({"text", "system", "user"})
+_WORDS = ("text", "message")
 _PASSED_OVER = {"node_modules", "out", "dist", "build", "__pycache__", "runs"}
 
 
@@ -116,19 +121,14 @@ def _means_to_be(path: Path) -> bool:
 def listed_as(key: str, idea: Idea, version: str | None = None) -> IdeaListed:
     """An Idea as it is listed; `version` is what it says of itself where nothing else is given."""
     own = str(idea.meta.get("version", "")) if version is None else version
-    return IdeaListed(key=key, about=about_of(idea), version=own, has_plan=_has_plan(idea))
+    return IdeaListed(key=key, about=description_of(idea)[:_LONGEST], version=own, has_plan=_has_plan(idea))
 
 
-def about_of(idea: Idea, most: int = 200) -> str:
-    """What an Idea is in words: its own description, else the first that it says to the model."""
+def description_of(idea: SavedIdea) -> str:
+    """What an Idea is for: its own description, else the first that it says to the model; empty if it says nothing."""
     own = idea.meta.get("description")
-    if isinstance(own, str) and own:
-        return own[:most]
-    for message in idea.context:
-        for key in ("text", "message"):
-            if message.get("type") in {"text", "system", "user"} and isinstance(text := message.get(key), str):
-                return text if len(text) <= most else f"{text[:most]}…"
-    return ""
+    said = [own, *(message.get(key) for message in idea.context if message.get("type") in _SAYS for key in _WORDS)]
+    return next((text.strip() for text in said if isinstance(text, str) and text.strip()), "")
 
 
 def _has_plan(idea: Idea) -> bool:

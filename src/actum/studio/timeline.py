@@ -81,7 +81,7 @@ class _Drawing:
                 yield self._many(calls)
                 continue
             for call in calls:
-                yield self._call(call)
+                yield self._call(call.row, _label(call), call.state, place=call.place)
                 yield from self._below(call)
 
     def _marks(self, answer: AnswerSeen) -> Iterator[float]:
@@ -108,20 +108,19 @@ class _Drawing:
             note=" · ".join(part for part in (seconds(between(began, ended)), note) if part),
         )
 
-    def _call(self, call: CallSeen) -> Bar:
-        row = call.row
+    def _call(self, row: CallRow, label: str, state: str, depth: int = 1, place: str = "") -> Bar:
         items = f"{row.items:,} items" + (f", {row.failed:,} failed" if row.failed else "") if row.items else ""
         tried = f"{row.attempts} attempts" if row.attempts > 1 else ""
         parts = (seconds(between(row.began, row.ended)), items, tried)
         return Bar(
             kind="call",
-            label=_label(call),
-            state=call.state,
-            depth=1,
+            label=label,
+            state=state,
+            depth=depth,
             start=self._from(row.began if row.began is not None else row.arrived),
-            width=self._width(row.began, row.ended, call.state),
-            arrived=self._from(row.arrived),
-            place=call.place,
+            width=self._width(row.began, row.ended, state),
+            arrived=self._from(row.arrived) if place else None,
+            place=place,
             note=" · ".join(part for part in parts if part),
             many=max(row.items, 1),
         )
@@ -140,17 +139,7 @@ class _Drawing:
             yield Bar(kind="call", label=f"{len(lines) - _MOST_BELOW:,} more", state="done", depth=2)
 
     def _inner(self, row: CallRow) -> Bar:
-        items = f"{row.items:,} items" if row.items else ""
-        return Bar(
-            kind="call",
-            label=f"{row.call.rpartition('/')[2]} {printable(row.tool)}",
-            state=row.state,
-            depth=_depth(row.call),
-            start=self._from(row.began if row.began is not None else row.arrived),
-            width=self._width(row.began, row.ended, row.state),
-            note=" · ".join(part for part in (seconds(between(row.began, row.ended)), items) if part),
-            many=max(row.items, 1),
-        )
+        return self._call(row, f"{row.call.rpartition('/')[2]} {printable(row.tool)}", row.state, _depth(row.call))
 
     def _many(self, calls: Sequence[CallSeen]) -> Bar:
         begins = [call.row.began for call in calls if call.row.began is not None]

@@ -177,9 +177,16 @@ def choices_of(schema: JsonObject) -> list[Any]:
     return list(found) if is_list(found) else [True, False]
 
 
-def fixed_value(schema: JsonObject) -> Any:
-    """The one value of a schema that has only one."""
-    return schema.get("const")
+def prefix_of(schema: JsonObject) -> list[Any]:
+    """The schemas of the first items of a list, where each has its own."""
+    found: Any = schema.get("prefixItems")
+    return found if is_list(found) else []
+
+
+def item_of(schema: JsonObject, at: int) -> Any:
+    """The schema of an item of a list."""
+    prefix = prefix_of(schema)
+    return prefix[at] if at < len(prefix) else schema.get("items", {})
 
 
 def first_of(variants: Sequence[JsonObject]) -> int:
@@ -202,7 +209,7 @@ def initial(schemas: Schemas, schema: Any, depth: int = 0, left: Iterator[int] |
         return initial(schemas, variants[first_of(variants)], depth + 1, left)
     kind = field_kind(own)
     if kind == "fixed":
-        return fixed_value(own)
+        return own.get("const")
     if kind == "object":
         required: Any = own.get("required", [])
         asked = {name: schemas.of(part) for name, part in own["properties"].items()}

@@ -19,7 +19,8 @@ from .field import (
     choices_of,
     field_kind,
     first_of,
-    fixed_value,
+    item_of,
+    prefix_of,
 )
 
 _TYPES: Mapping[str, str] = {
@@ -107,8 +108,8 @@ class _Building:
             case "choice":
                 return self._choice(own, common)
             case "fixed":
-                is_there = common["value"] is not ABSENT
-                return FormField(**{**common, "value": fixed_value(own)}, kind="fixed", is_there=is_there)
+                changed: dict[str, Any] = {**common, "value": own.get("const")}
+                return FormField(**changed, kind="fixed", is_there=common["value"] is not ABSENT)
             case _:
                 return self._scalar(kind, own, common)
 
@@ -156,13 +157,13 @@ class _Building:
         if value is not ABSENT and (not is_list(value) or len(value) > _MOST_ITEMS):
             return FormField(**common, kind="json")
         items: list[Any] = [] if value is ABSENT else value
-        prefix: Any = own.get("prefixItems")
-        first: list[Any] = prefix if is_list(prefix) else []
-        items = [*items, *([ABSENT] * (len(first) - len(items)))]
+        least = len(prefix_of(own))
+        items = [*items, *([ABSENT] * (least - len(items)))]
         path: Path = common["path"]
-        schemas = [first[at] if at < len(first) else own.get("items", {}) for at in range(len(items))]
-        pairs = enumerate(zip(schemas, items, strict=True))
-        children = [self.field(schema, one, (*path, at), f"{at + 1}", is_required=True) for at, (schema, one) in pairs]
+        children = [
+            self.field(item_of(own, at), one, (*path, at), f"{at + 1}", is_required=True)
+            for at, one in enumerate(items)
+        ]
         most: Any = own.get("maxItems")
         can_grow = own.get("items", True) is not False and not (isinstance(most, int) and len(items) >= most)
         changed: dict[str, Any] = {**common, "value": items}
@@ -172,7 +173,7 @@ class _Building:
             children=children,
             can_grow=can_grow,
             can_go=not common["is_required"],
-            limits={"fixed": len(first)},
+            limits={"fixed": least},
         )
 
     def _union(self, variants: list[JsonObject], common: dict[str, Any]) -> FormField:
@@ -192,30 +193,25 @@ class _Building:
         for at, one in enumerate(variants):
             if self._schemas.accepts(one, value):
                 return at
-        return next((at for at, one in enumerate(variants) if _is_like(one, value)), 0)
+        return next((at for at, one in enumerate(variants) if self._schemas.accepts(_outline(one), value)), 0)
 
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, str) and all(line.isprintable() for line in value.split("\n"))
 
 
-def _is_like(schema: JsonObject, value: Any) -> bool:
-    """Whether a value is of the type of a schema, and of its fixed members."""
-    kinds: dict[Any, str] = {
-        dict: "object",
-        list: "array",
-        str: "string",
-        bool: "boolean",
-        int: "integer",
-        float: "number",
-    }
-    own: Any = schema.get("type")
-    is_typed = own is None or kinds.get(type(value), "null") in (own if is_list(own) else [own])
+def _fixed(schema: JsonObject) -> JsonObject:
+    """The members that a schema fixes, by which its variants are told apart."""
     properties: Any = schema.get("properties")
-    if not is_typed or not is_object(value) or not is_object(properties):
-        return is_typed
-    fixed = {name: one["const"] for name, one in properties.items() if is_object(one) and "const" in one}
-    return all(value.get(name) == one for name, one in fixed.items())
+    members = properties.items() if is_object(properties) else ()
+    return {name: one["const"] for name, one in members if is_object(one) and "const" in one}
+
+
+def _outline(schema: JsonObject) -> JsonObject:
+    """What of a schema says which variant it is: its type, and its fixed members."""
+    fixed = _fixed(schema)
+    own: JsonObject = {"properties": {name: {"const": one} for name, one in fixed.items()}, "required": list(fixed)}
+    return {**own, "type": schema["type"]} if "type" in schema else own
 
 
 def _name_of(schema: JsonObject, at: int) -> str:
@@ -226,15 +222,9 @@ def _name_of(schema: JsonObject, at: int) -> str:
         return _named(schema["const"])
     properties: Any = schema.get("properties")
     if is_object(properties):
-        fixed = list(_fixed(properties))
+        fixed = [f"{printable(name)}: {_named(one)}" for name, one in _fixed(schema).items()]
         return ", ".join(fixed or list(map(printable, list(properties)[:3]))) or f"form {at + 1}"
     return printable(str(schema.get("format") or schema.get("type") or f"form {at + 1}"))
-
-
-def _fixed(properties: JsonObject) -> Iterator[str]:
-    for name, one in properties.items():
-        if is_object(one) and "const" in one:
-            yield f"{printable(name)}: {_named(one['const'])}"
 
 
 def _named(value: Any) -> str:

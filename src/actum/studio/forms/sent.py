@@ -14,7 +14,7 @@ from typing import Any
 from ...schema.json import JsonObject, NotJson, decode, is_list, is_object
 from ...schema.walk import pointer, steps_of
 from ..numbers import index_in
-from .field import ABSENT, MOST_DEPTH, Path, Schemas, choices_of, field_kind, fixed_value, initial
+from .field import ABSENT, MOST_DEPTH, Path, Schemas, choices_of, field_kind, initial, item_of
 
 _MOST_ITEMS = 10_000
 
@@ -73,7 +73,7 @@ class _Reading:
                 return self._choice(own, path)
             case "fixed":
                 is_there = is_required or self._text("p", path) is not None
-                return fixed_value(own) if is_there else ABSENT
+                return own.get("const") if is_there else ABSENT
             case "file":
                 return self._file(path)
             case "number":
@@ -99,14 +99,8 @@ class _Reading:
         count = index_in(self._text("n", path), _MOST_ITEMS + 1)
         if count is None:
             return ABSENT
-        prefix: Any = own.get("prefixItems")
-        first: list[Any] = prefix if is_list(prefix) else []
-        found: list[Any] = []
-        for at in range(count):
-            schema = first[at] if at < len(first) else own.get("items", {})
-            value = self.read(schema, (*path, at), is_required=True)
-            found.append(None if value is ABSENT else value)
-        return found
+        found = [self.read(item_of(own, at), (*path, at), is_required=True) for at in range(count)]
+        return [None if one is ABSENT else one for one in found]
 
     def _choice(self, own: JsonObject, path: Path) -> Any:
         options = choices_of(own)
@@ -172,9 +166,7 @@ def _member(schemas: Schemas, own: JsonObject, holder: Any, step: str) -> tuple[
     if variants:
         own = next((one for one in variants if schemas.accepts(one, holder)), variants[0])
     if is_list(holder) and (at := index_in(step, len(holder))) is not None:
-        prefix: Any = own.get("prefixItems")
-        first: list[Any] = prefix if is_list(prefix) else []
-        return schemas.of(first[at] if at < len(first) else own.get("items", {})), holder[at]
+        return schemas.of(item_of(own, at)), holder[at]
     properties: Any = own.get("properties")
     if is_object(holder) and is_object(properties) and step in properties:
         return schemas.of(properties[step]), holder.get(step, ABSENT)

@@ -64,7 +64,7 @@ async def kept_alive(frames: AsyncGenerator[bytes], closing: asyncio.Event, paus
             elif not closing.is_set():
                 yield PING
     finally:
-        await _ended(closed, coming)
+        await all_ended(closed, coming)
         await frames.aclose()
 
 
@@ -72,8 +72,10 @@ async def _next(frames: AsyncGenerator[bytes]) -> bytes | None:
     return await anext(frames, None)
 
 
-async def _ended(*tasks: asyncio.Future[Any] | None) -> None:
+async def all_ended(*tasks: asyncio.Future[Any] | None) -> None:
+    """Cancel tasks, and wait until they have ended."""
     own = [task for task in tasks if task is not None]
     for task in own:
         task.cancel()
-    await asyncio.wait(own)
+    if own:
+        await asyncio.wait(own)

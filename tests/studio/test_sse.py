@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from actum.errors import StoreUnavailable
-from actum.serving.sse import kept_alive
 from actum.studio.live import stream
+from actum.studio.sse import kept_alive
 
 
 async def test_a_stream_ends_where_its_store_goes_away() -> None:
