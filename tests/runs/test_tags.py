@@ -83,9 +83,9 @@ async def test_what_is_no_tag_is_refused(tag: str) -> None:
             Worker(runs, tags=[tag])
 
 
-async def asked(port: int, line: str) -> tuple[int, dict[str, Any]]:
+async def asked(port: int, line: str, host: str = "x") -> tuple[int, dict[str, Any]]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(f"{line} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    writer.write(f"{line} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
     head, _, body = (await asyncio.wait_for(reader.read(), PATIENCE)).partition(b"\r\n\r\n")
     writer.close()
     return int(head.split()[1]), json.loads(body)
@@ -98,7 +98,10 @@ async def test_a_worker_says_that_it_lives_and_when_it_takes_runs() -> None:
         async with watched(idle, 0) as port:
             assert (await asked(port, "GET /health"))[0] == 200
             status, told = await asked(port, "GET /ready?x=1")
-            assert (status, told) == (503, {"worker": idle.name, "carried": 0, "is_ready": False})
+            assert (status, told) == (503, {"carried": 0, "is_ready": False})  # and no name of this machine
+            hosts = ("evil.test", "evil.test:80", "[", "127.0.0.1", f"127.0.0.1:{port}", "[::1]:80", "worker:80")
+            found = [(await asked(port, "GET /health", host))[0] for host in hosts]
+            assert found == [421, 421, 421, 200, 200, 200, 200]
         async with serving(runs, desk.agent()) as worker, watched(worker, 0) as port:
             await until(lambda: _is_ready(port))
             await runs.submit(chain(1, "wait"))

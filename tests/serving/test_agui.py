@@ -176,6 +176,18 @@ async def test_a_gate_is_an_interrupt_that_asks_for_a_value() -> None:
         assert (await told(client, "gated", body("r2", resume=answer)))[-1]["result"] == "200."
 
 
+async def test_a_run_goes_on_as_the_agent_that_it_is_of_and_as_no_other() -> None:
+    desk = Desk()
+    ideas = {"outer": OUTER, "other": plan({"_tool": "step", "of": "a"}, output="†calls.0")}
+    async with house(served(ideas, desk, approve=hold_steps)) as client:
+        (one,) = (await told(client, "outer", body()))[-1]["outcome"]["interrupts"]
+        answer = body("r2", resume=[{"interruptId": one["id"], "status": "resolved", "payload": True}])
+        refused = await client.post("/agui/other", json=answer)
+        assert (refused.status_code, refused.json()["error"]["code"], desk.made) == (404, "run_not_found", [])
+        await told(client, "outer", answer)
+        assert desk.made == [("step", "tea")]
+
+
 async def test_the_state_is_shared_and_its_changes_are_told() -> None:
     call = {"_tool": "step", "of": "†state.name", "_outputPath": "†state.greeting"}
     idea = plan(call, output="†state.greeting")
@@ -351,7 +363,7 @@ async def test_a_page_takes_the_place_of_no_tool_of_a_server_that_an_idea_names(
 
     async with house(Served({"chain": idea}, agent=agent_for, lease=2.0)) as client:
         answer = await client.post("/agui/chain", json=body(tools=[{**PICK, "name": "s/send"}]))
-        assert (answer.status_code, "there is a tool 's/send' already" in answer.text) == (422, True)
+        assert (answer.status_code, "a tool 's/send' exists already" in answer.text) == (422, True)
         assert (await client.ok("GET", "/runs"))["runs"] == []
 
 

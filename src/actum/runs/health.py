@@ -6,9 +6,12 @@ Healthy is a worker whose loop answers. Ready is one that reaches its runs and t
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from ..errors import RunError
 from ..schema.json import JsonObject, encode
@@ -20,7 +23,15 @@ _LONGEST = 8_192
 """How many bytes a request may have."""
 _PATIENCE = 5.0
 """Seconds that a request may take to arrive."""
-_REASONS = {200: "OK", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
+_REASONS = {
+    200: "OK",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    421: "Misdirected Request",
+    503: "Service Unavailable",
+}
+_HOST = re.compile(rb"\r\nhost:[ \t]*([^\r\n]*)", re.IGNORECASE)
+_ANOTHER: tuple[int, JsonObject] = 421, {"error": "this port doesn't answer to that name"}
 
 
 @asynccontextmanager
@@ -36,7 +47,8 @@ async def watched(worker: Worker, port: int, host: str = "127.0.0.1") -> AsyncGe
             async with asyncio.timeout(_PATIENCE):
                 head = await reader.readuntil(b"\r\n\r\n")
                 method, path = head.split(b" ", 2)[:2]
-                writer.write(_reply(*_judged(worker, method, path.partition(b"?")[0])))
+                is_own = all(_is_own_name(found, host) for found in _HOST.findall(head))
+                writer.write(_reply(*_judged(worker, method, path.partition(b"?")[0]) if is_own else _ANOTHER))
                 await writer.drain()
         except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError, ConnectionError):
             pass  # whoever asked so has no answer
@@ -51,8 +63,17 @@ async def watched(worker: Worker, port: int, host: str = "127.0.0.1") -> AsyncGe
         yield server.sockets[0].getsockname()[1]
 
 
+def _is_own_name(named: bytes, host: str) -> bool:
+    """Whether a request means this port: an address, or a name that no page of the web can have (DNS rebinding)."""
+    try:
+        name = urlsplit(f"//{named.decode('latin-1').strip()}").hostname or ""
+        return "." not in name or name == host or bool(ip_address(name))
+    except ValueError:
+        return False
+
+
 def _judged(worker: Worker, method: bytes, path: bytes) -> tuple[int, JsonObject]:
-    about: JsonObject = {"worker": worker.name, "carried": len(worker.carried), "is_ready": worker.is_ready}
+    about: JsonObject = {"carried": len(worker.carried), "is_ready": worker.is_ready}
     if path not in {b"/health", b"/ready"}:
         return 404, {"paths": ["/health", "/ready"]}
     if method not in {b"GET", b"HEAD"}:

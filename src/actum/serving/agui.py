@@ -78,7 +78,7 @@ class _Agents:
         caller, name = asking_caller(request), request.path_params["name"]
         self.desk.idea(name)
         given = _Given.of(await json_body(request))
-        resumed = await self._resumed(caller, given.body.get("resume") or [], given.body["messages"])
+        resumed = await self._resumed(caller, name, given.body.get("resume") or [], given.body["messages"])
         if resumed is None:
             run = await self._begun(caller, name, given, request.headers.get("traceparent"))
             stream = _Stream(self.desk, run, given, Teller(run.id), 0, [])
@@ -103,14 +103,14 @@ class _Agents:
         return run
 
     async def _resumed(
-        self, caller: str, entries: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str, Any]]
+        self, caller: str, name: str, entries: Sequence[Mapping[str, Any]], messages: Sequence[Mapping[str, Any]]
     ) -> _Resumed | None:
         """The run that goes on with the answers and the results that a page brings, None where it brings none."""
         named = [(str(one["interruptId"]), one) for one in entries]
         runs = {interrupt.partition("#")[0] for interrupt, _ in named}
         if len(runs) > 1:
             raise Refusal(422, "interrupt", "the interrupts are of different runs")
-        run, results = await self._going_on(caller, runs, list(results_in(messages)))
+        run, results = await self._going_on(caller, name, runs, list(results_in(messages)))
         if run is None:
             return None
         waiting = await waiting_of(run)
@@ -130,15 +130,15 @@ class _Agents:
         return _Resumed(run, teller, after, [one for one, _ in named if one not in open_now])
 
     async def _going_on(
-        self, caller: str, runs: Collection[str], results: Sequence[PageResult]
+        self, caller: str, name: str, runs: Collection[str], results: Sequence[PageResult]
     ) -> tuple[Run | None, list[PageResult]]:
         """The run that interrupts are of, or calls that it has had its page make; and the results that are for it."""
         for one in runs:
-            run = await self.desk.find(caller, one)
+            run = await self.desk.find(caller, one, of=name)
             return run, [result for result in results if result.run == one]
         for one in dict.fromkeys(result.run for result in results):
             try:
-                run = await self.desk.find(caller, one)
+                run = await self.desk.find(caller, one, of=name)
             except Refusal:
                 continue
             own = [result for result in results if result.run == one]
@@ -172,7 +172,7 @@ async def _last(desk: Desk, run: Run) -> int:
 
 
 def _ambient(body: JsonObject) -> list[JsonObject]:
-    """What a page says beside its messages: its state, and its context."""
+    """What a page says in addition to its messages: its state and its context."""
     found: list[JsonObject] = []
     state = body.get("state")
     if is_object(state) and (own := {key: value for key, value in state.items() if key != "approvals"}):

@@ -32,7 +32,7 @@ def page_tools(given: Sequence[Mapping[str, Any]], idea: Idea, carrier: RunCarri
         takes: Any = one.get("parameters") or {"type": "object"}
         parameters: Any = takes.get("properties", {}) if is_object(takes) else None
         if name in own or name in offered or name.startswith(begun):
-            raise Refusal(422, "tools", f"there is a tool {name[:60]!r} already")
+            raise Refusal(422, "tools", f"a tool {name[:60]!r} exists already")
         if not is_object(parameters) or any(key.startswith("_") for key in (*takes, *parameters)):
             raise Refusal(422, "tools", f"the parameters of {name[:60]!r} are no schema of an object")
         schema: JsonObject = {**takes, "properties": {**parameters, "_output": {}}}

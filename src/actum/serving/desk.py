@@ -61,14 +61,14 @@ class Desk:
     models: Sequence[str] = ()
     """Models that the Studio suggests."""
     secrets: Sequence[str] = ()
-    """What no page of the Studio may show, beside the secrets of the environment."""
+    """What no page of the Studio may show, in addition to the secrets of the environment."""
     mcp: McpOptions = field(default_factory=McpOptions)
     """How it is served to hosts of MCP."""
 
     def __post_init__(self) -> None:
         for name in self.ideas:
             if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance] -- as in `named_ideas`
-                raise IdeaError(f"{name!r} is no name to serve an Idea under: letters, digits and _ . - are")
+                raise IdeaError(f"{name!r} can't be the name of an Idea here: use up to 64 letters, digits and _ . -")
         self.closing = asyncio.Event()
         """Set when streams are to end: the server stops, and what was under way has ended."""
         self.stopping = asyncio.Event()
@@ -204,23 +204,23 @@ class Desk:
         """The caller's run of an id, if there is one."""
         run = await known_run(self.runs, id)
         if run is not None and (run.row.tenant != caller or await self.name_of(run) != name):
-            raise Refusal(409, "run_exists", "there is a run of that id already")
+            raise Refusal(409, "run_exists", "a run of that id exists already")
         return run
 
     async def _check_room(self, caller: str) -> None:
         if self.stopping.is_set():
-            raise Refusal(503, "stopping", "the server stops: it starts nothing more", retry=10)
+            raise Refusal(503, "stopping", "the server is stopping and starts nothing more", retry=10)
         await check_room(self.runs, caller, self.quota)
 
-    async def find(self, caller: str, id: str) -> Run:
-        """A run of a caller.
+    async def find(self, caller: str, id: str, *, of: str | None = None) -> Run:
+        """A run of a caller; with `of`, if it is of the Idea that is served under that name.
 
         Raises:
             Refusal: there is none.
         """
         run = await known_run(self.runs, id)
-        if run is None or (caller and run.row.tenant != caller):
-            raise Refusal(404, "run_not_found", "there is no such run")
+        if run is None or (caller and run.row.tenant != caller) or not (of is None or await self._is_of(run, of)):
+            raise Refusal(404, "run_not_found", "no such run exists")
         return run
 
     async def list(
@@ -258,6 +258,11 @@ class Desk:
             raise Refusal(409, "run_over", error.message) from error
         except IdeaError as error:
             raise Refusal(422, "parameters", error.message) from error
+
+    async def _is_of(self, run: Run, name: str) -> bool:
+        """Whether a run is of the Idea under a name; one Idea may have several."""
+        found = await self.name_of(run)
+        return found == name or (found is not None and self.ideas[found].text == self.ideas[name].text)
 
     async def name_of(self, run: Run) -> str | None:
         """The name of the Idea that a run is of; None for one of another origin."""
