@@ -225,7 +225,7 @@ async def test_a_server_that_is_killed_between_question_and_decision_goes_on_whe
 
 @pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 99_999), ("192.0.2.1", 0), ("no host", 0)])
 def test_an_address_that_cant_be_used_is_named(host: str, port: int) -> None:
-    with pytest.raises(errors.RunError, match=f"nothing can be served at {host}:{port}: "):
+    with pytest.raises(errors.RunError, match=f"the server can't listen at {host}:{port}: "):
         http_server.bound(host, port)
 
 

@@ -55,7 +55,7 @@ async def test_the_definitions_of_a_wrapped_output_are_found_from_its_root() -> 
 
 
 async def test_a_name_that_no_host_takes_is_refused() -> None:
-    with pytest.raises(errors.IdeaError, match="no name to serve under"):
+    with pytest.raises(errors.IdeaError, match="can't be served as a name"):
         await host_of(Desk(), ideas={"two words": SENDING}).prepare()
 
 
@@ -80,7 +80,7 @@ async def test_what_fails_is_an_error_of_the_call_that_quotes_no_data_and_never_
     async with client_of(host_of(Desk()), era) as client:
         wrong = await client.call_tool("looking", {"who": 3})
         failed = await client.call_tool("failing", {})
-        with pytest.raises(MCPError, match="no tool of that name"):
+        with pytest.raises(MCPError, match="no tool has that name"):
             await client.call_tool("nothing", {})
     assert wrong.is_error
     assert "the arguments don't fit" in said(wrong)

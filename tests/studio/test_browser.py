@@ -109,7 +109,7 @@ def test_calls_are_approved_and_edited_by_keyboard_alone(browser: Browser, tmp_p
         begin(page, room.base)
         page.get_by_role("link", name="Edit 0.0").press("Enter")
         page.get_by_label("who").fill("bea")
-        page.get_by_role("button", name="Approve it so").press("Enter")
+        page.get_by_role("button", name="Approve these values").press("Enter")
         page.get_by_role("button", name="Approve 0.1").press("Enter")
         page.locator("#state", has_text="done").wait_for()
         assert "bea" in page.locator(".calls").first.inner_text()

@@ -102,7 +102,7 @@ async def test_search_goes_through_all_runs_and_keeps_its_words_from_page_to_pag
         assert "the-first-of-all" in rest
         assert "Older runs" not in rest
         assert 'name="left"' not in await page(client, "?find=done")
-        assert "There is no run that fits" in await page(client, "?find=no+such")
+        assert "No run fits" in await page(client, "?find=no+such")
 
 
 async def test_many_ideas_are_shown_page_by_page_those_of_the_store_behind_the_others(

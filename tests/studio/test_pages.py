@@ -470,7 +470,7 @@ async def test_only_the_owner_from_its_own_pages_gets_in(tmp_path: Path) -> None
             assert foreign.status_code == 403
             assert (await stranger.get("/studio/", headers={"host": "evil.test"})).status_code == 421
         assert (await client.get("/studio/ideas/../../etc/passwd.json")).status_code in {404, 422}
-        assert "there is no Idea" in await page(client, "ideas/%2e%2e/secret.json", 404)
+        assert "wasn&#39;t found" in await page(client, "ideas/%2e%2e/secret.json", 404)
         assert (await client.get("/studio/static/../app.py")).status_code == 404
         await page(client, "runs/none", 404)
 
@@ -483,7 +483,7 @@ async def test_runs_of_a_store_are_shown_as_well(tmp_path: Path) -> None:
         assert "Timeline" in text
         assert "0.1 weather" in text
         for part in ("calls/9.9", "answers/99", "requests/99", "fork/99", "edit/9.9"):
-            assert "there is no" in await page(client, f"runs/{run.id}/{part}", 404)
+            assert (await page(client, f"runs/{run.id}/{part}", 404)).count(part.partition("/")[2]) >= 1
 
 
 async def test_the_page_of_an_idea_does_not_wait_for_what_is_found_out_about_it(

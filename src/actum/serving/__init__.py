@@ -1,4 +1,4 @@
-"""Ideas served to other programs: over HTTP in three dialects, over MCP, and beside them the Studio (extra `serve`)."""
+"""Ideas served to other programs: over HTTP in three dialects, over MCP, and the Studio (extra `serve`)."""
 
 from .http import Served
 from .stdio import stdio

@@ -73,5 +73,5 @@ async def _unrouted(_request: Request, error: HTTPException) -> Response:
 
 async def _broken(request: Request, error: Exception) -> Response:
     _LOG.error("%s %s", request.method, request.url.path, exc_info=error)  # its words may be data's: for the operator
-    refusal = Refusal(500, "internal", f"it failed from within: {type(error).__name__}")
+    refusal = Refusal(500, "internal", f"internal error: {type(error).__name__}")
     return JSONResponse(error_body(refusal), status_code=500)

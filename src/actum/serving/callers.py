@@ -61,7 +61,7 @@ class Callers:
     ) -> None:
         named = dict(token) if isinstance(token, Mapping) else {"": token}
         if not named or not all(_is_secret(one) for one in named.values()):
-            raise WeakToken(f"a token is at least {_LEAST} characters of ASCII, such as secrets.token_urlsafe(32)")
+            raise WeakToken(f"a token has at least {_LEAST} ASCII characters; secrets.token_urlsafe(32) makes one")
         if len(set(named.values())) < len(named):
             raise WeakToken("two callers have the same token")
         self.quota = quota or Quota()

@@ -136,7 +136,7 @@ class Guard:
         host = named[0].lower() if len(named) == 1 else ""
         found = _HOST.fullmatch(host)
         if found is None or (host not in self._hosts and found["name"] not in self._hosts):
-            raise Refusal(421, "host", "this server isn't asked under that name; --host-name adds one")
+            raise Refusal(421, "host", "this server doesn't answer to that name; --host-name adds one")
         return host
 
     def _check_origin(self, scope: Scope, headers: Headers, origin: str | None, host: str) -> None:

@@ -36,7 +36,7 @@ class Served:
         ideas: by name: an `Idea`, its JSON, or its file.
         agent: what carries runs out, as for `Worker`.
         store: the runs, or their place as for `Runs`; `:memory:` forgets them with the process.
-        roots: the folders that Ideas may read from, beside those of the Ideas that are served.
+        roots: the folders that Ideas may read from, in addition to those of the Ideas that are served.
         slots: how many runs are carried out here at once; 0 leaves them to workers.
         lease: after how many seconds of silence others go on with its runs; more on a slow machine.
         drain: how many seconds runs under way have to end when the server stops.
@@ -109,7 +109,7 @@ class Served:
         approve: Approve | None = None,
         place: str | None = None,
     ) -> Server[Any]:
-        """An MCP server of the same Ideas, for any transport of the SDK, such as `serving.stdio`.
+        """An MCP server of the same Ideas, for any transport of the SDK, for example `serving.stdio`.
 
         `model` says that the host's model answers: by sampling where it has that, or by a tool (`"caller"`). `graph`
         adds `carry_out` over the agent's tools, or those of a registry. `approve` and `place` as for `McpOptions`.

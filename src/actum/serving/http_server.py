@@ -127,7 +127,9 @@ def bound(host: str, port: int) -> socket.socket:
         own.bind((host, port))
     except (OSError, OverflowError) as error:
         own.close()
-        raise RunError(f"nothing can be served at {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
+        raise RunError(
+            f"the server can't listen at {host}:{port}: {getattr(error, 'strerror', None) or error}"
+        ) from None
     return own
 
 

@@ -140,7 +140,7 @@ class Host:
         from mcp.shared.exceptions import MCPError
 
         if params.name not in self.offers and not (params.name == ANSWER and self.ideas):
-            raise MCPError(code=_INVALID, message="there is no tool of that name")
+            raise MCPError(code=_INVALID, message="no tool has that name")
         try:
             return await self._called(ctx, params, dict(params.arguments or {}))
         except HandleSpent as error:

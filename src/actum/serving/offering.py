@@ -106,7 +106,7 @@ def check_served_name(name: str) -> str:
         IdeaError: it can't be one.
     """
     if not can_name(name):
-        raise IdeaError(f"{name!r} is no name to serve under: up to 64 letters, digits, '_', '-' and '.'")
+        raise IdeaError(f"{name!r} can't be served as a name: use up to 64 letters, digits, '_', '-' and '.'")
     return name
 
 

@@ -50,7 +50,7 @@ START: JsonObject = {
 DECISION: JsonObject = {
     "type": "object",
     "properties": {
-        "of": {"type": "string", "description": "The place of the call that waits, such as 0.1."},
+        "of": {"type": "string", "description": "The place of the call that waits, for example 0.1."},
         "decision": {"enum": ["approve", "deny"]},
         "reason": {"type": "string", "maxLength": 4000, "description": "Why it is denied: the model is told."},
         "parameters": {"type": "object", "description": "What takes the place of the call's own parameters."},

@@ -51,10 +51,10 @@ class DecisionPages:
         sent = (await posted(request)).texts
         ruling = sent.get("do")
         if ruling not in ("approve", "deny"):
-            raise IdeaError("it was neither approved nor denied")
+            raise IdeaError("the form says neither approve nor deny")
         named = {name.removeprefix("call/"): text for name, text in sent.items() if name.startswith("call/")}
         if not named:
-            raise IdeaError("no call was named")
+            raise IdeaError("the form names no call")
         reason = sent.get("reason") or "denied" if ruling == "deny" else ""
         await self.studio.decide(run, named, ruling, reason)
         return elsewhere(f"/runs/{quote(run.id)}")
@@ -76,7 +76,7 @@ class DecisionPages:
         of = request.path_params["of"]
         waiting = await self.studio.waiting(run, of)
         if waiting is None:
-            raise PartNotFound(f"there is no call that waits at {of}")
+            raise PartNotFound(f"no call waits at {of}")
         if request.method == "GET":
             return self._editing(run, waiting, dict(Call(waiting.call).parameters))
         sent = await posted(request)
@@ -250,7 +250,7 @@ def _before(idea: Idea, name: str, at: int) -> list[tuple[int, str]]:
     """The messages of a run before a request that may be changed, by index, as JSON."""
     ticks = ticks_of(about_of(idea.meta, name), name)
     if not 1 <= at <= len(ticks):
-        raise PartNotFound(f"there is no request {at} to fork before: the run made {len(ticks)}")
+        raise PartNotFound(f"the run can't be forked before request {at}: it made {len(ticks)}")
     messages = enumerate(idea.context.messages[: ticks[at - 1].at])
     fixed = {"plan", "approval", "suspended", "input"}
     return [(index, editable_json(message)) for index, message in messages if message.get("type") not in fixed]

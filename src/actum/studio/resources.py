@@ -36,11 +36,11 @@ class Studio:
     stored: Stored = field(default_factory=lambda: Stored(default_store()))
     """The store of Ideas, whose versions are shown."""
     lists_store: bool = True
-    """Whether its Ideas are listed and run, beside those of the shelf."""
+    """Whether its Ideas are listed and run, too."""
     models: Sequence[str] = ()
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     secrets: Sequence[str] = ()
-    """What no page may show, beside the secrets of the environment."""
+    """What no page may show, in addition to the secrets of the environment."""
     admit: Callable[[Any], None] = lambda _request: None
     """Raises where who asks may not see the pages."""
 
@@ -76,7 +76,7 @@ class Studio:
             config.pop("model", None)
             own = replace(own, context=own.without_model(), solution=None)
             if not any(message.get("type") == "plan" for message in own.context):
-                raise IdeaError("it has no plan: it runs with a model only")
+                raise IdeaError("the Idea has no plan, so it needs a model")
         elif model:
             config["model"] = model
         meta = {**idea.meta, "path": idea.meta.get("path") or key} if key else idea.meta

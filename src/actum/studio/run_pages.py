@@ -88,7 +88,7 @@ class RunPages:
         place = request.path_params["place"]
         call = account.find(place)
         if call is None:
-            raise PartNotFound(f"there is no call {place} in this run")
+            raise PartNotFound(f"this run has no call {place}")
         why = account.why(place) if call.has_left else None
         return page(self.studio, "call.html", run=run, title=title_of(account), call=call, why=why, link=linker(run.id))
 
@@ -98,7 +98,7 @@ class RunPages:
         number = digits(request.path_params["number"]) or 0
         answer = next((one for one in account.answers if one.number == number), None)
         if answer is None:
-            raise PartNotFound(f"there is no answer {number} in this run")
+            raise PartNotFound(f"this run has no answer {number}")
         words = request.query_params.get("find", "")[:200]
         calls = [call for call in answer.calls if not words or words.lower() in f"{call.place} {call.authored}".lower()]
         at, pages = page_of(request.query_params.get("page"), len(calls), _PAGE)
@@ -124,7 +124,7 @@ class RunPages:
         found = {one.number: one for one in sent}
         answer = next((one for one in account.answers if one.request == number), None)
         if answer is None:
-            raise PartNotFound(f"there is no request {number} in this run")
+            raise PartNotFound(f"this run has no request {number}")
         return page(
             self.studio, "request.html", run=run, title=title_of(account), answer=answer, sent=found.get(number)
         )

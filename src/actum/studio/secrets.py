@@ -30,7 +30,7 @@ def secrets_of(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def masked(text: str, more: Iterable[str] = ()) -> str:
-    """A text without the secrets, and without those named beside them."""
+    """A text without the secrets, and without more that are named."""
     for secret in [*secrets_of(), *more]:
         written = json.dumps(secret, ensure_ascii=False)[1:-1]
         forms = {secret, written, str(escape(secret)), str(escape(written))}

@@ -70,7 +70,7 @@ class Shelf:
             return self.named[key]
         path = next((path for own, path in self._files() if own == key), None)
         if path is None:
-            raise IdeaNotFound(f"there is no Idea {key}")
+            raise IdeaNotFound(f"the Idea {key} wasn't found")
         return Idea.load(path)
 
     def file(self, key: str) -> Path | None:

@@ -68,7 +68,7 @@ class Stored:
         """
         address = parse_address(key)
         if not self._is_there:
-            raise IdeaNotFound(f"there is no {address}: there is no store")
+            raise IdeaNotFound(f"{address} wasn't found: the store doesn't exist yet")
         async with self._library() as library:
             entry, text = await library.load(address)
         return Idea.read(write_idea(text), str(entry.address))
