@@ -158,6 +158,8 @@ async def test_a_message_that_is_emptied_is_taken_out_and_one_that_is_no_json_is
         areas = areas_of(await page(client, "runs/chain/fork/3"))
         failed = next(at for at, text in areas.items() if '"error"' in text)
         wrong = await send(client, "runs/chain/fork/3", {**areas, failed: '{"type":', "do": "fork"}, 422)
+        listed = await send(client, "runs/chain/fork/3", {**areas, failed: "[1]", "do": "fork"}, 422)
+        assert f"message {failed.removeprefix('m')} must be a JSON object" in listed.text
         assert "{&#34;type&#34;:" in wrong.text  # what was typed is there still
         await forked(client, "chain", 3, {**areas, failed: ""})
     assert json.loads(areas[failed])["error"] not in str(model.requests[0].messages)

@@ -201,8 +201,14 @@ class Hosting:
     async def until(self, run: Run, heard: Heard, after: int = 0) -> tuple[Stop, int]:
         """Wait until a run stops: it has ended, is held, or asks; and the number of the last entry of its record."""
         asks = self._asks_of(run.id)
-        seen = _Seen(after)
-        following = asyncio.ensure_future(_followed(run, heard, seen))
+
+        async def followed() -> None:
+            nonlocal after
+            async for entry in run.follow(after):
+                after = entry.seq
+                await heard(entry.data)
+
+        following = asyncio.ensure_future(followed())
         asked = asyncio.ensure_future(asks.opened())
         try:
             await asyncio.wait([following, asked], return_when=asyncio.FIRST_COMPLETED)
@@ -211,10 +217,10 @@ class Hosting:
                 task.cancel()
             await asyncio.wait([following, asked])
         if asks.open:
-            return HostAsked(questions=asks.open[:_MOST_OPEN]), seen.last
+            return HostAsked(questions=asks.open[:_MOST_OPEN]), after
         if not following.cancelled() and (error := following.exception()) is not None:
             raise error
-        return await self._ended(run), seen.last
+        return await self._ended(run), after
 
     async def _ended(self, run: Run) -> Stop:
         row = await run.refresh()
@@ -247,17 +253,6 @@ class Hosting:
 
 def _id_of(one: Pending) -> str:
     return question_id(one.of, one.call, list(one.crossing))
-
-
-@dataclass(slots=True)
-class _Seen:
-    last: int
-
-
-async def _followed(run: Run, heard: Heard, seen: _Seen) -> None:
-    async for entry in run.follow(seen.last):
-        seen.last = entry.seq
-        await heard(entry.data)
 
 
 def _left(context: Iterable[JsonObject]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:

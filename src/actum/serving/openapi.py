@@ -6,8 +6,12 @@ The schemas of the bodies judge what comes in, too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import get_args
 
 from .. import __version__
+from ..protocol.config import Limits
+from ..runs.row import State
 from ..schema.json import JsonObject, is_object
 from .idea_interface import Interface
 
@@ -30,10 +34,7 @@ START: JsonObject = {
         "id": _RUN_ID,
         "limits": {
             "type": "object",
-            "properties": {
-                name: {"type": "number", "minimum": 0}
-                for name in ("requests", "calls", "seconds", "tokens", "usd", "depth", "bytes")
-            },
+            "properties": {name: {"type": "number", "minimum": 0} for name in (one.name for one in fields(Limits))},
             "additionalProperties": False,
             "description": "What the run may spend; it may be less than its Idea and its server allow, not more.",
         },
@@ -80,7 +81,7 @@ _RUN: JsonObject = {
     "properties": {
         "id": {"type": "string"},
         "idea": {"type": ["string", "null"]},
-        "state": {"enum": ["queued", "running", "waiting", "done", "failed", "cancelled"]},
+        "state": {"enum": [*get_args(State)]},
         "output": {"description": "What it came to, once it is done."},
         "waiting": {"type": "array", "items": {"type": "string"}, "description": "What it waits for."},
         "error": {"$ref": "#/components/schemas/Error"},

@@ -147,8 +147,8 @@ class DecisionPages:
             given = texts.get(f"m{index}", text).replace("\r\n", "\n").strip()
             if given in (text.strip(), masked(text, self.studio.secrets).strip()):
                 continue
-            own = shown_object(text)
-            changes[index] = unmasked(shown_object(given), own, self.studio.secrets) if given else None
+            own = decode(text)
+            changes[index] = unmasked(_message(given, index), own, self.studio.secrets) if given else None
         return changes
 
     def _given(self, idea: Idea, sent: Posted) -> JsonObject | None:
@@ -231,18 +231,15 @@ def _takes(waiting: Pending) -> JsonObject:
     return {"type": "object", "properties": {name: {} for name in Call(waiting.call).parameters}}
 
 
-def shown_object(text: str) -> JsonObject:
-    """The JSON object of a hidden field.
+def _message(text: str, index: int) -> JsonObject:
+    """A message as it was edited.
 
     Raises:
-        IdeaError: it is none.
+        IdeaError: it is no object.
     """
-    try:
-        value = decode(text)
-    except NotJson:
-        value = None
+    value = decode(text)
     if not is_object(value):
-        raise IdeaError("the call that was shown is missing: look at it again")
+        raise IdeaError(f"message {index} must be a JSON object")
     return value
 
 

@@ -83,8 +83,8 @@ class Home:
         shown = own[first : first + _PAGE]
         if not self.studio.lists_store:
             return shown, len(own)
-        stored = await self.studio.stored.listed(words, max(0, first - len(own)), _PAGE - len(shown))
-        return [*shown, *stored.ideas], len(own) + stored.count
+        stored, count = await self.studio.stored.listed(words, max(0, first - len(own)), _PAGE - len(shown))
+        return [*shown, *stored], len(own) + count
 
     async def _asking(self, run: Run) -> RunLine:
         """A run that waits, with the calls that it waits for."""

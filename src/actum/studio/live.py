@@ -12,10 +12,10 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..app.idea import Idea
+from ..dataflow.reference import clip
 from ..errors import ActumError
 from ..inspection.account import account_of
-from ..inspection.wording import short
-from ..protocol.message import OF
+from ..inspection.entry_lines import entry_line
 from ..runs.following import LOOK, Entry
 from ..runs.handle import Run
 from ..schema.json import JsonObject
@@ -33,6 +33,7 @@ _LEAST = 0.25
 """Seconds between two pictures of the whole; more where making one takes long."""
 _SHARE = 8
 """A picture may take this part of the time."""
+_LONGEST = 300
 _RETRY = b"retry: 500\n\n"
 
 
@@ -81,7 +82,7 @@ async def _frames(
                 if isinstance(told, Entry):
                     last = told.seq
                     is_new = True
-                    if (text := entry_line(told.data)) is not None:
+                    if (text := shown_line(told.data)) is not None:
                         lines.append({"seq": told.seq, "text": masked(text, secrets)})
                 elif (piece := _text(told.data)) is not None:
                     yield event_frame({**piece, "text": masked(piece["text"], secrets)}, event="text")
@@ -135,22 +136,8 @@ def _text(event: JsonObject) -> JsonObject | None:
             return None
 
 
-def entry_line(entry: JsonObject) -> str | None:
+def shown_line(entry: JsonObject) -> str | None:
     """An entry of a record in a line; None for what says nothing to a person."""
-    message: Any = entry.get("message", {})
-    within = "".join(f"in {place}: " for place in entry.get("at", ())[-1:])
-    if "began" in entry:
-        return f"{within}begins with {len(entry['began'])} messages"
-    if "failed" in entry:
-        return printable(f"{within}{entry['failed']} failed: {entry.get('error')}")
-    if "call" in entry:
-        return f"{within}{entry.get('answer')}.{entry.get('index')} {short(entry['call'])}"
-    if "tick" in entry:
-        return None if "answer" in entry["tick"] else f"request {entry['tick'].get('number')}"
-    if message.get("type") == "output":
-        return f"{within}output {short(message.get('output'))}"
-    if message.get("type") == "error":
-        return printable(f"{within}{message.get(OF, '')} error: {message.get('error')}")
-    if message.get("type") == "approval":
-        return printable(f"{within}{message.get('of')} {message.get('decision')}")
-    return f"{within}{message.get(OF, '')} done" if "_call" in message else None
+    tick = entry.get("tick", {})
+    line = f"request {tick['number']}" if "number" in tick and "answer" not in tick else entry_line(entry)
+    return None if line is None else printable(clip(line, _LONGEST))

@@ -18,7 +18,7 @@ from ..inspection.pricing import price
 from ..runs.handle import Run
 from ..runs.run_store import RunStore
 from .answering import PartNotFound, page
-from .live import entry_line, stream
+from .live import shown_line, stream
 from .numbers import digits, page_of
 from .pictures import graph_with_values
 from .resources import BASE, Studio
@@ -185,7 +185,7 @@ async def _last(store: RunStore, run: Run, most: int = 40) -> _Last:
     seq, lines = 0, list[tuple[int, str]]()
     while entries := await store.entries(run.id, seq):
         for seq, data in entries:
-            if (text := entry_line(data)) is not None:
+            if (text := shown_line(data)) is not None:
                 lines.append((seq, text))
         lines = lines[-most:]
     return _Last(seq, lines)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ..app.idea import Idea
 from ..app.saved import SavedIdea
+from ..dataflow.reference import clip
 from ..errors import ActumError, IdeaError, IdeaNotFound
 from ..ideas.ticks import RUN
 
@@ -18,7 +19,7 @@ _SUFFIXES = (".json", ".yaml", ".yml")
 _MOST_FILES = 2_000
 _MOST_DEPTH = 6
 _MOST_BYTES = 20_000_000
-_LONGEST = 240
+_LONGEST = 200
 """How many characters of what an Idea is for a list has."""
 _SAYS = frozenset({"text", "system", "user"})
 _WORDS = ("text", "message")
@@ -121,7 +122,7 @@ def _means_to_be(path: Path) -> bool:
 def listed_as(key: str, idea: Idea, version: str | None = None) -> IdeaListed:
     """An Idea as it is listed; `version` is what it says of itself where nothing else is given."""
     own = str(idea.meta.get("version", "")) if version is None else version
-    return IdeaListed(key=key, about=description_of(idea)[:_LONGEST], version=own, has_plan=_has_plan(idea))
+    return IdeaListed(key=key, about=clip(description_of(idea), _LONGEST), version=own, has_plan=_has_plan(idea))
 
 
 def description_of(idea: SavedIdea) -> str:

@@ -29,24 +29,19 @@ class VersionListed:
     change: Change | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """A page of a list of Ideas, and how many there are in all."""
-
-    ideas: Sequence[IdeaListed]
-    count: int
-
-
 @dataclass(frozen=True, slots=True)
 class Stored:
     """The Ideas of the store at a place; looking makes none where there is none."""
 
     place: str
 
-    async def listed(self, words: str, start: int, most: int) -> Page:
-        """Those whose address these words are a part of, one of each, on the main branch where it is there."""
+    async def listed(self, words: str, start: int, most: int) -> tuple[Sequence[IdeaListed], int]:
+        """A page of those whose address these words are a part of, and how many there are.
+
+        There is one of each, on the main branch where it is there.
+        """
         if not self._is_there:
-            return Page(ideas=(), count=0)
+            return (), 0
         async with self._library() as library:
             lines = await library.store.lines(None)
             keys = [key for key in _keys(lines) if words.lower() in key.lower()]
@@ -58,7 +53,7 @@ class Stored:
                     found.append(listed_as(key, own, str(entry.version)))
                 except ActumError as error:
                     found.append(IdeaListed(key=key, problem=error.message))
-        return Page(ideas=found, count=len(keys))
+        return found, len(keys)
 
     async def open(self, key: str) -> Idea:
         """The Idea at an address.

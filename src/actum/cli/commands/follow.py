@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ...inspection.entry_lines import entry_line
 from ...runs import Live
 from ...runs.handle import Run
 from ..options import AnyRuns, Flag, JsonFlag, QuietFlag, runs_at
-from ..render.entries import line_of
 from ..render.outcome import FAILED, PRODUCED, WAITS
 from ..render.telling import say_json, tell
 
@@ -40,7 +40,7 @@ async def actum_follow(
                 say_json(entry.data)
             elif json:
                 say_json({"seq": entry.seq, **entry.data})
-            elif not quiet and (line := line_of(entry.data)) is not None:
+            elif not quiet and (line := entry_line(entry.data)) is not None:
                 tell(f"{entry.seq:>5}  {line}")
         return _told(followed, is_json=json)
 

@@ -1,18 +1,18 @@
-"""Entries of a run's record as lines."""
+"""Entries of a run's record as lines, whose texts may be anybody's."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...inspection.wording import short
-from ...protocol.message import OF, OUTCOME
-from ...schema.json import JsonObject, encode
+from ..protocol.message import OF, OUTCOME
+from ..schema.json import JsonObject, encode
+from .wording import short
 
 
-def line_of(entry: JsonObject) -> str | None:
+def entry_line(entry: JsonObject) -> str | None:
     """An entry in one line; None for what says nothing to a person."""
     told = _told(entry)
-    within = "/".join(map(str, entry["at"]))
+    within = "/".join(map(str, entry.get("at", ())))
     return told if told is None or not within else f"in {within}: {told}"
 
 
