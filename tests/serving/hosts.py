@@ -49,7 +49,7 @@ ASKING: Json = {"context": [{"type": "system", "message": "Guess."}, WHO], "sche
 IDEAS = {"sending": SENDING, "looking": LOOKING, "failing": FAILING, "asking": ASKING}
 
 
-class Desk:
+class NotedTools:
     """Tools that note what they have done."""
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ async def hold_sending(_call: Call, tool: Tool, _context: Context) -> Reply:
 
 
 def host_of(
-    desk: Desk,
+    desk: NotedTools,
     *,
     place: Path | str = ":memory:",
     model: Keyless | None = None,

@@ -13,11 +13,11 @@ from actum import errors
 from actum.schema.json import encode
 
 from ..tracing.spans import Spans, id_of, linked, parents
-from .hosts import ERAS, IDEAS, SENDING, Desk, Era, client_of, data, elicited, host_of, said
+from .hosts import ERAS, IDEAS, SENDING, Era, NotedTools, client_of, data, elicited, host_of, said
 
 
 async def listed(era: Era, **options: Any) -> dict[str, Any]:
-    async with client_of(host_of(Desk(), **options), era) as client:
+    async with client_of(host_of(NotedTools(), **options), era) as client:
         return {tool.name: tool for tool in (await client.list_tools()).tools}
 
 
@@ -47,7 +47,7 @@ async def test_only_what_can_only_read_is_said_to() -> None:
 async def test_the_definitions_of_a_wrapped_output_are_found_from_its_root() -> None:
     schema = {"type": "array", "items": {"$ref": "#/$defs/One"}, "$defs": {"One": {"type": "integer"}}}
     own = {"many": {"context": [{"type": "plan", "plan": [], "output": [1, 2]}], "schema": schema}}
-    async with client_of(host_of(Desk(), ideas=own), "legacy") as client:
+    async with client_of(host_of(NotedTools(), ideas=own), "legacy") as client:
         [tool, _] = (await client.list_tools()).tools
         assert tool.output_schema is not None
         assert tool.output_schema["$defs"] == {"One": {"type": "integer"}}
@@ -56,7 +56,7 @@ async def test_the_definitions_of_a_wrapped_output_are_found_from_its_root() -> 
 
 async def test_a_name_that_no_host_takes_is_refused() -> None:
     with pytest.raises(errors.IdeaError, match="can't be served as a name"):
-        await host_of(Desk(), ideas={"two words": SENDING}).prepare()
+        await host_of(NotedTools(), ideas={"two words": SENDING}).prepare()
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -67,7 +67,7 @@ async def test_a_call_runs_the_idea_and_tells_how_far_it_is(era: Era) -> None:
         assert total is None
         told.append((progress, message))
 
-    async with client_of(host_of(Desk()), era) as client:
+    async with client_of(host_of(NotedTools()), era) as client:
         result = await client.call_tool("looking", {"who": "Ann"}, progress_callback=heard)
     assert (result.is_error, result.structured_content) == (False, {"n": 3})
     assert json.loads(said(result)) == {"n": 3}
@@ -77,7 +77,7 @@ async def test_a_call_runs_the_idea_and_tells_how_far_it_is(era: Era) -> None:
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_what_fails_is_an_error_of_the_call_that_quotes_no_data_and_never_a_null(era: Era) -> None:
-    async with client_of(host_of(Desk()), era) as client:
+    async with client_of(host_of(NotedTools()), era) as client:
         wrong = await client.call_tool("looking", {"who": 3})
         failed = await client.call_tool("failing", {})
         with pytest.raises(MCPError, match="no tool has that name"):
@@ -103,7 +103,7 @@ async def test_what_fails_is_an_error_of_the_call_that_quotes_no_data_and_never_
 async def test_the_user_decides_by_a_form_and_an_empty_one_approves_nothing(
     era: Era, action: Any, content: dict[str, Any], sent: list[Any], tells: str
 ) -> None:
-    desk, asked = Desk(), list[str]()
+    desk, asked = NotedTools(), list[str]()
     callback = elicited(action, asked, **content)
     async with client_of(host_of(desk), era, elicitation_callback=callback) as client:
         result = await client.call_tool("sending", {"who": "Ann"})
@@ -116,7 +116,7 @@ async def test_the_user_decides_by_a_form_and_an_empty_one_approves_nothing(
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_form_that_can_not_show_a_call_whole_can_not_approve_it(era: Era) -> None:
     """What is short stands first, and nothing turns letters round; approving what wasn't shown puts it off."""
-    desk, asked = Desk(), list[str]()
+    desk, asked = NotedTools(), list[str]()
     who = "A\u202emallory" + "x" * 20_000
     async with client_of(
         host_of(desk), era, elicitation_callback=elicited("accept", asked, decision="approve")
@@ -134,7 +134,7 @@ async def test_where_the_host_shows_no_forms_a_call_is_held_and_it_is_said_who_d
 ) -> None:
     from actum.cli.dispatch import run_command
 
-    desk, place = Desk(), tmp_path / "runs.db"
+    desk, place = NotedTools(), tmp_path / "runs.db"
     async with client_of(host_of(desk, place=place), era) as client:
         held = await client.call_tool("sending", {"who": "Ann"})
         words = said(held)
@@ -156,7 +156,7 @@ async def test_where_the_host_shows_no_forms_a_call_is_held_and_it_is_said_who_d
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_call_that_is_cancelled_cancels_its_run(era: Era) -> None:
-    desk = Desk()
+    desk = NotedTools()
     own: dict[str, Any] = {
         "waiting": {"context": [{"type": "plan", "plan": [{"_tool": "wait"}], "output": "†calls.0"}], "schema": {}}
     }
@@ -179,7 +179,7 @@ async def test_the_span_of_a_run_is_below_that_which_the_host_names_also_when_it
     spans, there = Spans(), ("a" * 32, "b" * 16)
     form = elicited("accept", decision="approve")
     meta: Any = {"traceparent": f"00-{there[0]}-{there[1]}-01"}
-    async with client_of(host_of(Desk(), trace=spans.trace), era, elicitation_callback=form) as client:
+    async with client_of(host_of(NotedTools(), trace=spans.trace), era, elicitation_callback=form) as client:
         await client.call_tool("sending", {"who": "Ann"}, meta=meta)
         assert parents(spans, "invoke_agent") == [there, there]
         first, second = spans.named("invoke_agent")

@@ -10,14 +10,14 @@ from actum import Tools
 from actum.execution.calls.approval import Reply
 from actum.schema.json import encode
 
-from .hosts import ERAS, Desk, Era, client_of, data, elicited, host_of, said
+from .hosts import ERAS, Era, NotedTools, client_of, data, elicited, host_of, said
 
 
 async def agree(*_: object) -> Reply:
     return True
 
 
-async def carried(desk: Desk, era: Era = "2026-07-28", /, *, client: Any = None, **plan: Any) -> Any:
+async def carried(desk: NotedTools, era: Era = "2026-07-28", /, *, client: Any = None, **plan: Any) -> Any:
     async with client_of(host_of(desk, graph=True, ideas={}), era, **(client or {})) as own:
         return await own.call_tool("carry_out", plan)
 
@@ -30,17 +30,17 @@ async def test_one_plan_is_carried_out_and_comes_to_one_result(era: Era) -> None
         {"_then": True},
         {"_tool": "look", "name": "Bob", "_when": "{†calls.1 > 100}"},
     ]
-    result = await carried(Desk(), era, calls=calls, output={"sum": "†calls.1", "bob": "{†calls.3}"})
+    result = await carried(NotedTools(), era, calls=calls, output={"sum": "†calls.1", "bob": "{†calls.3}"})
     assert result.structured_content == {"result": {"sum": 5, "bob": None}}
 
 
 async def test_without_an_output_the_results_of_all_calls_come_back() -> None:
-    result = await carried(Desk(), calls=[{"_tool": "look", "name": "Ann"}, {"_tool": "look", "name": "Jo"}])
+    result = await carried(NotedTools(), calls=[{"_tool": "look", "name": "Ann"}, {"_tool": "look", "name": "Jo"}])
     assert result.structured_content == {"result": [{"n": 3}, {"n": 2}]}
 
 
 async def test_all_that_is_wrong_with_a_plan_is_said_at_once_and_nothing_of_it_runs() -> None:
-    desk = Desk()
+    desk = NotedTools()
     calls = [
         {"_tool": "send", "to": "Ann", "n": 1},
         {"_tool": "lok"},
@@ -60,7 +60,7 @@ async def test_all_that_is_wrong_with_a_plan_is_said_at_once_and_nothing_of_it_r
 
 async def test_what_fails_on_the_way_is_said_with_what_was_done() -> None:
     calls = [{"_tool": "look", "name": "{†each}", "_each": ["Ann"]}, {"_tool": "fail"}, {"_value": 1}]
-    result = await carried(Desk(), calls=calls, output="†calls.1")
+    result = await carried(NotedTools(), calls=calls, output="†calls.1")
     words = said(result)
     assert result.is_error
     assert "call 1 (fail): " in words
@@ -69,14 +69,14 @@ async def test_what_fails_on_the_way_is_said_with_what_was_done() -> None:
 
 @pytest.mark.parametrize("calls", [None, 3, [3], {"_tool": "look"}, [[]]])
 async def test_what_is_no_plan_is_refused_in_words(calls: Any) -> None:
-    result = await carried(Desk(), calls=calls)
+    result = await carried(NotedTools(), calls=calls)
     assert result.is_error
 
 
 @pytest.mark.rule("S9", "L6")
 @pytest.mark.parametrize("added", [{"_activity": "send"}, {"_scopes": ["state"]}, {"_delegate": "anonymous"}])
 async def test_a_plan_adds_nothing_to_what_its_tools_declare(added: dict[str, Any]) -> None:
-    desk = Desk()
+    desk = NotedTools()
     result = await carried(desk, calls=[{"_tool": "look", "name": "Ann", **added}])
     assert result.is_error
     assert desk.sent == []
@@ -84,7 +84,7 @@ async def test_a_plan_adds_nothing_to_what_its_tools_declare(added: dict[str, An
 
 @pytest.mark.rule("L6")
 async def test_what_does_not_only_read_waits_and_what_calls_cannot_decide() -> None:
-    desk = Desk()
+    desk = NotedTools()
     send = {"_tool": "send", "to": "Ann", "n": 1}
     async with client_of(host_of(desk, graph=True, ideas={}), "legacy") as client:
         held = await client.call_tool("carry_out", {"calls": [send]})
@@ -100,7 +100,7 @@ async def test_what_does_not_only_read_waits_and_what_calls_cannot_decide() -> N
 
 
 async def test_its_owner_may_let_all_calls_run() -> None:
-    desk = Desk()
+    desk = NotedTools()
     async with client_of(host_of(desk, graph=True, ideas={}, approve=agree), "legacy") as client:
         await client.call_tool("carry_out", {"calls": [{"_tool": "send", "to": "Ann", "n": 1}]})
     assert desk.sent == [("Ann", 1)]
@@ -121,7 +121,7 @@ def many(count: int) -> Tools:
 
 
 async def test_two_hundred_tools_cost_a_host_two_and_are_found_by_words_names_and_groups() -> None:
-    desk = Desk()
+    desk = NotedTools()
     desk.tools = many(200)
     async with client_of(host_of(desk, graph=True, ideas={}), "legacy") as client:
         tools = (await client.list_tools()).tools
@@ -143,7 +143,7 @@ async def test_two_hundred_tools_cost_a_host_two_and_are_found_by_words_names_an
 
 
 async def test_few_tools_are_spelled_out_in_the_one_tool() -> None:
-    async with client_of(host_of(Desk(), graph=True, ideas={}), "legacy") as client:
+    async with client_of(host_of(NotedTools(), graph=True, ideas={}), "legacy") as client:
         [tool] = (await client.list_tools()).tools
     assert "Looks somebody up. Returns {*: int}." in encode(tool.input_schema)
     assert "†calls.0" in (tool.description or "")

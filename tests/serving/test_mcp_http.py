@@ -17,13 +17,13 @@ from actum.schema.json import encode
 from actum.serving import Served
 from actum.serving.callers import Quota
 
-from .hosts import ERAS, IDEAS, Desk, Era, elicited, hold_sending, said
+from .hosts import ERAS, IDEAS, Era, NotedTools, elicited, hold_sending, said
 from .house import TOKEN, house
 
 BOB = "another-token-of-the-tests"
 
 
-def served(desk: Desk) -> Served:
+def served(desk: NotedTools) -> Served:
     ideas = {name: Idea.read(encode(idea), name) for name, idea in IDEAS.items()}
     return Served(ideas, agent=Agent(None, tools=desk.tools, approve=hold_sending))
 
@@ -39,7 +39,7 @@ async def caller(base: str, era: Era, token: str = TOKEN, **more: object) -> Asy
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_same_ideas_are_served_over_http_with_forms_for_what_is_held(era: Era) -> None:
-    desk = Desk()
+    desk = NotedTools()
     async with house(served(desk)) as client:
         approves = elicited("accept", decision="approve")
         async with caller(str(client.base_url).rstrip("/"), era, elicitation_callback=approves) as host:
@@ -50,7 +50,7 @@ async def test_the_same_ideas_are_served_over_http_with_forms_for_what_is_held(e
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_handle_is_for_the_caller_it_was_given_to(era: Era) -> None:
-    desk = Desk()
+    desk = NotedTools()
     async with house(served(desk), token={"ann": TOKEN, "bob": BOB}) as client:
         base = str(client.base_url).rstrip("/")
         async with caller(base, era) as ann, caller(base, era, BOB) as bob:
@@ -61,7 +61,7 @@ async def test_a_handle_is_for_the_caller_it_was_given_to(era: Era) -> None:
 
 
 async def test_a_caller_has_no_more_runs_under_way_than_it_may() -> None:
-    async with house(served(Desk()), token={"ann": TOKEN, "bob": BOB}, quota=Quota(runs=1)) as client:
+    async with house(served(NotedTools()), token={"ann": TOKEN, "bob": BOB}, quota=Quota(runs=1)) as client:
         base = str(client.base_url).rstrip("/")
         async with caller(base, "legacy") as ann, caller(base, "legacy", BOB) as bob:
             answers = await asyncio.gather(*(ann.call_tool("asking", {"who": "Ann"}) for _ in range(3)))
@@ -80,7 +80,7 @@ INITIALIZE: dict[str, Any] = {
 
 
 async def test_a_session_is_for_the_caller_who_opened_it() -> None:
-    async with house(served(Desk()), token={"ann": TOKEN, "bob": BOB}) as client:
+    async with house(served(NotedTools()), token={"ann": TOKEN, "bob": BOB}) as client:
         session = (await client.post("/mcp", json=INITIALIZE, headers=HOST)).headers["mcp-session-id"]
         bob = {**HOST, "authorization": f"Bearer {BOB}", "mcp-session-id": session}
         listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
@@ -97,7 +97,7 @@ async def test_a_session_is_for_the_caller_who_opened_it() -> None:
 async def test_a_caller_opens_no_more_sessions_than_its_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("actum.serving.mcp_http._MOST_OF_CALLER", 2)
     bob = {**HOST, "authorization": f"Bearer {BOB}"}
-    async with house(served(Desk()), token={"ann": TOKEN, "bob": BOB}) as client:
+    async with house(served(NotedTools()), token={"ann": TOKEN, "bob": BOB}) as client:
         opened = [await client.post("/mcp", json=INITIALIZE, headers=bob) for _ in range(3)]
         assert [one.status_code for one in opened] == [200, 200, 429]
         assert opened[2].json()["error"]["code"] == "too_many_sessions"
@@ -108,7 +108,7 @@ async def test_a_caller_opens_no_more_sessions_than_its_share(monkeypatch: pytes
 
 async def test_the_guard_stands_before_it() -> None:
     body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    async with house(served(Desk())) as client:
+    async with house(served(NotedTools())) as client:
         own = {"authorization": f"Bearer {TOKEN}", "accept": "application/json, text/event-stream"}
         for headers, status in (
             ({**own, "authorization": "Bearer wrong"}, 401),

@@ -10,7 +10,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from .hosts import ASKING, ERAS, Desk, Era, Json, client_of, data, host_of, said
+from .hosts import ASKING, ERAS, Era, Json, NotedTools, client_of, data, host_of, said
 
 WITH_TOOLS = types.SamplingCapability(tools=types.SamplingToolsCapability())
 
@@ -32,7 +32,7 @@ def sampled(*answers: str | dict[str, Any], heard: list[Any]) -> Callable[..., A
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_hosts_model_answers_by_a_tool_and_is_shown_only_what_is_new(era: Era) -> None:
-    async with client_of(host_of(Desk()), era) as client:
+    async with client_of(host_of(NotedTools()), era) as client:
         first = await data(client, "asking", {"who": "Ann"})
         assert (first["done"], first["messages"][0]["role"]) == (False, "system")
         assert first["schema"]["required"][-1] == "output"
@@ -47,7 +47,7 @@ async def test_the_hosts_model_answers_by_a_tool_and_is_shown_only_what_is_new(e
 
 
 async def test_what_the_answer_tool_is_given_is_judged_before_anything_is_spent() -> None:
-    async with client_of(host_of(Desk()), "legacy") as client:
+    async with client_of(host_of(NotedTools()), "legacy") as client:
         first = await data(client, "asking", {"who": "Ann"})
         wrong_ones: list[Json] = [{}, {"run": 3}, {"run": first["run"], "answer": "3"}, {"run": "x.y", "answer": {}}]
         for wrong in wrong_ones:
@@ -60,7 +60,7 @@ async def test_what_the_answer_tool_is_given_is_judged_before_anything_is_spent(
 async def test_a_host_that_samples_is_asked_so_with_a_tool_where_it_knows_tools(era: Era) -> None:
     heard: list[Any] = []
     own = {"sampling_callback": sampled({"calls": [], "output": 3}, heard=heard), "sampling_capabilities": WITH_TOOLS}
-    async with client_of(host_of(Desk()), era, **own) as client:
+    async with client_of(host_of(NotedTools()), era, **own) as client:
         result = await client.call_tool("asking", {"who": "Ann"})
     assert result.structured_content == {"done": True, "output": 3}
     assert heard[0].tools[0].input_schema["required"] == ["calls", "output"]
@@ -74,7 +74,7 @@ async def test_a_host_without_tools_is_given_the_schema_in_words_and_a_fence_aro
     heard: list[Any] = []
     good = json.dumps({"calls": [], "output": 3})
     own = {"sampling_callback": sampled("I think three.", f"```json\n{good}\n```", heard=heard)}
-    async with client_of(host_of(Desk()), era, **own) as client:
+    async with client_of(host_of(NotedTools()), era, **own) as client:
         result = await client.call_tool("asking", {"who": "Ann"})
     assert result.structured_content == {"done": True, "output": 3}
     assert "fit this schema" in heard[0].system_prompt
@@ -84,7 +84,7 @@ async def test_a_host_without_tools_is_given_the_schema_in_words_and_a_fence_aro
 async def test_caller_never_samples_and_a_host_model_answers_for_every_idea() -> None:
     heard: list[Any] = []
     own = {"sampling_callback": sampled(heard=heard)}
-    async with client_of(host_of(Desk(), model="caller"), "legacy", **own) as client:
+    async with client_of(host_of(NotedTools(), model="caller"), "legacy", **own) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert "done" in (tools["looking"].output_schema or {})["properties"]
         assert (await data(client, "asking", {"who": "Ann"}))["done"] is False
@@ -96,7 +96,7 @@ async def test_delegates_ask_the_host_too_each_its_own_question() -> None:
     tool = {"type": "tool", "tool": {"sub": {"properties": takes, "required": ["x"]}}}
     idea = {**ASKING, "context": [*ASKING["context"], tool]}
     plan = {"calls": [{"_tool": "sub", "x": "a"}, {"_tool": "sub", "x": "b"}], "output": "{†calls.0 + †calls.1}"}
-    async with client_of(host_of(Desk(), ideas={"asking": idea}), "legacy") as client:
+    async with client_of(host_of(NotedTools(), ideas={"asking": idea}), "legacy") as client:
         found = await data(client, "asking", {"who": "Ann"})
         answers: list[Json] = [plan, {"calls": [], "output": 1}, {"calls": [], "output": 2}]
         for answer in answers:
@@ -106,7 +106,7 @@ async def test_delegates_ask_the_host_too_each_its_own_question() -> None:
 
 
 async def test_questions_that_nobody_answers_keep_no_other_run_from_being_carried_out() -> None:
-    async with client_of(host_of(Desk()), "legacy") as client:
+    async with client_of(host_of(NotedTools()), "legacy") as client:
         asked = await asyncio.gather(*(data(client, "asking", {"who": str(number)}) for number in range(60)))
         assert not any(one["done"] for one in asked)
         async with asyncio.timeout(30):

@@ -16,7 +16,7 @@ from actum import Runs
 from actum.serving.hosting import Hosting
 
 from ..runs.desks import plan
-from .hosts import ERAS, Desk, Era, Json, client_of, data, elicited, first_round, host_of, said
+from .hosts import ERAS, Era, Json, NotedTools, client_of, data, elicited, first_round, host_of, said
 
 APPROVED = types.ElicitResult(action="accept", content={"decision": "approve"})
 ELICITS = {"elicitation_callback": elicited("cancel")}
@@ -35,7 +35,7 @@ async def again(client: Any, state: str, responses: Any, tool: str = "sending", 
 
 
 async def test_a_state_is_spent_by_its_first_use() -> None:
-    desk = Desk()
+    desk = NotedTools()
     async with client_of(host_of(desk), "2026-07-28", **ELICITS) as client:
         state, responses = await asked(client)
         assert said(await again(client, state, responses)) == '{"result":"sent 3 to Ann"}'
@@ -45,7 +45,7 @@ async def test_a_state_is_spent_by_its_first_use() -> None:
 
 
 async def test_a_state_is_good_for_nothing_else_than_what_it_was_given_for() -> None:
-    desk = Desk()
+    desk = NotedTools()
     async with client_of(host_of(desk), "2026-07-28", **ELICITS) as client:
         state, responses = await asked(client)
         run, question, seal = state.rsplit(".", 2)
@@ -67,7 +67,7 @@ async def test_a_state_is_good_for_nothing_else_than_what_it_was_given_for() -> 
 
 
 async def test_a_state_without_responses_is_asked_again_with_the_same_words() -> None:
-    async with client_of(host_of(Desk()), "2026-07-28", **ELICITS) as client:
+    async with client_of(host_of(NotedTools()), "2026-07-28", **ELICITS) as client:
         first = await first_round(client, "sending", {"who": "Ann"})
         second = await again(client, first.request_state, {})
         assert (second.input_requests, second.request_state) == (first.input_requests, first.request_state)
@@ -75,7 +75,7 @@ async def test_a_state_without_responses_is_asked_again_with_the_same_words() ->
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_the_user_is_asked_also_where_a_run_goes_on_by_its_handle(era: Era, tmp_path: Path) -> None:
-    desk, place = Desk(), tmp_path / "runs.db"
+    desk, place = NotedTools(), tmp_path / "runs.db"
     send = {"calls": [{"_tool": "send", "to": "Ann", "n": 1}], "output": "†calls.0"}
     own: dict[str, Json] = {"own": {"context": [{"type": "system", "message": "Send."}], "schema": {"type": "string"}}}
     async with client_of(host_of(desk, place=place, ideas=own, graph=True), era) as client:
@@ -91,7 +91,7 @@ async def test_the_user_is_asked_also_where_a_run_goes_on_by_its_handle(era: Era
 
 
 async def test_another_server_process_goes_on_with_what_one_has_asked(tmp_path: Path) -> None:
-    desk, place = Desk(), tmp_path / "runs.db"
+    desk, place = NotedTools(), tmp_path / "runs.db"
     async with client_of(host_of(desk, place=place), "2026-07-28", **ELICITS) as client:
         state, responses = await asked(client)
     async with client_of(host_of(desk, place=place), "2026-07-28", **ELICITS) as client:
@@ -102,7 +102,7 @@ async def test_another_server_process_goes_on_with_what_one_has_asked(tmp_path: 
 
 
 async def test_the_hosts_model_may_answer_another_process_than_asked(tmp_path: Path) -> None:
-    desk, place = Desk(), tmp_path / "runs.db"
+    desk, place = NotedTools(), tmp_path / "runs.db"
     look = {"calls": [{"_tool": "look", "name": "Ann"}], "output": None}
     own = {"own": {"context": [{"type": "system", "message": "Look, then say."}], "schema": {"type": "integer"}}}
     async with client_of(host_of(desk, place=place, ideas=own), "legacy") as client:
@@ -121,11 +121,11 @@ async def test_the_hosts_model_may_answer_another_process_than_asked(tmp_path: P
 @pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
 async def test_what_waits_too_long_is_given_up(era: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     place = tmp_path / "runs.db"
-    async with client_of(host_of(Desk(), place=place), era) as client:
+    async with client_of(host_of(NotedTools(), place=place), era) as client:
         words = said(await client.call_tool("sending", {"who": "Ann"}))
         handle = words.rpartition("run '")[2].removesuffix("'.")
     monkeypatch.setattr(Hosting, "ttl", 0.0)
-    host = host_of(Desk(), place=place)
+    host = host_of(NotedTools(), place=place)
     host.hosting.ttl = 0.0
     async with client_of(host, era) as client:
         assert "expired" in said(await client.call_tool("answer", {"run": handle}))
@@ -143,7 +143,7 @@ async def test_all_runs_whose_hosts_have_not_come_back_are_given_up() -> None:
 
 
 async def test_what_a_run_has_asked_is_forgotten_with_it() -> None:
-    host = host_of(Desk())
+    host = host_of(NotedTools())
     async with client_of(host, "legacy") as client:
         first = await data(client, "asking", {"who": "Ann"})
         (run,) = await host.hosting.runs.list()
