@@ -48,6 +48,27 @@ async def test_a_plan_is_approved_as_a_whole_with_its_price(tmp_path: Path) -> N
         assert "&#34;warm&#34;: 2" in await over(client, at)
 
 
+async def test_a_call_is_approved_only_where_all_of_it_is_shown(tmp_path: Path) -> None:
+    calls = [{"_tool": "echo", "text": "x" * 7_000 + " to mallory"}, {"_tool": "echo", "text": "short"}]
+    idea_file(tmp_path, solution={"calls": calls, "output": {"warm": 1}})
+    async with room(tmp_path, holds=True) as client:
+        answer = await send(client, "ideas/warm.json", {"p": "1", "v/who": "ana", "v/days": "2", "model": "none"})
+        at = answer.headers["location"]
+        for text in (await over(client, at), await page(client, "")):
+            assert re.findall(r"(?:Approve|Deny) (?:0|all)[.0-9 ]*", text)[:3] == [
+                "Deny 0.0",
+                "Approve 0.1",
+                "Deny 0.1",
+            ]
+            assert ("Approve all" in text, "mallory" in text) == (False, False)
+        (own,) = re.findall(r'href="/studio/([^"]*)">See all of 0.0', text)
+        whole = await page(client, own)
+        assert ("mallory" in whole.partition("The call as it is now")[2], "Approve these values" in whole) == (
+            True,
+            True,
+        )
+
+
 async def test_a_page_of_a_run_that_waits_hears_when_somebody_else_decides(tmp_path: Path) -> None:
     idea_file(tmp_path, solution=TWO)
     async with room(tmp_path, holds=True) as client:

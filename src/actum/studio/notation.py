@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
 from markupsafe import Markup
 
+from ..protocol.approvals import Pending
 from ..schema.json import is_list, is_object
 from ..schema.quoting import printable
 
@@ -21,14 +23,21 @@ MOST = 2_000
 
 def shown_text(value: Any, most: int | None = MOST) -> str:
     """A value as it is read: a text as it is, anything else as JSON; its line breaks are its own."""
-    if isinstance(value, str):
-        own = value
-    else:
-        own = json.dumps(value, ensure_ascii=False, indent=2 if is_list(value) or is_object(value) else None)
-        own = _folded(own)
+    own = _written(value)
     clipped = own if most is None or len(own) <= most else own[:most]
     shown = "\n".join(printable(line) for line in clipped.split("\n"))
     return shown if len(clipped) == len(own) else f"{shown}\n… {len(own) - len(clipped):,} more characters"
+
+
+def are_shown(them: Iterable[Pending], most: int) -> bool:
+    """Whether so many characters of each value show calls that wait, and all that crosses with them, whole."""
+    return all(len(_written(value)) <= most for one in them for value in (one.call, *one.crossing))
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return _folded(json.dumps(value, ensure_ascii=False, indent=2 if is_list(value) or is_object(value) else None))
 
 
 def _folded(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import IdeaError
 from ..inspection.wording import is_short, short
 from ..schema.quoting import printable
-from .notation import between, count, editable_json, element_text, money, seconds, shown_text, when
+from .notation import are_shown, between, count, editable_json, element_text, money, seconds, shown_text, when
 
 _MISSING = "the Studio needs an extra: pip install 'actum[serve]'"
 
@@ -31,6 +31,7 @@ def _templates() -> Any:
         "content": element_text,
         "json": editable_json,
         "seal": seal,
+        "are_shown": are_shown,
         "plain": _plain,
         "short": short,
         "is_short": is_short,
